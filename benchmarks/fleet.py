@@ -129,7 +129,12 @@ def quiet(table: Population, n_reference: int, n_runs: int, how: str, seed: Any)
     """Return whether a stream without any change gave an alarm."""
     rng = np.random.default_rng(seed)
     n = 200 if how == "200 runs" else n_reference
-    X, y = drawn(table, n + n_runs, rng)
+    X, y = drawn(table, n + n_runs + 2 * DELAY, rng)
+    if how == "as they finish":  # others have started before, and start after
+        ends = np.arange(len(y)) + rng.random(len(y)) * DELAY / (1 + y)
+        rows = np.argsort(ends, kind="stable")[DELAY:]
+        X, y = renamed(X[rows]), y[rows]
+    X, y = X[: n + n_runs], y[: n + n_runs]
     tasks = None
     if how.startswith("trials"):
         rows = np.repeat(np.arange(-(-len(y) // TRIALS)), TRIALS)[: len(y)]
@@ -137,9 +142,6 @@ def quiet(table: Population, n_reference: int, n_runs: int, how: str, seed: Any)
         tasks = rows if how == "trials, groups" else None
     if how == "a tenth known":
         y = np.where(rng.random(len(y)) < 0.1, y, -1)
-    if how == "as they finish":
-        rows = np.argsort(np.arange(len(y)) + rng.random(len(y)) * DELAY / (1 + y), kind="stable")
-        X, y = renamed(X[rows]), y[rows]
     if how.startswith("complaints"):
         is_known = rng.random(len(y)) < np.where(y == 0, 0.5, 0.1)
         is_known[:n] |= how == "complaints later"

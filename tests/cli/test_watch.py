@@ -47,7 +47,7 @@ def run(folder, capsys, *arguments, lines=None, monkeypatch=None):
     if lines is not None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
     options = ("--reference", str(folder / "ref.csv"), "--score", "judge", "--outcome", "solved")
-    code = main(["watch", *map(str, arguments), *options, "--after", "200"])
+    code = main(["watch", "--after", "200", *map(str, arguments), *options])
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -150,6 +150,45 @@ def test_killed_and_gone_on_with(folder, tmp_path):
     assert resumed[-2] == whole[-2]
 
 
+def test_a_map_that_takes_more_outcomes(folder, capsys, monkeypatch, tmp_path):
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)[:250]
+    new_map = tmp_path / "map.skops"
+    options = {"lines": b"".join(lines), "monkeypatch": monkeypatch}
+    code, _, err = run(folder, capsys, "--recalibrated", new_map, **options)
+    assert code == 1
+    assert "no new map: there are " in err
+    assert "a new map needs 20 of each outcome, so wait for more runs" in err
+    assert not new_map.exists()
+
+
+def test_scores_and_tasks(folder, capsys, monkeypatch, tmp_path):
+    for name in ("ref", "runs"):
+        frame = pd.read_csv(folder / f"{name}.csv")
+        frame["judge"] = 100 * frame["judge"] - 50
+        frame["task"] = frame["run"] // 4
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    code, out, _ = run(tmp_path, capsys, tmp_path / "runs.csv")
+    assert code in (0, 1)
+    assert "scores outside [0, 1]: a forecaster is fitted on the reference" in out
+    assert "900 runs not counted: later trials of a task; if runs" in out
+    lines = b"".join(
+        json.dumps({"id": k, "scores": [k, -k], "outcome": None, "task": k}).encode() + b"\n"
+        for k in (1, 2, 500)
+    )
+    code, out, err = run(tmp_path, capsys, "--json", lines=lines, monkeypatch=monkeypatch)
+    assert "error" not in err
+    status = events(out)[-1]
+    assert (status["n_runs"], status["n_left_out"]) == (3, 300 + 2)
+
+
+def test_a_reference_without_outcomes(folder, capsys, tmp_path):
+    frame = pd.read_csv(folder / "ref.csv").assign(solved=-1)
+    frame.to_csv(tmp_path / "ref.csv", index=False)
+    code, out, _ = run(tmp_path, capsys, folder / "runs.csv")
+    assert code == 1
+    assert "the reference has no outcomes: lengths and forecasts alone are watched" in out
+
+
 def test_options_that_do_not_go_together(folder, capsys, monkeypatch):
     code, _, err = run(folder, capsys, folder / "quiet.csv", "--state", "state")
     assert code == 2
@@ -165,4 +204,7 @@ def test_options_that_do_not_go_together(folder, capsys, monkeypatch):
     assert "nowhere does not exist" in err
     code, _, err = run(folder, capsys, folder / "quiet.csv", "--alpha", "2")
     assert code == 2
-    assert "--alpha" in err
+    assert "--alpha must lie strictly between 0 and 1" in err
+    code, _, err = run(folder, capsys, folder / "quiet.csv", "--after", "3")
+    assert code == 2
+    assert "--after must be a whole number of at least 50, got 3" in err

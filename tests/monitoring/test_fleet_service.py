@@ -163,6 +163,12 @@ def test_a_state_comes_back_to_the_last_digit(runs):
     assert fleet.n_left_out_ == again.n_left_out_ > 0
 
 
+def test_a_state_has_tasks_in_the_same_order_in_each_process(runs):
+    tasks = [f"task {k % 700}" for k in range(len(runs[1]))]
+    state = dumped(fitted(runs, tasks))
+    assert state["tasks"] == sorted(tasks[:N])
+
+
 def test_a_state_of_another_reference(runs, tmp_path):
     X, y = runs
     FleetStream(fitted(runs), tmp_path / "state").close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--alpha", type=number, default=0.05, help="chance of any false alarm (0.05)")
     add(
         "--after",
+        dest="n_after",
         type=whole_number,
         default=500,
         metavar="RUNS",
@@ -138,7 +140,8 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     if arguments.time is not None:
         table = io.meta(inputs.log) if inputs.log else X.meta
         times = _as_times(table[arguments.time], arguments.time)
-    return _Runs(X, np.asarray(inputs.y), inputs.groups, times).take(np.flatnonzero(whole))
+    groups = None if inputs.groups is None else np.asarray(inputs.groups).astype(str)
+    return _Runs(X, np.asarray(inputs.y), groups, times).take(np.flatnonzero(whole))
 
 
 def _joined(parts: list[_Runs]) -> _Runs:
@@ -178,7 +181,9 @@ def _fitted(reference: _Runs, arguments: argparse.Namespace) -> FleetMonitor:
     if cells.min() < 0 or cells.max() > 1:
         forecaster = PrefixForecaster(features="running", pooled=True)
         _say("scores outside [0, 1]: a forecaster is fitted on the reference", arguments)
-    fleet = FleetMonitor(forecaster, alpha=arguments.alpha, n_after=arguments.after)
+    if (reference.y == CENSORED).all():
+        _say("the reference has no outcomes: lengths and forecasts alone are watched", arguments)
+    fleet = FleetMonitor(forecaster, alpha=arguments.alpha, n_after=arguments.n_after)
     return fleet.fit(reference.X, *_labels(reference))
 
 
@@ -190,7 +195,7 @@ def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
     fleet.update(runs.X, runs.y, runs.groups)
     before = reference
     for change in fleet.changes_:
-        rows = np.arange(change.alarm, min(change.alarm + arguments.after, len(runs.X)))
+        rows = np.arange(change.alarm, min(change.alarm + arguments.n_after, len(runs.X)))
         after = runs.take(rows)
         _show_change(change, "change", arguments, _compared(before, after), _a_week(after))
         before = after
@@ -199,11 +204,16 @@ def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
         _draw(fleet, reference, runs, arguments.picture)
     if arguments.recalibrated is not None and fleet.changes_:
         since = runs.take(np.arange(fleet.changes_[-1].alarm, len(runs.X)))
-        X = since.X if fleet.forecaster_ is None else fleet.forecaster_.transform(since.X)
-        channel = fleet.changes_[-1].predictor or (X.channels or ("",))[0]
-        X = X[channel] if X.channels else X
-        _write_map(recalibration(X, since.y, since.groups), arguments)
+        _write_map(lambda: _map_since(fleet, since), arguments)
     return bool(fleet.changes_)
+
+
+def _map_since(fleet: FleetMonitor, since: _Runs) -> Recalibration:
+    """Fit a map of every step."""
+    X = since.X if fleet.forecaster_ is None else fleet.forecaster_.transform(since.X)
+    if X.channels:
+        X = X[fleet.changes_[-1].predictor or X.channels[0]]
+    return recalibration(X, since.y, since.groups)
 
 
 # ------------------------------------------------------------------ a stream
@@ -227,11 +237,13 @@ def _watch_stream(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
                     _show_change(change, "cause", arguments, _difference(*sets))
             n_shown = len(fleet.changes_)
             is_named = not fleet.changes_ or bool(fleet.changes_[-1].cause)
+    except KeyboardInterrupt:  # the state has every batch that was answered
+        pass
     finally:
         stream.close()
     _show_status(fleet, arguments)
     if arguments.recalibrated is not None and fleet.changes_:
-        _write_map(fleet.recalibrate(), arguments)
+        _write_map(fleet.recalibrate, arguments)
     return len(fleet.changes_) > first
 
 
@@ -320,7 +332,10 @@ def _show_status(fleet: FleetMonitor, arguments: argparse.Namespace) -> None:
     count = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     lines = [f"{number_of(fleet.n_runs_, 'run')} since the reference: {count}"]
     if fleet.n_left_out_:
-        lines.append(f"{number_of(fleet.n_left_out_, 'run')} not counted: later trials of a task")
+        lines.append(
+            f"{number_of(fleet.n_left_out_, 'run')} not counted: later trials of a task; if runs "
+            f"of a task are independent, name the column of run ids with --group"
+        )
     if fleet.n_late_outcomes_:
         lines.append(
             f"{number_of(fleet.n_late_outcomes_, 'outcome')} of runs before an alarm came after it"
@@ -331,7 +346,13 @@ def _show_status(fleet: FleetMonitor, arguments: argparse.Namespace) -> None:
     print("\n".join(lines))
 
 
-def _write_map(result: Recalibration, arguments: argparse.Namespace) -> None:
+def _write_map(fit: Callable[[], Recalibration], arguments: argparse.Namespace) -> None:
+    """Write a new map, or say why there is not one; the alarm stands either way."""
+    try:
+        result = fit()
+    except ValueError as error:
+        print(f"no new map: {error}", file=sys.stderr)
+        return
     result.save(arguments.recalibrated)
     if arguments.json:
         fields = {name: getattr(result, name) for name in ("gain", "low", "high", "n_runs")}

@@ -36,7 +36,8 @@ def dumped(fleet: FleetMonitor) -> dict[str, Any]:
         "arrays": [getattr(fleet, name).tolist() for name in _ARRAYS],
         "changes": [list(change) for change in fleet.changes_],
         "random": fleet._random.bit_generator.state,
-        "tasks": None if fleet._tasks is None else plain(list(fleet._tasks)),
+        # sorted, as the order of a set differs between processes
+        "tasks": None if fleet._tasks is None else plain(sorted(fleet._tasks, key=repr)),
         "runs": [_row(run) for run in every.values()],
         **{
             name: None if runs is None else [place[id(run)] for run in runs]
