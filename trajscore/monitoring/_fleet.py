@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,20 +19,16 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
-# What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
-_SIGNS = np.array([-1.0, 0.0, 1.0])
-_TILT, _SHIFT = 1.5, 0.45
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
-_GRID = 512  # cells of the values whose ranks are counted
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
-_LONGEST_LOGIT = 8.0
 _REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
@@ -361,7 +356,11 @@ class FleetMonitor(BaseEstimator):
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
         outcomes = np.full(len(X), CENSORED) if y is None else y
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        ids, lengths, cells = X.ids.tolist(), X.lengths.astype(float), _cells(X.lengths, forecasts)
+        ids, lengths, cells = (
+            X.ids.tolist(),
+            X.lengths.astype(float),
+            cells_of(X.lengths, forecasts),
+        )
         runs = []
         for row, task in enumerate(tasks):
             if self._tasks is not None:
@@ -396,7 +395,7 @@ class FleetMonitor(BaseEstimator):
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
-        self._counts = np.zeros((1 + n_forecasts, _GRID))
+        self._counts = np.zeros((1 + n_forecasts, GRID))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
@@ -405,7 +404,7 @@ class FleetMonitor(BaseEstimator):
         self._count_outcomes(apart)
         rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
         self._splits = (self._successes + _PRIOR * rate) / (self._known + _PRIOR)
-        self._bets = _bets_at(self._splits)
+        self._bets = bets_on_outcomes(self._splits)
         self._known[:], self._successes[:] = 0, 0
         self._count_outcomes(counted)
         for run in counted:
@@ -434,7 +433,7 @@ class FleetMonitor(BaseEstimator):
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
         u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[:, -1]
-        self._bet(slice(0, len(rows)), 1 + _TILT * _SIGNS * (u[:, None] - 0.5), run.number)
+        self._bet(slice(0, len(rows)), bets_on_ranks(u), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
@@ -519,26 +518,6 @@ class FleetMonitor(BaseEstimator):
             log_e_value=float(self._log_e[k]),
             log_threshold=float(self._log_thresholds[k]),
         )
-
-
-def _bets_at(splits: FloatArray) -> FloatArray:
-    """Bets on success, levels and slopes by bin: where p-values are above splits, and below."""
-    again = np.concatenate([splits, splits[1:]])[:, :, None]
-    n_bins = splits.shape[1]
-    stretch = np.ones_like(again)
-    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - again), shifted / again])
-
-
-def _cells(lengths: IntArray, forecasts: FloatArray) -> IntArray:
-    """Cells of lengths and of forecasts, on grids that do not depend on any run."""
-    octave = 32  # each length up to here has its own
-    of_length = np.where(lengths <= octave, lengths, octave * (np.log2(lengths / octave) + 1))
-    with np.errstate(divide="ignore"):
-        logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
-    places = (logits / _LONGEST_LOGIT + 1) / 2 * (_GRID - 1)
-    return np.minimum(np.column_stack([of_length, places]), _GRID - 1).astype(np.int64)
 
 
 def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
