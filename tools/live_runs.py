@@ -1,6 +1,8 @@
 """Agents of real frameworks with fake models: does a guard stop each where its log is flagged?
 
     python tools/live_runs.py [--runs 40] [--seed 0] [NAME ...]
+    python tools/live_runs.py --turns 50
+    python tools/live_runs.py --log FILE
 
 A guard is fitted on simulated conversations. Then each framework that is installed runs others,
 good and bad, with a model that answers from a list. Each must be stopped before the call of the
@@ -8,6 +10,8 @@ model that follows the turn at which the finished log is flagged; the others go 
 langchain every third run is killed in the middle and goes on in a new agent, from its checkpoint,
 with a guard that was read from a file. Printed: runs, those that the log flags, those that were
 stopped live, calls of the model that were saved, and differences, of which there must be none.
+With --turns: the CPU time of a look at a simulated conversation so long. With --log: whether the
+looks at every prefix of every run of a log are those of the batch.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import asyncio
 import importlib.util
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajscore import io
+from trajscore import DensityRatioEProcess, io
 from trajscore.integrations import Guard, StopRun
 
 ERROR = "Error: no such order"
@@ -280,14 +285,75 @@ def fitted_guard(seed: int, n: int = 600) -> Guard:
         return Guard().fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
 
 
+def time_looks(guard: Guard, turns: int) -> None:
+    """Print the CPU time of a look at a conversation of so many turns, all but one the agent's."""
+    rng = np.random.default_rng(0)
+    asked = [Turn("I look for it once more.", int(rng.integers(200))) for _ in range(turns - 1)]
+    messages = chat_of(Talk("Where is order 7?", asked, good=True))
+    ways = {
+        "look": lambda: guard.look(messages),
+        "look of Guard.follow": lambda: guard.follow("run").look(messages),
+        "messages to runs alone": lambda: io.as_run(messages),
+    }
+    warnings.simplefilter("ignore")  # on runs longer than those of the fit
+    assert guard.look(messages).step == turns
+    for name, look in ways.items():
+        seconds = []
+        for _ in range(300):
+            begun = time.process_time()
+            look()
+            seconds.append(time.process_time() - begun)
+        low, middle, high = 1e3 * np.quantile(seconds, [0.05, 0.5, 0.95])
+        print(
+            f"{name:<23} {turns} turns, {len(messages)} messages: CPU ms {middle:.2f} "
+            f"({low:.2f} to {high:.2f})"
+        )
+
+
+def follow_log(path: Path) -> list[str]:
+    """Look at every prefix of every run of a log; return what differs from the batch."""
+    runs, process = io.read_runs(path, max_turns=None), DensityRatioEProcess(alpha=0.2)
+    guard = Guard(process=process).fit(runs, groups=[str(run.task) for run in runs])
+    X = guard.signals_.transform(runs)
+    stops, n_looks, problems = guard.stopping_steps(runs), 0, []
+    going = X.with_ended(False)
+    log_m, own = guard.process_.transform(going), guard.process_.stopping_steps(going)
+    for row, run in enumerate(runs):
+        for n in range(1, len(run.steps) + 1):
+            look = guard.look(io.Run(run.id, run.steps[:n], task=run.task), run.id)
+            n_looks += 1
+            if not look.step:
+                continue
+            flag = int(own[row]) if own[row] <= look.step else 0
+            if (look.flagged_step or 0) != flag or look.log_e_value != log_m[row][look.step - 1]:
+                problems.append(f"run {run.id!r}, step {look.step}: {look} in place of {flag}")
+        done = guard.look(run, run.id, done=True).flagged_step or 0
+        if done != stops[row]:
+            problems.append(f"run {run.id!r}, at its end: {done} in place of {stops[row]}")
+    print(
+        f"{path.name}: {len(runs)} runs, {n_looks} looks, {int((stops > 0).sum())} runs flagged, "
+        f"{len(problems)} differences"
+    )
+    return problems
+
+
 def main() -> int:
     """Run the trial in all frameworks that are installed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--turns", type=int)
+    parser.add_argument("--log", type=Path)
     args = parser.parse_args()
+    if args.log is not None:
+        problems = follow_log(args.log)
+        print("\n".join(problems))
+        return bool(problems)
     guard = fitted_guard(args.seed)
+    if args.turns is not None:
+        time_looks(guard, args.turns)
+        return 0
     rng = np.random.default_rng([args.seed, 1])
     talks = [talk_of(rng) for _ in range(args.runs)]
     problems = []
