@@ -312,7 +312,7 @@ def time_looks(guard: Guard, turns: int) -> None:
 
 def follow_log(path: Path) -> list[str]:
     """Look at every prefix of every run of a log; return what differs from the batch."""
-    runs, process = io.read_runs(path, max_turns=None), DensityRatioEProcess(alpha=0.2)
+    runs, process = io.read_runs(path), DensityRatioEProcess(alpha=0.2)
     guard = Guard(process=process).fit(runs, groups=[str(run.task) for run in runs])
     X = guard.signals_.transform(runs)
     stops, n_looks, problems = guard.stopping_steps(runs), 0, []
