@@ -1,4 +1,9 @@
-"""A guard as a monitor of Inspect Sentinel (extra ``sentinel``)."""
+"""A guard as a monitor of Inspect Sentinel (extra ``sentinel``).
+
+``Task(..., sentinel=threshold(guard_monitor("guard.skops"), terminate_at=0.95))`` ends samples
+where a guard with alpha = 0.05 stops them, and so for any alpha. Inspect scores samples that were
+ended as it scores others.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +17,7 @@ _sentinel: Any = optional("inspect_sentinel", "guard_monitor needs Inspect Senti
 
 @_sentinel.monitor(version=1, portable=False)
 def guard_monitor(model: str) -> Any:
-    """Report 1 minus the p-value of a run so far, before each call of the model.
-
-    ``Task(..., sentinel=threshold(guard_monitor("guard.skops"), terminate_at=0.95))`` ends samples
-    where a guard with alpha = 0.05 stops them, and so for any alpha. Inspect scores samples that
-    were ended as it scores others.
-
-    Parameters
-    ----------
-    model : str
-        A fitted guard, as ``trajscore fit --guard`` writes it; with a held-out threshold.
-    """
+    """Report 1 minus the p-value of a run so far, by a guard in a file, before each call."""
     guard = Guard.load(model)
 
     async def look(
