@@ -188,8 +188,10 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     def of_turns(fact: Callable[[Step], float]) -> FloatArray:
         return np.array([fact(step) for step in turns.steps], dtype=np.float64)
 
+    kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
+
     def calls_of(signal: str) -> FloatArray:
-        return of_turns(lambda step: sum(kind(call.name) == signal for call in step.tool_calls))
+        return np.array([own.count(signal) for own in kinds], dtype=np.float64)
 
     text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
