@@ -108,6 +108,7 @@ RESULT = ("output", "result", "response", "content", "outputs", "results", "erro
 
 # ------------------------------------------------------------------ spans
 Kind = Literal["model", "tool", "other"]
+OWN_SCORES = "trajscore"
 SPAN_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "call_llm", "chat_model", "completion", "text_completion"), "model"),
     **dict.fromkeys(("generate_content", "generation", "llm", "response"), "model"),
@@ -187,6 +188,11 @@ def as_fields(value: Any) -> Mapping[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """Return a list of JSON; an empty one for anything else."""
     return value if isinstance(value, list) else []
+
+
+def is_own_score(name: Any) -> bool:
+    """Tell a score that ``trajscore annotate`` wrote, and not a judge of the log."""
+    return str(name).startswith(OWN_SCORES)
 
 
 def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class Langfuse(TraceFormat):
         for score in scores:
             owner = owners.get(str(_get(score, "observationId")), run)
             name, value = str(score.get("name")), _score_value(score)
+            if keys.is_own_score(name):
+                continue
             if name in owner.scores and owner.scores[name] != value:
                 run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
             owner.scores[name] = value

@@ -35,6 +35,7 @@ _INPUT_EVENTS = (
 )
 # fmt: on
 _OUTPUT_EVENTS = ("gen_ai.choice", "gen_ai.content.completion")
+_LOG = ("body", "eventName", "event_name")  # fields of a log record, which an event is
 _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id")
 
 
@@ -123,7 +124,7 @@ def _is_span(record: Mapping[str, Any]) -> bool:
 
 
 def _is_log(record: Mapping[str, Any]) -> bool:
-    return "body" in record and _ids(record)[1] is not None
+    return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
 
 
 def _list(value: Any, name: str) -> list[Any]:
@@ -263,8 +264,9 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))
-        owner = run if span is None else span
-        owner.scores[str(fields.get("gen_ai.evaluation.name"))] = value
+        owner, judgement = run if span is None else span, fields.get("gen_ai.evaluation.name")
+        if not keys.is_own_score(judgement):
+            owner.scores[str(judgement)] = value
         return
     if span is None:
         return
