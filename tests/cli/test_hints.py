@@ -408,3 +408,37 @@ def test_measures_of_answers_are_no_log(describe_facts, tmp_path):
     rows = [{"question": "Why?", "answer": "So.", "faithfulness": k / N_RUNS} for k in range(9)]
     pd.DataFrame(rows).to_csv(path, index=False)
     assert "records of a log" not in describe_facts(path)["report"]
+
+
+@pytest.mark.parametrize("name", ["score", "confidence"])
+def test_scales_are_said_of_what_is_judged(follow, capsys, tmp_path, name):
+    path = tmp_path / "t.csv"
+    table = long_table(solved=successes).rename(columns={"conf": name})
+    table.assign(**{name: (table[name] * 100).round()}).to_csv(path, index=False)
+    (note,) = follow(path)["not_used"]
+    assert note.endswith(f"add --scale {name}=100 if 100 means certainty")
+    assert main(["report", str(path)]) == 0
+    assert f"--scale {name}=100" in capsys.readouterr().out
+    assert "not_used" not in follow(path, "--scale", f"{name}=100")
+
+
+def test_calls_of_sessions(follow, tmp_path):
+    """A session of which every request is a record of its own, with an id of its own."""
+    turns = [{"role": "user", "content": "Go"}]
+    lines = []
+    for k in range(N_RUNS):
+        talk = [*turns, {"role": "user", "content": f"Do {k}"}]
+        for t in range(2):
+            answer = {"role": "assistant", "content": f"Step {t}. Confidence: {40 + k}%"}
+            lines.append(
+                {"request_id": f"q{k}-{t}", "properties": {"Session-Id": f"s{k}"},
+                 "request_body": {"messages": talk}, "rating": bool(successes(k)),
+                 "response_body": {"choices": [{"message": answer}]}}
+            )  # fmt: skip
+            talk = [*talk, answer, {"role": "user", "content": "And now?"}]
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = follow(path, "--outcome", "rating", "--map", "True=1,False=0")
+    check(facts, "verbal")
+    assert facts["options"][4:] == ("--id", "properties.Session-Id")
+    assert facts["steps"]["agent"] == 2 * N_RUNS

@@ -32,6 +32,7 @@ from trajscore.io.files import LogFile, Place
 Item = tuple[Place, Any]
 _LONG_ID = 8  # characters of an id that no other conversation has, as a counter would
 _OF_A_RUN = {name for part in ("id", "task", "trial", "outcome") for name in USUAL[part]}
+_BODIES = ("body", "inputBodyJson", "outputBodyJson", "message", "output")
 _OF_A_RECORD = {"id", "uuid"}  # names of an id that need not be a run's
 
 
@@ -87,6 +88,28 @@ def is_call(record: Any) -> bool:
     return isinstance(record, dict) and None not in sides_of(record)
 
 
+def listed_calls(record: Any) -> Calls | None:
+    """Return the calls of a model that a record lists, such as spans of a trace, with its fields.
+
+    Of another record, return None.
+    """
+    lists = as_fields(record).items() if not is_message(record) else ()
+    for name, value in lists:
+        calls = [item for item in as_list(value) if is_call(item) and _asks(item)]
+        if not calls or name in keys.MESSAGE_LISTS:
+            continue
+        beside = {name, *usual_names("step", record)}
+        others = {k: v for k, v in record.items() if k not in beside}
+        of_run = {k: v for k, v in others.items() if k in _OF_A_RUN}
+        return Calls(others | {k: v for k, v in call.items() if v} | of_run for call in calls)
+    return None
+
+
+def _asks(call: Mapping[str, Any]) -> bool:
+    """Tell a call that was given messages from that of a tool."""
+    return bool(messages_in(sides_of(call)[0], None))
+
+
 def of_batch(record: Any) -> dict[str, Any] | None:
     """Return a record of a batch's results, or of a proxy, with its messages; None for others."""
     sides = next((pair for pair in keys.BATCH_SIDES if as_fields(record).get(pair[1])), None)
@@ -99,14 +122,14 @@ def of_batch(record: Any) -> dict[str, Any] | None:
         return None
     messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
     own = {name: value for name, value in record.items() if name not in sides}
-    name = first(record, ("custom_id", "recordId", "request_id", "key", "id"))
+    name = first(record, ("custom_id", "recordId", "request_id", "requestId", "key", "id"))
     return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
 
 
 def _body(side: Any, depth: int = 3) -> Mapping[str, Any]:
     """Return a request or an answer out of what batches and proxies put around it."""
     fields = as_fields(side)
-    inner = [fields[name] for name in ("body", "message", "output") if as_fields(fields.get(name))]
+    inner = [fields[name] for name in _BODIES if as_fields(fields.get(name))]
     return _body(inner[0], depth - 1) if inner and depth else fields
 
 

@@ -312,8 +312,11 @@ def _is_folder_of_tables(path: Path) -> bool:
 def _may_be_row(record: Mapping[str, Any]) -> bool:
     """Tell a row of a table, which has a score or a step or only plain values, from other JSON."""
     nested = [value for value in record.values() if isinstance(value, (list, dict))]
-    is_flat = all(_is_numbers(value) for value in nested)
-    return is_flat or any(usual_names(part, record) for part in ("confidence", "step"))
+    if all(_is_numbers(value) for value in nested) or usual_names("confidence", record):
+        return True
+    known = {name for part in _OF_TURNS for name in usual_names(part, record)}
+    scores = (name for name, value in record.items() if isinstance(value, float))
+    return bool(usual_names("step", record)) and not known.issuperset(scores)
 
 
 def _is_numbers(value: Any) -> bool:

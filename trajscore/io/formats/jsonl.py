@@ -191,7 +191,7 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         of_run |= values
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
     run.extra |= {"durations": 1} if _are_durations(lines, fields) else {}
-    return run
+    return _with_roles(run, lines, fields)
 
 
 def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -294,7 +294,8 @@ def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
         if not isinstance(step, Mapping):
             raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
         _add(talk, step, index, fields, (), kind)
-    return talk.finish(_new_run(leftover(line, {name}), place, fields))
+    run = talk.finish(_new_run(leftover(line, {name}), place, fields))
+    return _with_roles(run, steps, fields)
 
 
 # ------------------------------------------------------------------ a step
@@ -310,6 +311,13 @@ def _kind_of_actor(records: list[Any], fields: Fields) -> str | None:
         if "agent" in roles and len(roles) > 1:
             return name
     return None
+
+
+def _with_roles(run: Run, records: list[Any], fields: Fields) -> Run:
+    """Note how many steps have no role, where others have one."""
+    n = sum("actor" in fields.names(record, ("actor",)) for record in map(as_fields, records))
+    run.extra |= {"without_role": len(records) - n} if 0 < n < len(records) else {}
+    return run
 
 
 def _role_in(kind: Any) -> str:
@@ -338,7 +346,8 @@ def _add(
     parts["content"] = parts.pop("text")
     actor = parts.pop("actor")
     if actor is not None or kind is None or not is_message(record):
-        parts["role"] = actor or (_role_in(record.get(kind)) if kind else "agent")
+        role = _role_in(record.get(kind)) if kind else "agent"
+        parts["role"] = role if actor in (None, "") else actor
     added = [talk.add(own, index) for own in chat_messages(message | parts)]
     step = next(filter(None, added), None)
     if step is None:
