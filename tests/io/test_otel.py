@@ -477,3 +477,13 @@ def test_the_first_input_with_messages_counts(write):
     attributes = inputs | {"gen_ai.operation.name": "chat", "gen_ai.output.messages": ANSWER}
     (run,) = io.read_runs(write("a.json", [span("a", attributes)]))
     assert [step.text for step in run.steps] == ["Hi", "Yes"]
+
+
+def test_columns_of_judgements(write):
+    """Rows of spans may have what judged them beside their attributes."""
+    attributes = {"attributes.input.value": "Hi", "attributes.output.value": "Yes",
+                  "attributes.openinference.span.kind": "LLM"}  # fmt: skip
+    ids = {"context.span_id": "s", "context.trace_id": "t", "name": "chat"}
+    judged = {"eval.success.score": 1.0, "eval.success.label": "ok", "eval.tone.score": None}
+    (run,) = io.read_runs(write("a.jsonl", [ids | attributes | judged], lines=True))
+    assert (run.outcome, run.meta["reward"]) == (1, 1.0)

@@ -399,3 +399,26 @@ def test_runs_in_lists_below_models_and_tasks(write):
     check(read, 3)
     assert [run.id for run in read] == ["gpt-t1-0", "gpt-t1-1", "claude-t1-0"]
     assert [run.outcome for run in read] == [1, 1, 0]
+
+
+def test_ids_of_calls_are_not_those_of_runs(write):
+    """Calls with ids of their own that continue each other are one run; those that do not, two."""
+    answers = {k: {"choices": [{"message": TALK[k]}]} for k in (1, 3)}
+    calls = [
+        {"id": f"c{k}", "input": {"messages": TALK[:k]}, "output": answer}
+        for k, answer in answers.items()
+    ]
+    check(io.read_runs(write("a.jsonl", calls, lines=True)))
+    other = {"id": "d1", "input": {"messages": [ASK, ASK]}, "output": answers[1]}
+    assert len(io.read_runs(write("b.jsonl", [*calls, other], lines=True))) == 2
+    alike = [call | {"id": f"e{k}"} for k, call in enumerate(calls[:1] * 3)]
+    assert [run.id for run in io.read_runs(write("c.jsonl", alike, lines=True))] == [
+        "e0",
+        "e1",
+        "e2",
+    ]
+
+
+def test_messages_as_text_under_another_name(write):
+    record = {"id": "r", "user_input": json.dumps(TALK), "accuracy": 0.5}
+    check(io.read_runs(write("a.jsonl", [record], lines=True)))

@@ -95,6 +95,7 @@ def test_names_of_values_in_a_column():
     code = str(error.value).partition("in pandas: ")[2]
     words = {"answer": ["y", "x"], "task": "a", "n": [1, 2]}
     refuse_names_in_rows(pd.DataFrame(words))
+    refuse_names_in_rows(TABLE.assign(what=[["success"], "confidence", "success", "success"]))
     df = eval(code.partition("df = ")[2], {"df": table})
     assert choose_columns(df, Fields())[0].outcome == "solved"
     assert df["p"].tolist() == TABLE["p"].tolist()

@@ -142,7 +142,7 @@ def test_what_is_said_where_several_parts_are_missing():
     assert "no column has a usual name for the run id (uq_problem_idx, traj_id" in said
     assert "; name it with id; no column" in said
     assert "for the step (num_steps" in said
-    assert "name it with step=, or give 'rows' for the order of the rows; no column" in said
+    assert "with step=, or give 'rows' for the order of the rows; or, if each row is a run" in said
     assert "(it may be outcome='verdict' outcome_map='pass=1,fail=0'), or give a table" in said
     assert said.endswith("; the table has: verdict")
     words = message_of(frame(solved=None, verdict=["a", "b"] * 2))

@@ -183,9 +183,9 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
 
 def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
     """Return the only list of messages, or the messages of fields message_1, message_2 ..."""
-    lists = [name for name, value in record.items() if is_chat_list(value)]
+    lists = {name: value for name, v in record.items() if is_chat_list(value := parsed(v))}
     if len(lists) == 1:
-        return record[lists[0]], {lists[0]}
+        return next(iter(lists.values())), set(lists)
     named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
     numbers = {int(name[2]): name for name in named if name is not None}
     is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)

@@ -175,7 +175,7 @@ def joined(records: Iterable[Item], file: LogFile) -> Iterator[Item]:
         nonlocal n_ended
         place, raw = item
         name = file.fields.id_of(raw) if isinstance(raw, dict) else None
-        if name is not None:
+        if name is not None and not (is_call(raw) and _is_of_record(raw, file.fields)):
             return name
         if is_event(raw):
             number = n_ended
@@ -309,9 +309,14 @@ def _are_one_session(records: tuple[Any, ...], fields: Fields) -> bool:
     """Whether records are calls that differ, with an id that is a run's and not their own."""
     if not all(map(is_call, records)) or _differ(records, fields):
         return False
-    name = fields.id or next(iter(usual_names("id", records[0])), "id")
     request, _ = sides_of(records[0])
-    return name not in _OF_A_RECORD and any(sides_of(call)[0] != request for call in records)
+    are_asked = any(sides_of(call)[0] != request for call in records)
+    return are_asked and not _is_of_record(records[0], fields)
+
+
+def _is_of_record(record: Mapping[str, Any], fields: Fields) -> bool:
+    """Whether the id of a record need not be a run's."""
+    return (fields.id or next(iter(usual_names("id", record)), "id")) in _OF_A_RECORD
 
 
 def _differ(records: Iterable[Any], fields: Fields) -> bool:

@@ -62,11 +62,16 @@ def refuse_shared_names(head: list[str], sep: str) -> None:
 def refuse_names_in_rows(frame: pd.DataFrame) -> None:
     """Refuse a table with a row for each value, whose name stands in a column."""
     for column in frame.select_dtypes(["object", "string"]):
-        words = [value for value in frame[column].unique() if isinstance(value, str)]
+        words = list({value for value in frame[column] if isinstance(value, str)})
         known = [name for part in _MEASURED for name in usual_names(part, words)]
         value = next(iter(frame.select_dtypes("number").columns[::-1]), None)
         index = [name for name in frame if name not in (column, value)]
-        if len(known) > 1 and value is not None and index and frame.duplicated(index).any():
+        if (
+            len(known) > 1
+            and value is not None
+            and index
+            and frame[index].astype(str).duplicated().any()
+        ):
             raise ValueError(
                 f"column {column!r} holds names of values, such as {known[0]!r}; write a column "
                 f"for each of them, in pandas: df = df.pivot_table(index={index!r}, "
@@ -75,9 +80,9 @@ def refuse_names_in_rows(frame: pd.DataFrame) -> None:
 
 
 def is_row_a_run(frame: pd.DataFrame) -> bool:
-    """Tell a table in which no run or task has two rows."""
+    """Tell a table in which no run or task has two rows, or that names none."""
     names = (*usual_names("id", frame)[:1], *usual_names("task", frame)[:1])[:1]
-    return bool(names) and not frame.astype({names[0]: str}).duplicated(list(names)).any()
+    return not names or not frame[names[0]].astype(str).duplicated().any()
 
 
 def refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:

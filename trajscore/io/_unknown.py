@@ -121,9 +121,10 @@ def unknown_json(
         if "steps" not in parts and ids and not usual_names("id", record):
             text += f"{{argument:id={ids[0]}}} "
         text += f"{{argument:fields={named}}}, or "
-    elif lists := [n for n, value in record.items() if value and isinstance(value, list)]:
-        rows = f"jq -c '.. | .[\"{lists[0]}\"]? | arrays | .[]' {file} > rows.jsonl"
-        text += f"if its {lists[0]!r} are runs or rows, write one a line, {rows}, and give "
+    elif lists := {name: len(value) for name, value in record.items() if as_list(value)}:
+        name = max(lists, key=lambda name: lists[name])
+        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]' {file} > rows.jsonl"
+        text += f"if its {name!r} are runs or rows, write one a line, {rows}, and give "
         text += "rows.jsonl, or "
     return ArgumentError(text + f"name it with {{argument}}, one of {', '.join(formats)}", "format")
 

@@ -235,7 +235,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     refuse_records(frame)
     refuse_names_in_rows(frame)
     hints = {"step": f", or give {ROWS!r} for the order of the rows"}
-    if is_row_a_run(frame):
+    if is_row_a_run(frame) and not any(_holds_fractions(frame[name]) for name in frame):
         hints["step"] += (
             "; or, if each row is a run of its own, compare the table with another by trajscore "
             "compare or check, or pass it with {argument:outcomes} beside a log"
