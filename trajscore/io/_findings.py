@@ -37,6 +37,7 @@ _ODD = {  # the word to count, and what is said of them
         "run",
         "with the lines in the order of the file: small times fall, as durations do",
     ),
+    "line": ("line", "without anything that a step holds, taken as fields of the run"),
     "role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }

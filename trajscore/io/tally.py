@@ -74,6 +74,7 @@ class Tally:
         self.odd["event"] += run.extra.get("unknown_events", 0)
         self.odd["answer"] += run.extra.get("unanswered", 0)
         self.odd["role"] += run.extra.get("without_role", 0)
+        self.odd["line"] += run.extra.get("lines_of_run", 0)
         self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
