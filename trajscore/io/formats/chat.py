@@ -108,6 +108,7 @@ class OpenAI(Format):
             return add_spans(talk, calls.spans(), run)
         messages = messages or []
         talk.add_all(messages)
+        run.extra |= _beside_path(raw, used, len(messages))
         if raw.get("choices"):
             talk.add_completion({"choices": raw["choices"]}, len(messages))
         others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
@@ -117,6 +118,13 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             run.meta |= _tokens_of(raw)
         return run
+
+
+def _beside_path(raw: Mapping[str, Any], used: set[str], n_messages: int) -> dict[str, int]:
+    """Return how many messages of a tree do not lead to the last one, such as other answers."""
+    nodes = [node for name in used for node in as_fields(raw.get(name)).values()]
+    n_others = sum(isinstance(as_fields(node).get("message"), dict) for node in nodes) - n_messages
+    return {"n_left_out": n_others} if n_others > 0 else {}
 
 
 def _tokens_of(raw: Mapping[str, Any]) -> dict[str, Any]:
