@@ -359,7 +359,7 @@ def test_calls_that_a_record_lists_are_its_run(write):
 
 
 def test_answers_beside_messages(write):
-    for name in ("output_message", "output", "completion"):
+    for name in ("output_message", "output", "completion", "raw"):
         for answer in (SAY, SAY["content"]):
             record = {"id": "r", "messages": TALK[:-1], name: answer}
             check(io.read_runs(write("a.json", [record])))
@@ -422,3 +422,15 @@ def test_ids_of_calls_are_not_those_of_runs(write):
 def test_messages_as_text_under_another_name(write):
     record = {"id": "r", "user_input": json.dumps(TALK), "accuracy": 0.5}
     check(io.read_runs(write("a.jsonl", [record], lines=True)))
+
+
+def test_the_answer_of_a_crew_counts(write):
+    """CrewAI keeps the last answer beside the messages of its task."""
+    nudge = {"role": "user", "content": "Analyze the tool result."}
+    task = {"description": "Find it", "raw": SAY["content"], "messages": [ASK, LOOK, FOUND, nudge]}
+    output = {"raw": SAY["content"], "tasks_output": [task], "token_usage": {"total_tokens": 3}}
+    for log in ([output], output, task):
+        (run,) = io.read_runs(write("a.json", log))
+        texts = [(step.actor, step.text) for step in run.steps]
+        assert texts[-1] == ("agent", SAY["content"])
+        assert [actor for actor, _ in texts] == ["user", "agent", "user", "agent"]

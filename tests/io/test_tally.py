@@ -60,3 +60,9 @@ def test_fields_that_runs_share():
         tally._note_sessions(io.Run("r", [], extra=extra))
     assert tally.session_field() == "props.My-Session-Id"
     assert Tally(n_runs=4, sessions=tally.sessions).session_field() is None
+
+
+def test_values_within_two_objects():
+    record = {"output": {"result": {"won": True, "steps": [1]}, "status": "done"}}
+    tally = noted(record, {"output": {"result": {"won": False}, "status": "done"}})
+    assert list(tally.candidates()) == ["output.result.won", "output.status"]

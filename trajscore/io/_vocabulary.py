@@ -31,6 +31,7 @@ CALL_SIDES = (
     ("prompt", "response"), ("input", "response"), ("question", "answer"), ("messages", "response"),
     ("query", "answer"), ("query", "response"),
     ("messages", "output_message"), ("messages", "output"), ("messages", "completion"),
+    ("messages", "raw"),
     ("prompt", "steps"), ("input", "steps"), ("question", "steps"),
     ("original_input", "session_items"), ("original_input", "generated_items"),
 )

@@ -165,11 +165,12 @@ def _possible_outcomes(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, scalar(value)
 
 
-def _fields_within(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a record, and those of objects that are not one value."""
     for name, value in record.items():
-        if isinstance(value, dict) and scalar(value) is None:
-            yield from ((f"{name}.{key}", inner) for key, inner in value.items())
+        if depth and isinstance(value, dict) and scalar(value) is None:
+            inner = _fields_within(value, depth - 1)
+            yield from ((f"{name}.{path}", leaf) for path, leaf in inner)
         else:
             yield str(name), value
 
