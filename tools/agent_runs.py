@@ -1174,3 +1174,49 @@ def inspect_ai(folder: Path) -> None:
             dump = subprocess.run(command, capture_output=True, text=True, check=True)
             save(folder, "inspect_log_dump.json", dump.stdout)
     save_expected(folder, [expected_run(talk) for talk in TALKS])
+
+
+# ------------------------------------------------------------------ CrewAI
+
+
+@exporter("crewai", "crewai")
+def crewai(folder: Path) -> None:
+    """Run agents alone and in crews; of turns with calls CrewAI keeps no words."""
+    os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
+    from crewai import Agent, BaseLLM, Crew, Task
+    from crewai.tools import tool
+
+    class Fake(BaseLLM):
+        turns: list[Any]
+
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            turn = self.turns.pop(0)
+            calls = [
+                {"name": name, "arguments": json.dumps(arguments)} for name, arguments in turn.calls
+            ]
+            return [
+                {"id": f"c{len(self.turns)}{k}", "type": "function", "function": call}
+                for k, call in enumerate(calls)
+            ] or turn.text
+
+        def supports_function_calling(self) -> bool:
+            return True
+
+    def agent(talk: Talk) -> Any:
+        llm = Fake(model="fake", turns=list(talk.turns))
+        tools = [tool("find")(find), tool("weather")(weather)]
+        return Agent(role="Helper", goal="Help", backstory=SYSTEM, llm=llm, tools=tools)
+
+    crews, alone = [], []
+    for talk in TALKS:
+        helper = agent(talk)
+        task = Task(description=talk.question, expected_output="An answer", agent=helper)
+        crews.append(Crew(agents=[helper], tasks=[task]).kickoff().model_dump(mode="json"))
+        alone.append(agent(talk).kickoff(talk.question).model_dump(mode="json"))
+    save_runs(folder, "crew_kickoff", crews)
+    save_runs(folder, "agent_kickoff", alone)
+    expected = [expected_run(talk, tokens=False) | {"system": None} for talk in TALKS]
+    for run_ in expected:
+        for turn in run_["turns"]:
+            turn["text"] = "" if turn["calls"] else turn["text"]
+    save_expected(folder, expected)

@@ -429,6 +429,8 @@ def test_the_answer_of_a_crew_counts(write):
     nudge = {"role": "user", "content": "Analyze the tool result."}
     task = {"description": "Find it", "raw": SAY["content"], "messages": [ASK, LOOK, FOUND, nudge]}
     output = {"raw": SAY["content"], "tasks_output": [task], "token_usage": {"total_tokens": 3}}
+    whole = [ASK, LOOK, FOUND, SAY]
+    check(io.read_runs(write("a.json", {**output, "tasks_output": [task | {"messages": whole}]})))
     for log in ([output], output, task):
         (run,) = io.read_runs(write("a.json", log))
         texts = [(step.actor, step.text) for step in run.steps]

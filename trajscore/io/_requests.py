@@ -59,6 +59,7 @@ class Calls(list[Any]):
             return
         for index, call in enumerate(self):
             request, answer = sides_of(call)
+            request = request[:-1] if _ends_with(request, answer) else request
             usage = first(as_fields(answer), ("usage",)) or call.get("usage")
             names = [name for name in usual_names("step", call) if call[name] not in (None, "")]
             is_clock = names and not may_be_duration(names[0], call[names[0]])
@@ -81,6 +82,12 @@ def sides_of(record: Mapping[str, Any]) -> tuple[Any, Any]:
         if all(record.get(side) not in (None, "", []) for side in (left, right)):
             return record[left], record[right]
     return None, None
+
+
+def _ends_with(messages: Any, answer: Any) -> bool:
+    """Whether a conversation has its answer, which another field repeats as text."""
+    last = as_fields(next(iter(as_list(messages)[-1:]), None))
+    return isinstance(answer, str) and last.get("content") == answer
 
 
 def is_call(record: Any) -> bool:
