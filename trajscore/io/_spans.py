@@ -161,7 +161,8 @@ class _Tree:
             return
         raise MalformedRunError(
             "its spans have no content: no messages, arguments or results. Tell the tracer to "
-            "record content (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or its own option)"
+            "record content, by its own option or, before the program starts, export "
+            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
 
     def answers(self) -> list[Span]:
