@@ -9,6 +9,7 @@ from scripts import load_script
 from trajscore import io
 from trajscore.cli.main import main
 from trajscore.integrations import Guard
+from trajscore.integrations._annotations import scores_of
 
 pytest.importorskip("skops")
 live = load_script("live_runs", "tools")
@@ -293,6 +294,25 @@ def evaluated(folder):
         display="none",
     )  # fmt: skip
     return log.location
+
+
+def test_the_log_is_not_overwritten(folder, capsys, chats):
+    write_log(folder / "log.jsonl", langfuse(chats[:1]))
+    code, _, err = annotate(capsys, "langfuse", "--out", "log.jsonl")
+    assert code == 2
+    assert "--out: log.jsonl is the log itself; name another file" in err
+
+
+def test_a_row_of_signals_is_a_turn(chats, guard):
+    run = io.as_run(chats[0], "a")
+    (looks,) = guard.looks([run])
+    for step in run.steps:
+        step.span = "s"
+    n_agent = sum(step.actor == "agent" for step in run.steps)
+    assert len(list(scores_of(run, looks))) == len(looks) + 1
+    assert len(list(scores_of(run, looks[:n_agent]))) == n_agent + 1
+    with pytest.raises(ValueError, match="run 'a': the guard's signals have 1 rows, but the agent"):
+        list(scores_of(run, looks[:1]))
 
 
 def test_a_guard_is_needed(folder, capsys, chats):

@@ -47,6 +47,18 @@ def test_every_look_is_that_of_the_finished_log(guard, talks):
     assert look.suspicion <= 1
 
 
+def test_looks_of_a_log_are_those_at_each_of_its_steps(guard, talks):
+    runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    silent = io.Run("silent", [io.Step("environment", "...")])
+    *looks, none = guard.looks([*runs, silent])
+    assert none == []
+    for run, own in zip(runs, looks, strict=True):
+        assert own[-1] == guard.look(run, run.id, done=True)
+        for n, look in enumerate(own[:-1], start=1):
+            assert look == guard.look(io.Run(run.id, run.steps[:n]), run.id)
+    assert guard.looks([silent]) == [[]]
+
+
 @pytest.mark.filterwarnings("ignore:what gains most")
 def test_a_guard_may_stop_by_money(talks):
     guard = live.fitted_guard(0, 300)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trajscore.cli.main import main
+
 RECIPES = Path(__file__).resolve().parents[2] / "tools" / "recipes"
 MODULES = {
     "autogen": "autogen_agentchat",
@@ -18,7 +20,18 @@ MODULES = {
 
 
 def test_all_recipes_are_here():
-    assert {path.stem for path in RECIPES.glob("*.py")} == {*MODULES, "fake"}
+    assert {path.stem for path in RECIPES.glob("*.py")} == {*MODULES, "fake", "own_loop"}
+
+
+def test_a_loop_of_your_own_from_nothing_to_a_run_that_is_stopped(tmp_path, monkeypatch):
+    pytest.importorskip("skops")
+    monkeypatch.chdir(tmp_path)
+    loop = [sys.executable, str(RECIPES / "own_loop.py")]
+    subprocess.run([*loop, "collect"], check=True)
+    fit = ["fit", "runs.json", "--guard", "--alpha", "0.1", "--out", "guard.skops"]
+    assert main(fit) == 0
+    done = subprocess.run(loop, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("stopped at step "), done.stderr
 
 
 @pytest.mark.slow

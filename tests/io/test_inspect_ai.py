@@ -134,6 +134,11 @@ def test_scores(read, value, outcome, reward):
     assert run.meta["reward"] == reward or reward is None
 
 
+def test_scores_of_a_guard_are_left_out(read):
+    run = read(scores={"match": Record(value="C"), "trajscore_flag": Record(value=False)})
+    assert (run.outcome, run.extra["scores"]) == (1, {"match": 1.0})
+
+
 def test_a_part_of_a_score(read):
     two = {"a": Record(value={"x": 1, "y": "I"}), "b": Record(value="C")}
     chosen = [("a/x", 1), ("a/y", 0), ("a/z", -1), ("b", 1), ("b/x", -1)]

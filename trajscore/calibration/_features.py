@@ -87,9 +87,9 @@ class PrefixFeatures(NamedTuple):
     def at_all_steps(self, X: TrajectoryArray, used: BoolArray | None = None) -> FloatArray:
         """Features of every run after every step, one row a (used) cell, for one classifier."""
         scores = X.cells.reshape(len(X.cells), X.n_channels)
-        used = np.ones(len(scores), dtype=bool) if used is None else used
         if self.kind == "running" and len(X):
             return self._running_at_all_steps(X, scores, used)
+        used = np.ones(len(scores), dtype=bool) if used is None else used
         place = np.cumsum(used) - 1
         seen, out = self.begin(len(X), X.n_channels), np.empty((0, 0))
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
@@ -108,19 +108,18 @@ class PrefixFeatures(NamedTuple):
         return out
 
     def _running_at_all_steps(
-        self, X: TrajectoryArray, scores: FloatArray, used: BoolArray
+        self, X: TrajectoryArray, scores: FloatArray, used: BoolArray | None
     ) -> FloatArray:
         """Rows of many steps at once, which cost hardly more than those of one."""
         seen, parts, cells = self.begin(len(X), X.n_channels), [], []
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here], t)
-            chosen = used[here]
-            parts.append(without(seen, ~chosen))
-            cells.append(here[chosen])
+            parts.append(seen if used is None else without(seen, ~used[here]))
+            cells.append(here if used is None else here[used[here]])
             seen = without(seen, ends)
         order = np.argsort(np.concatenate(cells))
         statistics = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
-        return _Running(*statistics).rows(step_numbers(X)[used])
+        return _Running(*statistics).rows(step_numbers(X)[slice(None) if used is None else used])
 
 
 class _Summary(NamedTuple):

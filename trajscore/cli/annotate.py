@@ -49,10 +49,12 @@ def run(arguments: argparse.Namespace) -> None:
             f"that {to} knows; {log} is {form}"
         )
     guard = Guard.load(arguments.model, arguments.trust)
-    if to == "inspect" and (out is None or out.resolve() == log.resolve()):
+    if to == "inspect" and out is None:
         raise ValueError("--to inspect writes a copy of the log; name it by --out COPY.eval")
     if out is not None:
         check_folder("--out", out)
+        if out.resolve() == log.resolve():
+            raise ValueError(f"--out: {out} is the log itself; name another file")
     runs = read_runs(log, format=form, outcome=arguments.outcome)
     looks = guard.looks(runs, arguments.alpha)
     if to == "inspect":

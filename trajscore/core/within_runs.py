@@ -92,6 +92,7 @@ def cells_by_step(X: RunsLike) -> Iterator[tuple[IntArray, BoolArray]]:
     """For each step the cells of the runs that reach it, and whether they end there."""
     starts, lengths = X.offsets[:-1], X.lengths
     for t in range(1, int(lengths.max(initial=0)) + 1):
-        goes_on = lengths > t
-        yield starts + t - 1, ~goes_on
-        starts, lengths = starts[goes_on], lengths[goes_on]
+        ends = lengths == t
+        yield starts + (t - 1), ends
+        if np.count_nonzero(ends):
+            starts, lengths = starts[~ends], lengths[~ends]

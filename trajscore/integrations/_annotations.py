@@ -32,6 +32,13 @@ class Score(NamedTuple):
 def scores_of(run: Run, looks: Sequence[Look]) -> Iterator[Score]:
     """Yield the scores of the turns of a run that have a span, and that of the run."""
     turns = [step for step in run.steps if step.actor in SEEN]
+    if len(turns) != len(looks):  # signals of the agent's turns alone
+        turns = [step for step in turns if step.actor == "agent"]
+    if len(turns) != len(looks):
+        raise ValueError(
+            f"run {run.id!r}: the guard's signals have {len(looks)} rows, but the agent has "
+            f"{len(turns)} turns; annotate needs signals with a row for each turn"
+        )
     for turn, look in zip(turns, looks, strict=True):
         if turn.span is not None:
             seen = f"step {look.step}: log M = {look.log_e_value:.3g}, {_limit(look)}"
