@@ -175,3 +175,9 @@ def test_sessions_are_asked_about_where_runs_are_the_beginning_of_others():
     named = findings(fields=Fields(id="id"), **grown)
     assert named.session_problem() == ""
     assert any("hold only the beginning" in note for note in named.notes())
+
+
+@pytest.mark.parametrize(("n_agent", "who"), [(0, "agent"), (3, "?")])
+def test_roles_beside_a_known_agent_are_not_guessed(n_agent, who):
+    tally = findings(n_turns=n_agent, unknown_roles=Counter(action=4))
+    assert f"{{argument:roles=action={who}}}" in tally.role_problem()

@@ -196,7 +196,8 @@ class Findings:
             )
         else:
             return ""
-        guess = dict.fromkeys(names, "agent")
+        # beside an agent that is known, others may be its tools
+        guess = dict.fromkeys(names, "agent" if users or not n_agent else "?")
         if len(names) > 1:  # who begins may be the one who gives the task
             guess |= dict.fromkeys(self.tally.openers.keys() & names.keys(), "?")
         guess |= dict.fromkeys(filter(PERSON.match, names), "user")

@@ -21,6 +21,7 @@ from trajscore.io._message_parts import (
     thought_of,
     type_of,
 )
+from trajscore.io._message_trees import find_tree
 from trajscore.io._numbered_steps import find_steps
 from trajscore.io._steps import (
     is_event_of_openhands,
@@ -188,37 +189,11 @@ def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
         return next(iter(lists.values())), set(lists)
     named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
     numbers = {int(name[2]): name for name in named if name is not None}
-    if (tree := _of_tree(record))[0]:
+    if (tree := find_tree(record))[0]:
         return tree
     is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)
     names = [numbers[number][0] for number in sorted(numbers)] if is_one else []
     return [record[name] for name in names], set(names)
-
-
-def _of_tree(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
-    """Return the messages of a tree that lead to the current one, or to the last, as ChatGPT's."""
-    for name, value in record.items():
-        nodes = {key: as_fields(node) for key, node in as_fields(value).items()}
-        if not nodes or any(not {"message", "parent"} <= node.keys() for node in nodes.values()):
-            continue
-        parents = [node["parent"] for node in nodes.values()]
-        last = next((key for key in reversed(nodes) if key not in parents), None)
-        key = record.get("current_node", last)
-        path: list[Any] = []
-        while isinstance(key, str) and key in nodes and nodes[key] not in path:
-            path.insert(0, nodes[key])
-            key = nodes[key]["parent"]
-        messages = (node["message"] for node in path)
-        return [_of_node(message) for message in messages if isinstance(message, dict)], {name}
-    return [], set()
-
-
-def _of_node(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message of a tree with its role and its text where other messages have them."""
-    parts = as_list(as_fields(message.get("content")).get("parts"))
-    text = {"content": "\n".join(parts)} if all(isinstance(part, str) for part in parts) else {}
-    role = first(as_fields(message.get("author")), ("role",)) or message.get("role")
-    return {**message, "role": role, **text}
 
 
 def _in_state(value: Any, depth: int = 5) -> list[Any]:

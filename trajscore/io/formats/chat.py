@@ -7,6 +7,7 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._events import is_beside_calls, is_event
+from trajscore.io._message_trees import beside_path
 from trajscore.io._messages import (
     as_chat,
     find_messages,
@@ -108,7 +109,7 @@ class OpenAI(Format):
             return add_spans(talk, calls.spans(), run)
         messages = messages or []
         talk.add_all(messages)
-        run.extra |= _beside_path(raw, used, len(messages))
+        run.extra |= beside_path(raw, used, len(messages))
         if raw.get("choices"):
             talk.add_completion({"choices": raw["choices"]}, len(messages))
         others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
@@ -118,13 +119,6 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             run.meta |= _tokens_of(raw)
         return run
-
-
-def _beside_path(raw: Mapping[str, Any], used: set[str], n_messages: int) -> dict[str, int]:
-    """Return how many messages of a tree do not lead to the last one, such as other answers."""
-    nodes = [node for name in used for node in as_fields(raw.get(name)).values()]
-    n_others = sum(isinstance(as_fields(node).get("message"), dict) for node in nodes) - n_messages
-    return {"n_left_out": n_others} if n_others > 0 else {}
 
 
 def _tokens_of(raw: Mapping[str, Any]) -> dict[str, Any]:
