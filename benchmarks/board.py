@@ -1,0 +1,205 @@
+"""Which monitors of agents beat counting steps? Every entry, on every public set at hand.
+
+    python benchmarks/board.py [--data-home FOLDER] [--logs FOLDER] [--out FILE] [--only WORD ...]
+
+Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
+runs (5 folds, drawn anew 3 times). Its score is the log score of the forecasts at steps 1 to 30,
+with the weights that are the default of the package: 1 / sqrt(t), known when the forecast is made.
+Margins are over the forecast from length alone, in nats a step; intervals hold at once for all
+entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm within the set.
+An entry whose forecast depends on anything but the steps so far is refused.
+
+Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's critical difference of
+mean ranks, below which two entries are tied. `board_sets.py` says what the sets are, and
+`board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from sklearn.model_selection import StratifiedGroupKFold
+from threadpoolctl import threadpool_limits
+
+from board_entries import LENGTH, Entry, entries_of
+from board_sets import HORIZON, SOURCES, RunsOfASet
+from trajscore.calibration import cross_fit_traces
+from trajscore.inference import compare_predictors
+from trajscore.metrics import tps_samples
+
+N_FOLDS, N_REPEATS, N_RESAMPLES = 5, 3, 5000
+RANKED = (LENGTH, "repeated calls", "TRACER", "agent-tracer", "actions", "text classifier")
+LOOKS_AHEAD = "would forecast other values while runs are under way"
+
+
+class RefusedError(ValueError):
+    """An entry whose forecasts could not be made while a run is under way."""
+
+
+def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
+    """Return forecasts by fits on other groups; refuse those that depend on what comes later."""
+    folds = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=repeat)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        traces = cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
+    ahead = [str(one.message) for one in caught if LOOKS_AHEAD in str(one.message)]
+    if ahead and entry.is_checked:
+        raise RefusedError(ahead[0])
+    return traces
+
+
+def scores(entry: Entry, runs: RunsOfASet, n_repeats: int = N_REPEATS) -> Any:
+    """Return the score of each run, whose mean is that of the set."""
+    traces = [forecasts(entry, runs, repeat) for repeat in range(n_repeats)]
+    return np.mean([tps_samples(runs.y, one, horizon=HORIZON) for one in traces], axis=0)
+
+
+def judge(
+    runs: RunsOfASet, entries: dict[str, Entry], n_repeats: int = N_REPEATS
+) -> dict[str, Any]:
+    """Return the rows of a set: the score of each entry, and its margin over its reference."""
+    of_runs, refused = {}, {}
+    for name, entry in entries.items():
+        try:
+            of_runs[name] = scores(entry, runs, n_repeats)
+        except RefusedError as error:
+            refused[name] = str(error)
+    rows = {name: {"score": float(values.mean())} for name, values in of_runs.items()}
+    for reference in dict.fromkeys(entries[name].reference for name in of_runs):
+        held = [name for name in of_runs if entries[name].reference == reference != name]
+        table = pd.DataFrame({name: of_runs[name] for name in [*held, reference]})
+        compared = compare_predictors(
+            table, reference=reference, groups=runs.group, n_resamples=N_RESAMPLES, random_state=0
+        )
+        for _, row in compared.iterrows():
+            rows[row["predictor"]] |= {
+                "over": reference, "margin": row["difference"], "low": row["low"],
+                "high": row["high"], "p_holm": row["p_holm"],
+            }  # fmt: skip
+    lengths = [len(run) for run in runs.X]
+    return {
+        "name": runs.name,
+        "kind": "log" if runs.is_log else "values",
+        "runs": len(runs.y),
+        "groups": len(set(runs.group)),
+        "success": float(runs.y.mean()),
+        "steps": float(np.mean(lengths)),
+        "rows": rows,
+        "refused": refused,
+    }
+
+
+def rank(sets: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rank the entries that all logs have; those closer than the critical difference are tied."""
+    logs = [one for one in sets if set(RANKED) <= set(one["rows"])]
+    if len(logs) < 3:
+        return {}
+    values = np.array([[one["rows"][name]["score"] for name in RANKED] for one in logs])
+    n, k = values.shape
+    mean = np.mean([rankdata(-row) for row in values], axis=0)
+    quantile = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2)
+    critical = float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+    order = np.argsort(mean, kind="stable")
+    groups: list[list[str]] = []
+    for place, first in enumerate(order):
+        tied = [RANKED[one] for one in order[place:] if mean[one] - mean[first] <= critical]
+        if not groups or not set(tied) <= set(groups[-1]):
+            groups.append(tied)
+    return {
+        "sets": n,
+        "mean_rank": {RANKED[one]: float(mean[one]) for one in order},
+        "friedman_p": float(friedmanchisquare(*values.T).pvalue),
+        "critical_difference": critical,
+        "tied": groups,
+    }
+
+
+def of_set(
+    name: str, data_home: Path | None, folder: Path | None
+) -> tuple[dict[str, Any] | str, float]:
+    """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
+    started = time.perf_counter()
+    try:
+        runs = SOURCES[name](name, data_home, folder)
+    except (OSError, ImportError) as error:
+        return f"{name}: {error}", 0.0
+    # so that sums run in one order, however many sets are judged at a time
+    with threadpool_limits(1):
+        return judge(runs, entries_of(runs)), time.perf_counter() - started
+
+
+def rounded(value: Any) -> Any:
+    """Round numbers to six places, at any depth."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def show(one: dict[str, Any]) -> None:
+    """Print a set: margins in thousandths of a nat."""
+    print(
+        f"\n{one['name']}: {one['runs']} runs in {one['groups']} groups, {one['success']:.0%} "
+        f"succeed, {one['steps']:.1f} steps"
+    )
+    for name, row in one["rows"].items():
+        text = f"  {name:32} {row['score']:+.4f}"
+        if "margin" in row:
+            margin, low, high = (1000 * row[part] for part in ("margin", "low", "high"))
+            star = "*" if row["p_holm"] < 0.05 else " "
+            text += f" {margin:+7.1f}{star} [{low:+.1f}, {high:+.1f}] over {row['over']}"
+        print(text)
+    for name, why in one["refused"].items():
+        print(f"  {name:32} refused: {why}")
+
+
+def main() -> None:
+    """Judge the sets, print them as they come, and write all numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data-home", type=Path, help="of scikit-learn, by default")
+    parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
+    parser.add_argument("--out", type=Path, default=Path("docs/stored/board.json"))
+    parser.add_argument("--only", nargs="+", default=[""], help="words in the names of sets")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    folder = None if args.logs is None else Path(args.logs)
+    started = time.perf_counter()
+    names = [name for name in SOURCES if any(word in name for word in args.only)]
+    found: dict[str, Any] = {}
+    todo = Parallel(args.jobs, return_as="generator_unordered")(
+        delayed(of_set)(name, args.data_home, folder) for name in names
+    )
+    left_out = []
+    for done, (one, seconds) in enumerate(todo, start=1):
+        if isinstance(one, str):
+            left_out.append(one)
+            print(f"\n{one}")
+        else:
+            found[one["name"]] = one
+            show(one)
+        print(f"  ({done} of {len(names)} sets, {seconds:.0f} s)", flush=True)
+    sets = [found[name] for name in names if name in found]
+    result = {
+        "horizon": HORIZON, "weights": "early", "folds": N_FOLDS, "repeats": N_REPEATS,
+        "sets": sets, "ranks": rank(sets),
+        "left_out": [one.partition(":")[0] for one in left_out],
+    }  # fmt: skip
+    args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+    if result["ranks"]:
+        print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
+    print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s, written to {args.out}")
+
+
+if __name__ == "__main__":
+    main()
