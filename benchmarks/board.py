@@ -1,6 +1,7 @@
 """Which monitors of agents beat counting steps? Every entry, on every public set at hand.
 
-    python benchmarks/board.py [--data-home FOLDER] [--logs FOLDER] [--out FILE] [--only WORD ...]
+    python benchmarks/board.py [--data-home FOLDER] [--logs FOLDER] [--only WORD ...]
+                               [--entry FILE] [--out FILE]
 
 Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
 runs (5 folds, drawn anew 3 times). Its score is the log score of the forecasts at steps 1 to 30,
@@ -12,6 +13,11 @@ An entry whose forecast depends on anything but the steps so far is refused.
 Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's critical difference of
 mean ranks, below which two entries are tied. `board_sets.py` says what the sets are, and
 `board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
+
+--entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, one row a step. It
+is judged on the logs beside the others. --logs is a folder whose subfolder tau2 has results of
+tau2-bench; the other sets are fetched. The page of the docs is built from
+``--out docs/stored/board.json``.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import runpy
 import time
 import warnings
 from pathlib import Path
@@ -28,34 +35,50 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
-from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from board_entries import LENGTH, Entry, entries_of
+from board_entries import LENGTH, Entry, entries_of, folds_of_groups, over_length, splits
 from board_sets import HORIZON, SOURCES, RunsOfASet
 from trajscore.calibration import cross_fit_traces
+from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.inference import compare_predictors
 from trajscore.metrics import tps_samples
 
 N_FOLDS, N_REPEATS, N_RESAMPLES = 5, 3, 5000
 RANKED = (LENGTH, "repeated calls", "TRACER", "agent-tracer", "actions", "text classifier")
-LOOKS_AHEAD = "would forecast other values while runs are under way"
 
 
 class RefusedError(ValueError):
-    """An entry whose forecasts could not be made while a run is under way."""
+    """An entry whose numbers could not be made while a run is under way."""
+
+
+def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
+    """Cut some runs short, and compare what the entry makes of them with what it makes of all.
+
+    Both are compared: the forecasts, and the numbers of which a pipeline makes them.
+    """
+    fitted = clone(entry.pipeline).fit(runs.X, runs.y)
+    steps = [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else [fitted]
+    for last in {max(1, len(steps) - 1), len(steps)}:
+
+        def transform(X: Any, upto: int = last) -> Any:
+            for step in steps[:upto]:
+                X = step.transform(X)
+            return X
+
+        ahead = sample_look_ahead(transform, runs.X, transform(runs.X))
+        if ahead is not None:
+            raise RefusedError(str(ahead))
 
 
 def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
-    """Return forecasts by fits on other groups; refuse those that depend on what comes later."""
-    folds = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=repeat)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        traces = cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
-    ahead = [str(one.message) for one in caught if LOOKS_AHEAD in str(one.message)]
-    if ahead and entry.is_checked:
-        raise RefusedError(ahead[0])
-    return traces
+    """Return forecasts by fits on other groups."""
+    folds = splits(folds_of_groups(runs.group, N_FOLDS, repeat))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of references that know who a run is
+        return cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
 
 
 def scores(entry: Entry, runs: RunsOfASet, n_repeats: int = N_REPEATS) -> Any:
@@ -71,6 +94,8 @@ def judge(
     of_runs, refused = {}, {}
     for name, entry in entries.items():
         try:
+            if entry.is_checked:
+                refuse_look_ahead(entry, runs)
             of_runs[name] = scores(entry, runs, n_repeats)
         except RefusedError as error:
             refused[name] = str(error)
@@ -125,7 +150,7 @@ def rank(sets: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def of_set(
-    name: str, data_home: Path | None, folder: Path | None
+    name: str, data_home: Path | None, folder: Path | None, entry: Path | None = None
 ) -> tuple[dict[str, Any] | str, float]:
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
@@ -135,7 +160,10 @@ def of_set(
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
-        return judge(runs, entries_of(runs)), time.perf_counter() - started
+        entries = entries_of(runs)
+        if entry is not None and runs.is_log:
+            entries[entry.stem] = over_length(runpy.run_path(str(entry))["ENTRY"])
+        return judge(runs, entries), time.perf_counter() - started
 
 
 def rounded(value: Any) -> Any:
@@ -169,16 +197,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data-home", type=Path, help="of scikit-learn, by default")
     parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
-    parser.add_argument("--out", type=Path, default=Path("docs/stored/board.json"))
+    parser.add_argument("--entry", type=Path, help="a Python file with an ENTRY")
+    parser.add_argument("--out", type=Path, help="all numbers, as JSON")
     parser.add_argument("--only", nargs="+", default=[""], help="words in the names of sets")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     folder = None if args.logs is None else Path(args.logs)
     started = time.perf_counter()
     names = [name for name in SOURCES if any(word in name for word in args.only)]
-    found: dict[str, Any] = {}
+    judged: dict[str, Any] = {}
     todo = Parallel(args.jobs, return_as="generator_unordered")(
-        delayed(of_set)(name, args.data_home, folder) for name in names
+        delayed(of_set)(name, args.data_home, folder, args.entry) for name in names
     )
     left_out = []
     for done, (one, seconds) in enumerate(todo, start=1):
@@ -186,19 +215,20 @@ def main() -> None:
             left_out.append(one)
             print(f"\n{one}")
         else:
-            found[one["name"]] = one
+            judged[one["name"]] = one
             show(one)
         print(f"  ({done} of {len(names)} sets, {seconds:.0f} s)", flush=True)
-    sets = [found[name] for name in names if name in found]
+    sets = [judged[name] for name in names if name in judged]
     result = {
         "horizon": HORIZON, "weights": "early", "folds": N_FOLDS, "repeats": N_REPEATS,
         "sets": sets, "ranks": rank(sets),
         "left_out": [one.partition(":")[0] for one in left_out],
     }  # fmt: skip
-    args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+    if args.out is not None:
+        args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
     if result["ranks"]:
         print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
-    print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s, written to {args.out}")
+    print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 
 from board_sets import RunsOfASet
@@ -34,6 +33,7 @@ Floats = NDArray[np.float64]
 LENGTH = "length"
 PENALTIES = (1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0)
 IDENTITY = "identity: "
+N_INNER = 4  # folds of the training runs
 
 
 # ------------------------------------------------------------------ from rows to forecasts
@@ -58,7 +58,8 @@ class OverLength(TransformerMixin, BaseEstimator):
         self.scale_ = np.where(np.nan_to_num(scale) > 0, np.nan_to_num(scale, nan=1.0), np.inf)
         rows, offset = self._rows(X), logit(self.length_.transform(X).cells)
         weight, label = 1 / np.sqrt(step_numbers(X)), np.repeat(outcomes, X.lengths)
-        fold = np.repeat(inner_folds(outcomes, groups), X.lengths)
+        held = np.arange(len(X)) if groups is None else groups
+        fold = np.repeat(folds_of_groups(held, N_INNER), X.lengths)
         # who is known before the first step is learned first, and the rest beside it
         known = np.array([str(name).startswith(IDENTITY) for name in X.channels or ()], dtype=bool)
         known = known if len(known) else np.zeros(rows.shape[1], dtype=bool)
@@ -89,14 +90,15 @@ def step_numbers(X: TrajectoryArray) -> Floats:
     return np.concatenate([np.arange(1.0, length + 1) for length in X.lengths])
 
 
-def inner_folds(y: Floats, groups: Any, n_folds: int = 4) -> NDArray[np.int64]:
-    """Return a fold for each run; groups stay whole."""
-    codes = np.arange(len(y)) if groups is None else np.asarray(groups)
-    fold = np.zeros(len(y), dtype=np.int64)
-    splits = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
-    for k, (_, held_out) in enumerate(splits.split(np.zeros(len(y)), y.astype(int), codes)):
-        fold[held_out] = k
-    return fold
+def folds_of_groups(group: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
+    """Return a fold for each run, drawn by group."""
+    names, code = np.unique(np.asarray(group), return_inverse=True)
+    return (np.random.default_rng(seed).permutation(len(names)) % n_folds)[code]
+
+
+def splits(fold: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the rows to train on and those held out, for each fold."""
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
 
 
 def chosen_penalty(
@@ -255,7 +257,7 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         How many steps are learned from, drawn at random, where there are more.
     """
 
-    def __init__(self, turns: int = 2, C: float = 0.1, most: int = 20_000) -> None:
+    def __init__(self, turns: int = 2, C: float = 0.1, most: int = 8_000) -> None:
         self.turns = turns
         self.C = C
         self.most = most
@@ -280,9 +282,8 @@ class TextClassifier(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Sequence[io.Run], y: Any, groups: Any = None) -> TrajectoryArray:
         """Fit on all runs; the log-odds of each are of a fit on others, as those of new runs."""
         self.fit(X, y)
-        folds = StratifiedGroupKFold(4, shuffle=True, random_state=0)
-        held = np.arange(len(y)) if groups is None else groups
-        return cross_fit_traces(self, X, y, groups=held, cv=folds)
+        held = np.arange(len(X)) if groups is None else groups
+        return cross_fit_traces(self, X, y, cv=splits(folds_of_groups(held, N_INNER)))
 
     def _words(self, X: Sequence[io.Run]) -> tuple[csr_matrix, list[int]]:
         parts = [_words_of(run, self.turns) for run in X]
@@ -406,6 +407,11 @@ class Entry:
     is_checked: bool = True  # that it does not look ahead
 
 
+def over_length(signals: Any) -> Entry:
+    """Enter numbers, a row a step, of which forecasts are made as for all others."""
+    return Entry(make_pipeline(signals, OverLength()))
+
+
 def entries_of(runs: RunsOfASet) -> dict[str, Entry]:
     """Return the entries of a set, by name."""
     return of_logs(runs) if runs.is_log else of_values()
@@ -418,8 +424,8 @@ def of_values() -> dict[str, Entry]:
         "base rate": Entry(BaseRate()),
         "as stated": Entry(AsStated()),
         "Platt": Entry(PlattCrossFitCalibrator()),
-        "Platt and step": Entry(make_pipeline(LogOdds(), OverLength())),
-        "Platt, step and history": Entry(make_pipeline(LogOdds(history=True), OverLength())),
+        "Platt and step": over_length(LogOdds()),
+        "Platt, step and history": over_length(LogOdds(history=True)),
         "e-valuator": Entry(PrefixForecaster()),
     }
 
@@ -437,7 +443,7 @@ def of_logs(runs: RunsOfASet) -> dict[str, Entry]:
     entries = {
         LENGTH: Entry(make_pipeline(Turns(), AliveRate())),
         "base rate": Entry(make_pipeline(Turns(), BaseRate())),
-        **{name: Entry(make_pipeline(one, OverLength())) for name, one in signals.items()},
+        **{name: over_length(numbers) for name, numbers in signals.items()},
     }
     if runs.identity is not None:
         known = Identity({run.id: str(of) for run, of in zip(runs.X, runs.identity, strict=True)})

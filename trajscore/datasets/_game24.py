@@ -58,14 +58,14 @@ def fetch_game24(
     >>> from trajscore.datasets import fetch_game24
     >>> X, y = fetch_game24(return_X_y=True)  # doctest: +SKIP
     """
-    path = retrieve(_URL + _FILE, _FILE, _SHA256, data_home, download_if_missing)
+    file = retrieve(_URL + _FILE, _FILE, _SHA256, data_home, download_if_missing)
     values, success, task = [], [], []
-    for puzzle in json.loads(path.read_text(encoding="utf-8")):
+    for puzzle in json.loads(file.read_text(encoding="utf-8")):
         by_path = [dict(zip(s["new_ys"], s["values"], strict=True)) for s in puzzle["steps"]]
         for answer, info in zip(puzzle["ys"], puzzle["infos"], strict=True):
             lines = answer.splitlines(keepends=True)
             paths = ["".join(lines[: k + 1]) for k in range(len(by_path))]
-            values.append([value[one] for value, one in zip(by_path, paths, strict=True)])
+            values.append([of[path] for of, path in zip(by_path, paths, strict=True)])
             success.append(info["r"])
             task.append(puzzle["idx"])
     cells = np.minimum(np.array(values), _HIGHEST) / _HIGHEST
@@ -75,5 +75,5 @@ def fetch_game24(
         np.array(success, dtype=np.int64),
         return_X_y,
         DESCR=f"{len(X)} paths through the game of 24, valued by GPT-4; tree of thoughts, MIT.",
-        filename=str(path),
+        filename=str(file),
     )
