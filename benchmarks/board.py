@@ -4,7 +4,7 @@
                                [--entry FILE] [--out FILE]
 
 Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
-runs (5 folds, drawn anew 3 times). Its score is the log score of the forecasts at steps 1 to 30,
+runs (5 folds, drawn twice). Its score is the log score of the forecasts at steps 1 to 30,
 with the weights that are the default of the package: 1 / sqrt(t), known when the forecast is made.
 Margins are over the forecast from length alone, in nats a step; intervals hold at once for all
 entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm within the set.
@@ -14,7 +14,7 @@ Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's cri
 mean ranks, below which two entries are tied. `board_sets.py` says what the sets are, and
 `board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
 
---entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, one row a step. It
+--entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
 is judged on the logs beside the others. --logs is a folder whose subfolder tau2 has results of
 tau2-bench; the other sets are fetched. The page of the docs is built from
 ``--out docs/stored/board.json``.
@@ -46,7 +46,7 @@ from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.inference import compare_predictors
 from trajscore.metrics import tps_samples
 
-N_FOLDS, N_REPEATS, N_RESAMPLES = 5, 3, 5000
+N_FOLDS, N_REPEATS, N_RESAMPLES = 5, 2, 5000
 RANKED = (LENGTH, "repeated calls", "TRACER", "agent-tracer", "actions", "text classifier")
 
 

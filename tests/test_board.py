@@ -201,3 +201,17 @@ def test_sql_is_grouped_by_database(tmp_path, monkeypatch):
         "execute", "submit",
     ]  # fmt: skip
     assert sets.intercode("bash_react", "Bash", None, None).group.tolist() == list("abc")
+
+
+def test_the_page_is_built_from_the_stored_numbers(tmp_path):
+    page = load_script("board_page", "docs")
+    page.write_board(tmp_path)
+    stored = json.loads(page.STORED.read_text())
+    n_logs = sum(of_set["kind"] == "log" for of_set in stored["sets"])
+    assert f"On {n_logs} public logs" in (tmp_path / "board_answer.inc").read_text()
+    rows = (tmp_path / "board_logs.inc").read_text().count("   * - ")
+    assert rows == n_logs + 1
+    assert (tmp_path / "board.svg").exists()
+    text = (page.STORED.parents[1] / "board.rst").read_text()
+    assert [file.name for file in tmp_path.glob("board*.inc") if file.stem not in text] == []
+    assert [of_set["refused"] for of_set in stored["sets"]] == [{}] * len(stored["sets"])

@@ -50,7 +50,7 @@ def fetch_logs(
     Notes
     -----
     One of the five models of Multi-SWE-bench was evaluated on one of its 91 issues: its other runs
-    have no outcome, and they are no failures.
+    have no outcome, and do not count as failures.
 
     Where only git reaches GitHub, make the archive from a clone of the repository, at the path that
     the error under ``download_if_missing=False`` names, of the folders ``trajs`` and ``results``::
