@@ -11,14 +11,22 @@ import pytest
 from trajscore import metrics
 from trajscore.datasets import (
     _balrog,
+    _fetch,
+    _game24,
     _intercode,
+    _logs,
+    _win_probability,
     fetch_balrog,
     fetch_evaluator,
     fetch_expected_cost,
+    fetch_game24,
     fetch_intercode,
+    fetch_logs,
+    fetch_win_probability,
     load_chess,
     make_trajectories,
 )
+from trajscore.io import read_runs
 
 
 def test_chess_is_what_its_description_says():
@@ -251,7 +259,7 @@ def test_balrog_reads_one_game_of_an_archive(tmp_path, monkeypatch):
     _archive(tmp_path, results)
     with pytest.raises(ValueError, match="does not hold the published results of babyai: their"):
         fetch_balrog("babyai", data_home=tmp_path)
-    monkeypatch.setattr(_balrog, "_checksum", lambda results: _balrog._RESULTS["babyai"])
+    monkeypatch.setattr(_fetch, "checksum", lambda results: _balrog._RESULTS["babyai"])
     bunch = fetch_balrog("babyai", data_home=tmp_path, download_if_missing=False)
     assert [run.tolist() for run in bunch.data] == [[1, 2], [1, 2, 3]]
     assert bunch.target.tolist() == [0, 1]
@@ -260,15 +268,20 @@ def test_balrog_reads_one_game_of_an_archive(tmp_path, monkeypatch):
     assert bunch.data.meta["progression"].tolist() == [0.5, 1.0]
 
 
-def test_balrog_checks_contents_whatever_the_archive(tmp_path):
+def test_contents_are_checked_whatever_the_archive(tmp_path):
     results = {f"LLM/agent/babyai/go/go_run_0{k}.json": _played("go", k + 1, 0.0) for k in (0, 1)}
-    _archive(tmp_path, results)
-    path = tmp_path / "trajscore" / _balrog._FILE
-    checksum = _balrog._checksum(_balrog._read(path, "babyai"))
-    _archive(tmp_path, dict(reversed(results.items())))
-    assert _balrog._checksum(_balrog._read(path, "babyai")) == checksum
-    _archive(tmp_path, {**results, "LLM/agent/babyai/go/go_run_00.json": _played("go", 1, 1.0)})
-    assert _balrog._checksum(_balrog._read(path, "babyai")) != checksum
+    path, wanted = tmp_path / "trajscore" / _balrog._FILE, r".*/LLM/(.*_run_\d+)\.json"
+
+    def checksum_in_error(results):
+        _archive(tmp_path, results)
+        with pytest.raises(ValueError, match="delete the file and fetch it again") as error:
+            _fetch.of_archive(path, wanted, "0" * 64, "results")
+        return str(error.value)
+
+    first = checksum_in_error(results)
+    assert checksum_in_error(dict(reversed(results.items()))) == first
+    changed = {**results, "LLM/agent/babyai/go/go_run_00.json": _played("go", 1, 1.0)}
+    assert checksum_in_error(changed) != first
 
 
 @pytest.mark.parametrize(
@@ -289,3 +302,82 @@ def test_balrog_says_what_is_wrong(tmp_path):
         fetch_balrog("nle")
     with pytest.raises(OSError, match="download_if_missing=True"):
         fetch_balrog("babyai", data_home=tmp_path, download_if_missing=False)
+
+
+def _pinned(folder, monkeypatch, module, content):
+    """Put a file where a fetcher looks, and take its checksum for the published one."""
+    (folder / "trajscore").mkdir(exist_ok=True)
+    (folder / "trajscore" / module._FILE).write_bytes(content)
+    monkeypatch.setattr(module, "_SHA256", hashlib.sha256(content).hexdigest())
+
+
+def test_game24_follows_the_paths_that_were_kept(tmp_path, monkeypatch):
+    steps = [
+        {"new_ys": ["a\n", "b\n"], "values": [60.0, 0.003]},
+        {"new_ys": ["a\nc\n", "b\nd\n"], "values": [99.0, 30.0]},
+    ]
+    puzzle = {"idx": 900, "steps": steps, "ys": ["b\nd\n", "a\nc\n"], "infos": [{"r": 0}, {"r": 1}]}
+    _pinned(tmp_path, monkeypatch, _game24, _bytes_of([puzzle]))
+    bunch = fetch_game24(data_home=tmp_path, download_if_missing=False)
+    np.testing.assert_allclose(bunch.data.padded(), [[5e-5, 0.5], [1, 1]])
+    assert bunch.target.tolist() == [0, 1]
+    assert bunch.data.meta["task"].tolist() == [900, 900]
+
+
+def test_win_probability_is_of_the_first_team(tmp_path, monkeypatch):
+    head = "season,team1,team2,period,secs,prob1,prob1_outcome,prob2,prob2_outcome"
+    rows = ["2016,A,B,1,9,0.25,1,0.75,0", "2016,A,B,1,7,0.5,1,0.5,0", "2017,A,B,1,9,0.1,0,0.9,1"]
+    _pinned(tmp_path, monkeypatch, _win_probability, "\n".join([head, *rows]).encode())
+    bunch = fetch_win_probability(data_home=tmp_path, download_if_missing=False)
+    assert [run.tolist() for run in bunch.data] == [[0.25, 0.5], [0.1]]
+    assert bunch.target.tolist() == [1, 0]
+    assert bunch.data.ids.tolist() == ["2016 A - B", "2017 A - B"]
+
+
+@pytest.mark.parametrize("fetch", [fetch_game24, fetch_win_probability])
+def test_fetchers_of_values_say_what_is_missing(fetch, tmp_path):
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        fetch(data_home=tmp_path, download_if_missing=False)
+
+
+def _of_model(n_steps):
+    steps = [{"action": "ls", "observation": "a.java", "thought": "look"}] * n_steps
+    return {"environment": "swe", "trajectory": steps, "history": [], "info": {"exit_status": "x"}}
+
+
+def test_runs_that_were_not_evaluated_are_no_failures(tmp_path, monkeypatch):
+    results = {
+        "resolved": ["a__a-1"], "unresolved_ids": ["a__a-2"], "empty_patch_ids": ["a__a-3"],
+        "error_ids": ["a__a-4"], "incomplete_ids": ["a__a-5"],
+    }  # fmt: skip
+    folder = "experiments-abc/evaluation/java/verified/agent"
+    files = {f"trajs/a__a-{k}.traj": _of_model(k) for k in range(1, 6)}
+    (tmp_path / "trajscore").mkdir()
+    with tarfile.open(tmp_path / "trajscore" / _logs._ARCHIVE, "w:gz") as archive:
+        for path, content in {**files, "results/results.json": results, "x.json": {}}.items():
+            member = tarfile.TarInfo(f"{folder}/{path}")
+            member.size = len(_bytes_of(content))
+            archive.addfile(member, io.BytesIO(_bytes_of(content)))
+    with pytest.raises(ValueError, match="does not hold the published runs of Multi-SWE-bench"):
+        fetch_logs("multi_swe_bench", data_home=tmp_path)
+    monkeypatch.setattr(_fetch, "checksum", lambda files: _logs._RUNS_SHA256)
+    log = fetch_logs("multi_swe_bench", data_home=tmp_path, download_if_missing=False)
+    runs = sorted(read_runs(log), key=len)
+    assert [run.outcome for run in runs] == [1, 0, 0, -1, -1]
+
+
+def test_fetch_logs_from_a_local_copy(tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    shutil.copy(public_file("tau_bench", "gpt-4o-airline.json"), tmp_path / "trajscore")
+    path = fetch_logs("tau_bench", data_home=tmp_path, download_if_missing=False)
+    assert len(read_runs(path)) == 200
+
+
+def test_fetch_logs_says_what_is_wrong(tmp_path):
+    with pytest.raises(
+        ValueError, match="name must be 'tau_bench' or 'multi_swe_bench', got 'tau'"
+    ):
+        fetch_logs("tau")
+    for name in ("tau_bench", "multi_swe_bench"):
+        with pytest.raises(OSError, match="download_if_missing=True"):
+            fetch_logs(name, data_home=tmp_path, download_if_missing=False)

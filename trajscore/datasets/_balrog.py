@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +10,12 @@ import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import check_choice
-from trajscore.datasets._fetch import as_data, retrieve
+from trajscore.datasets._fetch import as_data, of_archive, retrieve
 
 _COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
 _URL = f"https://github.com/balrog-ai/experiments/archive/{_COMMIT}.tar.gz"
 _FILE = f"balrog-experiments-{_COMMIT[:12]}.tar.gz"
-# SHA-256 of paths and contents; the bytes of an archive differ each time that GitHub makes one
+# SHA-256 of paths and contents
 _RESULTS = {
     "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
     "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
@@ -77,13 +74,8 @@ def fetch_balrog(
     """
     check_choice(name, "name", tuple(_RESULTS))
     path = retrieve(_URL, _FILE, None, data_home, download_if_missing)
-    results = _read(path, name)
-    checksum = _checksum(results)
-    if checksum != _RESULTS[name]:
-        raise ValueError(
-            f"{path} does not hold the published results of {name}: their SHA-256 starts with "
-            f"{checksum[:12]}, not with {_RESULTS[name][:12]}; delete the file and fetch it again"
-        )
+    runs = rf"[^/]*/submissions/LLM/([^/]+/{name}/.*_run_\d+)\.json"
+    results = of_archive(path, runs, _RESULTS[name], f"results of {name}")
     X, y = _as_runs({file: json.loads(content) for file, content in results.items()})
     return as_data(
         X,
@@ -92,25 +84,6 @@ def fetch_balrog(
         DESCR=f"{name}: {len(X)} runs of 16 language models and their lengths; BALROG, no licence.",
         filename=str(path),
     )
-
-
-def _read(archive: Path, name: str) -> dict[str, bytes]:
-    """Return the result of each run in a game, by path."""
-    wanted = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{name}/.*_run_\d+)\.json")
-    results = {}
-    with tarfile.open(archive) as files:
-        for member in files:
-            path = wanted.fullmatch(member.name)
-            if path and (content := files.extractfile(member)):
-                results[path[1]] = content.read()
-    return dict(sorted(results.items()))
-
-
-def _checksum(results: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for file, content in results.items():
-        digest.update(f"{file}\n{len(content)}\n".encode() + content)
-    return digest.hexdigest()
 
 
 def _as_runs(results: dict[str, dict[str, Any]]) -> tuple[TrajectoryArray, Any]:

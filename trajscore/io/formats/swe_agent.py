@@ -17,7 +17,13 @@ from trajscore.io.registry import Format, Head, find_format, format_of_file, reg
 
 _ENDINGS = (".traj", ".traj.json")
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
-_REPORTS = ("results.json", "report.json")
+_REPORTS = ("results.json", "report.json", "results/results.json")
+_FIELDS = {
+    "resolved_ids": SUCCESS,
+    "resolved": SUCCESS,
+    "unresolved_ids": FAILURE,
+    "empty_patch_ids": FAILURE,
+}
 _SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the run
 
 
@@ -107,7 +113,7 @@ def _outcome(name: str, file: Path) -> float:
     for folder in file.parents[:2]:
         for path in (folder / report for report in _REPORTS):
             report = LogFile(path).whole() if path.exists() else {}
-            for field, outcome in (("resolved_ids", SUCCESS), ("unresolved_ids", FAILURE)):
+            for field, outcome in _FIELDS.items():
                 if isinstance(report.get(field), list) and name in report[field]:
                     return outcome
     return CENSORED

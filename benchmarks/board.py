@@ -1,0 +1,235 @@
+"""Which monitors of agents beat counting steps? Every entry, on every public set at hand.
+
+    python benchmarks/board.py [--data-home FOLDER] [--logs FOLDER] [--only WORD ...]
+                               [--entry FILE] [--out FILE]
+
+Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
+runs (5 folds, drawn twice). Its score is the log score of the forecasts at steps 1 to 30,
+with the weights that are the default of the package: 1 / sqrt(t), known when the forecast is made.
+Margins are over the forecast from length alone, in nats a step; intervals hold at once for all
+entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm within the set.
+An entry whose forecast depends on anything but the steps so far is refused.
+
+Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's critical difference of
+mean ranks, below which two entries are tied. `board_sets.py` says what the sets are, and
+`board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
+
+--entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
+is judged on the logs beside the others. --logs is a folder whose subfolder tau2 has results of
+tau2-bench; the other sets are fetched. The page of the docs is built from
+``--out docs/stored/board.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from board_entries import LENGTH, Entry, entries_of, folds_of_groups, over_length, splits
+from board_sets import HORIZON, SOURCES, RunsOfASet
+from trajscore.calibration import cross_fit_traces
+from trajscore.calibration.look_ahead import sample_look_ahead
+from trajscore.inference import compare_predictors
+from trajscore.metrics import tps_samples
+
+N_FOLDS, N_REPEATS, N_RESAMPLES = 5, 2, 5000
+RANKED = (LENGTH, "repeated calls", "TRACER", "agent-tracer", "actions", "text classifier")
+
+
+class RefusedError(ValueError):
+    """An entry whose numbers could not be made while a run is under way."""
+
+
+def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
+    """Cut some runs short, and compare what the entry makes of them with what it makes of all.
+
+    Both are compared: the forecasts, and the numbers of which a pipeline makes them.
+    """
+    fitted = clone(entry.pipeline).fit(runs.X, runs.y)
+    steps = [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else [fitted]
+    for last in {max(1, len(steps) - 1), len(steps)}:
+
+        def transform(X: Any, upto: int = last) -> Any:
+            for step in steps[:upto]:
+                X = step.transform(X)
+            return X
+
+        ahead = sample_look_ahead(transform, runs.X, transform(runs.X))
+        if ahead is not None:
+            raise RefusedError(str(ahead))
+
+
+def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
+    """Return forecasts by fits on other groups."""
+    folds = splits(folds_of_groups(runs.group, N_FOLDS, repeat))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of references that know who a run is
+        return cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
+
+
+def scores(entry: Entry, runs: RunsOfASet, n_repeats: int = N_REPEATS) -> Any:
+    """Return the score of each run, whose mean is that of the set."""
+    traces = [forecasts(entry, runs, repeat) for repeat in range(n_repeats)]
+    return np.mean([tps_samples(runs.y, one, horizon=HORIZON) for one in traces], axis=0)
+
+
+def judge(
+    runs: RunsOfASet, entries: dict[str, Entry], n_repeats: int = N_REPEATS
+) -> dict[str, Any]:
+    """Return the rows of a set: the score of each entry, and its margin over its reference."""
+    of_runs, refused = {}, {}
+    for name, entry in entries.items():
+        try:
+            if entry.is_checked:
+                refuse_look_ahead(entry, runs)
+            of_runs[name] = scores(entry, runs, n_repeats)
+        except RefusedError as error:
+            refused[name] = str(error)
+    rows = {name: {"score": float(values.mean())} for name, values in of_runs.items()}
+    for reference in dict.fromkeys(entries[name].reference for name in of_runs):
+        held = [name for name in of_runs if entries[name].reference == reference != name]
+        table = pd.DataFrame({name: of_runs[name] for name in [*held, reference]})
+        compared = compare_predictors(
+            table, reference=reference, groups=runs.group, n_resamples=N_RESAMPLES, random_state=0
+        )
+        for _, row in compared.iterrows():
+            rows[row["predictor"]] |= {
+                "over": reference, "margin": row["difference"], "low": row["low"],
+                "high": row["high"], "p_holm": row["p_holm"],
+            }  # fmt: skip
+    lengths = [len(run) for run in runs.X]
+    return {
+        "name": runs.name,
+        "kind": "log" if runs.is_log else "values",
+        "runs": len(runs.y),
+        "groups": len(set(runs.group)),
+        "success": float(runs.y.mean()),
+        "steps": float(np.mean(lengths)),
+        "rows": rows,
+        "refused": refused,
+    }
+
+
+def rank(sets: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rank the entries that all logs have; those closer than the critical difference are tied."""
+    logs = [one for one in sets if set(RANKED) <= set(one["rows"])]
+    if len(logs) < 3:
+        return {}
+    values = np.array([[one["rows"][name]["score"] for name in RANKED] for one in logs])
+    n, k = values.shape
+    mean = np.mean([rankdata(-row) for row in values], axis=0)
+    quantile = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2)
+    critical = float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+    order = np.argsort(mean, kind="stable")
+    groups: list[list[str]] = []
+    for place, first in enumerate(order):
+        tied = [RANKED[one] for one in order[place:] if mean[one] - mean[first] <= critical]
+        if not groups or not set(tied) <= set(groups[-1]):
+            groups.append(tied)
+    return {
+        "sets": n,
+        "mean_rank": {RANKED[one]: float(mean[one]) for one in order},
+        "friedman_p": float(friedmanchisquare(*values.T).pvalue),
+        "critical_difference": critical,
+        "tied": groups,
+    }
+
+
+def of_set(
+    name: str, data_home: Path | None, folder: Path | None, entry: Path | None = None
+) -> tuple[dict[str, Any] | str, float]:
+    """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
+    started = time.perf_counter()
+    try:
+        runs = SOURCES[name](name, data_home, folder)
+    except (OSError, ImportError) as error:
+        return f"{name}: {error}", 0.0
+    # so that sums run in one order, however many sets are judged at a time
+    with threadpool_limits(1):
+        entries = entries_of(runs)
+        if entry is not None and runs.is_log:
+            entries[entry.stem] = over_length(runpy.run_path(str(entry))["ENTRY"])
+        return judge(runs, entries), time.perf_counter() - started
+
+
+def rounded(value: Any) -> Any:
+    """Round numbers to six places, at any depth."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def show(one: dict[str, Any]) -> None:
+    """Print a set: margins in thousandths of a nat."""
+    print(
+        f"\n{one['name']}: {one['runs']} runs in {one['groups']} groups, {one['success']:.0%} "
+        f"succeed, {one['steps']:.1f} steps"
+    )
+    for name, row in one["rows"].items():
+        text = f"  {name:32} {row['score']:+.4f}"
+        if "margin" in row:
+            margin, low, high = (1000 * row[part] for part in ("margin", "low", "high"))
+            star = "*" if row["p_holm"] < 0.05 else " "
+            text += f" {margin:+7.1f}{star} [{low:+.1f}, {high:+.1f}] over {row['over']}"
+        print(text)
+    for name, why in one["refused"].items():
+        print(f"  {name:32} refused: {why}")
+
+
+def main() -> None:
+    """Judge the sets, print them as they come, and write all numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data-home", type=Path, help="of scikit-learn, by default")
+    parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
+    parser.add_argument("--entry", type=Path, help="a Python file with an ENTRY")
+    parser.add_argument("--out", type=Path, help="all numbers, as JSON")
+    parser.add_argument("--only", nargs="+", default=[""], help="words in the names of sets")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    folder = None if args.logs is None else Path(args.logs)
+    started = time.perf_counter()
+    names = [name for name in SOURCES if any(word in name for word in args.only)]
+    judged: dict[str, Any] = {}
+    todo = Parallel(args.jobs, return_as="generator_unordered")(
+        delayed(of_set)(name, args.data_home, folder, args.entry) for name in names
+    )
+    left_out = []
+    for done, (one, seconds) in enumerate(todo, start=1):
+        if isinstance(one, str):
+            left_out.append(one)
+            print(f"\n{one}")
+        else:
+            judged[one["name"]] = one
+            show(one)
+        print(f"  ({done} of {len(names)} sets, {seconds:.0f} s)", flush=True)
+    sets = [judged[name] for name in names if name in judged]
+    result = {
+        "horizon": HORIZON, "weights": "early", "folds": N_FOLDS, "repeats": N_REPEATS,
+        "sets": sets, "ranks": rank(sets),
+        "left_out": [one.partition(":")[0] for one in left_out],
+    }  # fmt: skip
+    if args.out is not None:
+        args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+    if result["ranks"]:
+        print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
+    print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

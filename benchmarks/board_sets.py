@@ -1,0 +1,210 @@
+"""The public sets of the board: runs, their outcomes, and what the folds and clusters are."""
+
+from __future__ import annotations
+
+import csv
+import io as text_io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore import TrajectoryArray, io
+from trajscore.datasets import (
+    fetch_balrog,
+    fetch_evaluator,
+    fetch_game24,
+    fetch_intercode,
+    fetch_logs,
+    fetch_win_probability,
+)
+
+Names = NDArray[Any]
+HORIZON = 30  # the last step that counts
+MOST_RUNS = 750  # of a log
+
+
+@dataclass(frozen=True)
+class RunsOfASet:
+    """Runs of a public set: a log, or the values stated at each step.
+
+    Nothing is known of a run but its steps: ids are numbers, and outcome, stop, task and agent are
+    taken out of it. `group` is what folds and clusters keep together, `identity` what else is known
+    of a run before its first step, if anything is.
+    """
+
+    name: str
+    X: Any  # list of io.Run, or TrajectoryArray of one value a step
+    y: NDArray[np.int64]
+    group: Names
+    identity: Names | None = None
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the steps are turns, and not values."""
+        return not isinstance(self.X, TrajectoryArray)
+
+
+def make_set(name: str, X: Any, y: Any, group: Any, identity: Any = None) -> RunsOfASet:
+    """Leave out runs without an outcome, and take away all that is not one of the first steps."""
+    outcomes, groups = np.asarray(y), np.asarray(group).astype(str)
+    rows = np.flatnonzero(np.isin(outcomes, (0, 1)))
+    if isinstance(X, TrajectoryArray):
+        chosen = X[rows].truncate(np.minimum(X[rows].lengths, HORIZON))
+        steps: Any = TrajectoryArray(chosen.cells, chosen.lengths)
+    else:
+        rows = evenly(rows, groups[rows])
+        steps = [io.Run(str(k), turns_of(X[row])[:HORIZON]) for k, row in enumerate(rows)]
+    known = None if identity is None else np.asarray(identity).astype(str)[rows]
+    return RunsOfASet(name, steps, outcomes[rows].astype(np.int64), groups[rows], known)
+
+
+def turns_of(run: io.Run) -> list[io.Step]:
+    """Return the turns of agent and user, which are the steps of all entries."""
+    return [step for step in run.steps if step.actor in ("agent", "user")]
+
+
+def evenly(rows: NDArray[np.int64], group: Names) -> NDArray[np.int64]:
+    """Draw runs where there are many, as many of each group as can be."""
+    if len(rows) <= MOST_RUNS:
+        return rows
+    drawn = np.random.default_rng(0).permutation(len(rows))
+    place = pd.Series(drawn).groupby(group[drawn], sort=False).cumcount().to_numpy()
+    return rows[np.sort(drawn[np.argsort(place, kind="stable")][:MOST_RUNS])]
+
+
+# ------------------------------------------------------------------ logs
+
+
+def tau_bench(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Runs of gpt-4o at airline tasks; grouped by task."""
+    path = fetch_logs("tau_bench", data_home=data_home)
+    runs = list(io.read_runs(path))
+    return make_set(name, runs, io.outcomes(runs), [run.task for run in runs])
+
+
+def tau2(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Results of tau2-bench in a folder; grouped by domain and task, identity is the file."""
+    if folder is None or not (folder / "tau2").is_dir():
+        raise OSError("put results of tau2-bench into a folder tau2 of --logs")
+    runs = list(io.read_runs(folder / "tau2"))
+    files = [Path(run.meta["file"]).stem for run in runs]
+    domain = [re.search("airline|retail|telecom|$", file)[0] for file in files]
+    group = [f"{of} {run.task}" for of, run in zip(domain, runs, strict=True)]
+    return make_set(name, runs, io.outcomes(runs), group, files)
+
+
+def multi_swe_bench(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Runs of five models at Java issues; grouped by issue, identity is the model."""
+    runs = list(io.read_runs(fetch_logs("multi_swe_bench", data_home=data_home)))
+    model = [Path(run.meta["file"]).parent.parent.name for run in runs]
+    return make_set(name, runs, io.outcomes(runs), [run.task for run in runs], model)
+
+
+def intercode(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Turns of an agent; SQL is grouped by database, Bash by task, with the file system known."""
+    bunch = fetch_intercode(which, data_home=data_home)
+    logs = [json.loads(Path(file).read_text("utf-8")) for file in bunch.filenames]
+    histories = [
+        run["turn_history"] for log in logs if isinstance(log, dict) for run in log.values()
+    ]
+    runs = [io.Run(str(k), _turns(history)) for k, history in enumerate(histories)]
+    meta = bunch.data.meta
+    if which.startswith("sql"):
+        return make_set(name, runs, bunch.target, meta["environment"])
+    return make_set(name, runs, bunch.target, meta["task"], meta["environment"])
+
+
+def _turns(history: dict[str, list[Any]]) -> list[io.Step]:
+    """Make a step of each turn; what comes back belongs to it, and its reward does not."""
+    actions = history["actions"]
+    thoughts = history.get("thoughts", [""] * len(actions))
+    turns = zip(actions, thoughts, history["observations"], history["valid_action"], strict=True)
+    return [
+        io.Step("agent", thought or "", tool_calls=[
+            io.ToolCall("submit" if str(action).strip() == "submit" else "execute",
+                        {"code": str(action)}, result=str(result), error=not valid)
+        ])
+        for action, thought, result, valid in turns
+    ]  # fmt: skip
+
+
+def balrog(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Moves of language models in games; folds by agent or by task, whichever are more."""
+    bunch = fetch_balrog(which, data_home=data_home)
+    X, y = bunch.data, bunch.target
+    moves = dict(_moves(Path(bunch.filename), which))
+    rows = [row for row, run in enumerate(X.ids) if len(moves.get(run, ())) > 0]
+    runs = [io.Run(str(row), moves[X.ids[row]]) for row in rows]
+    by, other = sorted(("agent", "task"), key=lambda column: -X.meta[column].nunique())
+    return make_set(name, runs, y[rows], X.meta[by].iloc[rows], X.meta[other].iloc[rows])
+
+
+def _moves(archive: Path, game: str) -> Iterator[tuple[str, list[io.Step]]]:
+    """Read what each run of a game saw and did; what comes back is what it sees next."""
+    wanted = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{game}/.*_run_\d+)\.csv")
+    with tarfile.open(archive) as files:
+        for member in files:
+            path = wanted.fullmatch(member.name)
+            if path and (content := files.extractfile(member)):
+                text = content.read().decode("utf-8", "replace").replace("\0", "")
+                rows = list(csv.DictReader(text_io.StringIO(text)))
+                seen = [row["Observation"] or "" for row in rows]
+                after = [*seen[1:], None]
+                yield path[1], [
+                    io.Step("agent", row["Reasoning"] or "", tool_calls=[
+                        io.ToolCall("move", {"to": row["Action"]}, result=result)
+                    ])
+                    for row, result in zip(rows, after, strict=True)
+                ]  # fmt: skip
+
+
+# ------------------------------------------------------------------ stated values
+
+
+def evaluator(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Probabilities that a judge states; each question is a group."""
+    X, y = fetch_evaluator(which, data_home=data_home, return_X_y=True)
+    return make_set(name, X, y, X.ids)
+
+
+def game24(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """GPT-4's values of the paths of a tree of thoughts; grouped by puzzle."""
+    X, y = fetch_game24(data_home=data_home, return_X_y=True)
+    return make_set(name, X, y, X.meta["task"])
+
+
+def win_probability(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Win probabilities during basketball games, each a group: the control that is calibrated."""
+    X, y = fetch_win_probability(data_home=data_home, return_X_y=True)
+    return make_set(name, X, y, X.ids)
+
+
+Source = Callable[[str, Path | None, Path | None], RunsOfASet]
+SOURCES: dict[str, Source] = {
+    "tau-bench airline": tau_bench,
+    "tau2-bench": tau2,
+    "InterCode SQL, ReAct": partial(intercode, "sql_react"),
+    "InterCode SQL, try again": partial(intercode, "sql_try_again"),
+    "InterCode Bash, ReAct": partial(intercode, "bash_react"),
+    "InterCode Bash, try again": partial(intercode, "bash_try_again"),
+    "multi-SWE-bench Java": multi_swe_bench,
+    "BALROG BabaIsAI": partial(balrog, "babaisai"),
+    "BALROG BabyAI": partial(balrog, "babyai"),
+    "BALROG MiniHack": partial(balrog, "minihack"),
+    "BALROG TextWorld": partial(balrog, "textworld"),
+    "HotpotQA, judge": partial(evaluator, "hotpotqa"),
+    "GSM8k, judge": partial(evaluator, "gsm8k"),
+    "MATH, judge": partial(evaluator, "math"),
+    "MMLU-Pro, judge": partial(evaluator, "mmlupro"),
+    "game of 24, GPT-4's values": game24,
+    "basketball, win probabilities": win_probability,
+}
