@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
@@ -513,8 +514,13 @@ def adk(folder: Path) -> None:
         trace.set_tracer_provider(provider)
 
     spans = record_spans(instrument)
+    for talk in TALKS:
+        asyncio.run(run(talk))
+    n_bare = len(spans())  # from 2.0 on without content, if it is not asked for
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_AND_EVENT"
     runs = [asyncio.run(run(talk)) for talk in TALKS]
-    write_spans(folder, "spans.json", spans())
+    write_spans(folder, "spans.json", spans()[:n_bare])
+    write_spans(folder, "spans_with_content.json", spans()[n_bare:])
     save_runs(folder, "session", [session.model_dump_json() for session, _ in runs])
     save_runs(
         folder, "session_by_alias", [session.model_dump_json(by_alias=True) for session, _ in runs]
@@ -1168,3 +1174,49 @@ def inspect_ai(folder: Path) -> None:
             dump = subprocess.run(command, capture_output=True, text=True, check=True)
             save(folder, "inspect_log_dump.json", dump.stdout)
     save_expected(folder, [expected_run(talk) for talk in TALKS])
+
+
+# ------------------------------------------------------------------ CrewAI
+
+
+@exporter("crewai", "crewai")
+def crewai(folder: Path) -> None:
+    """Run agents alone and in crews; of turns with calls CrewAI keeps no words."""
+    os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
+    from crewai import Agent, BaseLLM, Crew, Task
+    from crewai.tools import tool
+
+    class Fake(BaseLLM):
+        turns: list[Any]
+
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            turn = self.turns.pop(0)
+            calls = [
+                {"name": name, "arguments": json.dumps(arguments)} for name, arguments in turn.calls
+            ]
+            return [
+                {"id": f"c{len(self.turns)}{k}", "type": "function", "function": call}
+                for k, call in enumerate(calls)
+            ] or turn.text
+
+        def supports_function_calling(self) -> bool:
+            return True
+
+    def agent(talk: Talk) -> Any:
+        llm = Fake(model="fake", turns=list(talk.turns))
+        tools = [tool("find")(find), tool("weather")(weather)]
+        return Agent(role="Helper", goal="Help", backstory=SYSTEM, llm=llm, tools=tools)
+
+    crews, alone = [], []
+    for talk in TALKS:
+        helper = agent(talk)
+        task = Task(description=talk.question, expected_output="An answer", agent=helper)
+        crews.append(Crew(agents=[helper], tasks=[task]).kickoff().model_dump(mode="json"))
+        alone.append(agent(talk).kickoff(talk.question).model_dump(mode="json"))
+    save_runs(folder, "crew_kickoff", crews)
+    save_runs(folder, "agent_kickoff", alone)
+    expected = [expected_run(talk, tokens=False) | {"system": None} for talk in TALKS]
+    for run_ in expected:
+        for turn in run_["turns"]:
+            turn["text"] = "" if turn["calls"] else turn["text"]
+    save_expected(folder, expected)

@@ -1,13 +1,18 @@
 """Agents of real frameworks with fake models: does a guard stop each where its log is flagged?
 
     python tools/live_runs.py [--runs 40] [--seed 0] [NAME ...]
+    python tools/live_runs.py --turns 50
+    python tools/live_runs.py --log FILE
 
 A guard is fitted on simulated conversations. Then each framework that is installed runs others,
 good and bad, with a model that answers from a list. Each must be stopped before the call of the
-model that follows the turn at which the finished log is flagged; the others go on to their end. In
-langchain every third run is killed in the middle and goes on in a new agent, from its checkpoint,
-with a guard that was read from a file. Printed: runs, those that the log flags, those that were
-stopped live, calls of the model that were saved, and differences, of which there must be none.
+model that follows the turn at which the finished log is flagged; the others go on to their end.
+Every third run is killed in the middle and goes on in a new agent, from its checkpoint or from the
+messages so far, with a guard that was read from a file. Printed: runs, those that the log flags,
+those that were stopped live, calls of the model that were saved, and differences, of which there
+must be none.
+With --turns: the CPU time of a look at a simulated conversation so long. With --log: whether the
+looks at every prefix of every run of a log are those of the batch.
 """
 
 from __future__ import annotations
@@ -17,15 +22,16 @@ import asyncio
 import importlib.util
 import sys
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajscore import io
+from trajscore import DensityRatioEProcess, io
 from trajscore.integrations import Guard, StopRun
 
 ERROR = "Error: no such order"
@@ -105,6 +111,13 @@ def framework(name: str, module: str) -> Callable[[Any], Any]:
     return register
 
 
+def guards(guard: Guard, model: Path | None) -> Iterator[Guard]:
+    """Yield the guard and, where its run is killed, the one from a file that goes on."""
+    yield guard
+    if model is not None:
+        yield Guard.load(model)
+
+
 @framework("a loop of your own", "trajscore")
 def own_loop(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
     """Call model and tools in turn; where it is killed, go on with a guard from a file."""
@@ -155,8 +168,7 @@ def langchain(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
     saver, fake = InMemorySaver(), Fake(messages=answers())
     config = {"configurable": {"thread_id": name}}
     start: Any = {"messages": [("user", talk.question)]}
-    for is_restart in (False, True):
-        own = Guard.load(model) if is_restart and model is not None else guard
+    for own in guards(guard, model):
         agent = create_agent(
             fake, [tool(find)], middleware=[GuardMiddleware(own)], checkpointer=saver
         )
@@ -190,11 +202,15 @@ def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> in
     from trajscore.integrations.openai_agents import GuardHooks
 
     set_tracing_disabled(True)
-    calls = 0
+    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
+    start: Any = talk.question
 
     class Fake(Model):
-        async def get_response(self, *_: Any, **__: Any) -> Any:
-            nonlocal calls
+        async def get_response(self, *_: Any, **given: Any) -> Any:
+            nonlocal calls, kill_at, start
+            if calls == kill_at:
+                kill_at, start = None, list(given["input"])
+                raise RuntimeError("killed")
             turn = talk.turns[calls]
             calls += 1
             text = ResponseOutputText(text=turn.text, type="output_text", annotations=[])
@@ -216,9 +232,12 @@ def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> in
         def stream_response(self, *_: Any, **__: Any) -> Any:
             raise NotImplementedError
 
-    agent = Agent(name="agent", model=Fake(), tools=[function_tool(find)])
-    with suppress(StopRun):
-        asyncio.run(Runner.run(agent, talk.question, hooks=GuardHooks(guard, name), max_turns=20))
+    for own in guards(guard, model):
+        agent = Agent(name="agent", model=Fake(), tools=[function_tool(find)])
+        with suppress(StopRun, RuntimeError):
+            asyncio.run(Runner.run(agent, start, hooks=GuardHooks(own, name), max_turns=20))
+        if start == talk.question:
+            break
     return calls
 
 
@@ -231,10 +250,14 @@ def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
 
     from trajscore.integrations.pydantic_ai import GuardHooks
 
-    calls = 0
+    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
+    history: Any = None
 
     def answer(messages: Any, info: Any) -> Any:
-        nonlocal calls
+        nonlocal calls, kill_at, history
+        if calls == kill_at:
+            kill_at, history = None, list(messages)
+            raise RuntimeError("killed")
         turn = talk.turns[calls]
         calls += 1
         parts: list[Any] = [TextPart(turn.text)]
@@ -242,8 +265,69 @@ def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
             parts.append(ToolCallPart("find", {"order": turn.order}, tool_call_id=f"c{calls}"))
         return ModelResponse(parts)
 
-    agent = Agent(FunctionModel(answer), tools=[find], capabilities=[GuardHooks(guard)])
-    agent.run_sync(talk.question)
+    for own in guards(guard, model):
+        agent = Agent(FunctionModel(answer), tools=[find], capabilities=[GuardHooks(own)])
+        question = talk.question if history is None else None
+        with suppress(RuntimeError):
+            agent.run_sync(question, message_history=history)
+        if history is None:
+            break
+    return calls
+
+
+@framework("inspect_sentinel", "inspect_sentinel")
+def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run a task with the guard as a monitor, whose threshold is 1 - alpha."""
+    from inspect_ai import Task, eval as evaluate  # noqa: I001
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_model
+    from inspect_ai.solver import generate, use_tools
+    from inspect_ai.tool import ToolCall, tool
+    from inspect_sentinel import threshold
+
+    from trajscore.integrations.inspect_sentinel import guard_monitor
+
+    calls = 0
+
+    @tool(name="find")
+    def find_tool() -> Any:
+        async def execute(order: int) -> str:
+            """Find an order.
+
+            Args:
+                order: Number of the order.
+            """
+            return find(order)
+
+        return execute
+
+    def answers() -> Iterator[ModelOutput]:
+        nonlocal calls
+        for turn in talk.turns:
+            calls += 1
+            call = ToolCall(id=f"c{calls}", function="find", arguments={"order": turn.order})
+            message = ChatMessageAssistant(
+                content=turn.text, tool_calls=None if turn.order is None else [call]
+            )
+            # tokens that are not stated would be counted, with a file from the internet
+            usage = ModelUsage(input_tokens=1, output_tokens=1)
+            output = ModelOutput.from_message(message)
+            output.usage = usage
+            yield output
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "guard.skops"
+        guard.save(path)
+        alpha = float(guard.process_.alphas_[0])
+        task = Task(
+            dataset=[Sample(talk.question)],
+            solver=[use_tools(find_tool()), generate()],
+            sentinel=threshold(guard_monitor(str(path)), terminate_at=1 - alpha),
+        )
+        fake = get_model("mockllm/model", custom_outputs=answers())
+        (log,) = evaluate(task, model=fake, log_dir=folder, display="none")
+    if log.status != "success":
+        raise RuntimeError(f"Inspect: {log.error}")
     return calls
 
 
@@ -280,14 +364,75 @@ def fitted_guard(seed: int, n: int = 600) -> Guard:
         return Guard().fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
 
 
+def time_looks(guard: Guard, turns: int) -> None:
+    """Print the CPU time of a look at a conversation of so many turns, all but one the agent's."""
+    rng = np.random.default_rng(0)
+    asked = [Turn("I look for it once more.", int(rng.integers(200))) for _ in range(turns - 1)]
+    messages = chat_of(Talk("Where is order 7?", asked, good=True))
+    ways = {
+        "look": lambda: guard.look(messages),
+        "look of Guard.follow": lambda: guard.follow("run").look(messages),
+        "messages to runs alone": lambda: io.as_run(messages),
+    }
+    warnings.simplefilter("ignore")  # on runs longer than those of the fit
+    assert guard.look(messages).step == turns
+    for name, look in ways.items():
+        seconds = []
+        for _ in range(300):
+            begun = time.process_time()
+            look()
+            seconds.append(time.process_time() - begun)
+        low, middle, high = 1e3 * np.quantile(seconds, [0.05, 0.5, 0.95])
+        print(
+            f"{name:<23} {turns} turns, {len(messages)} messages: CPU ms {middle:.2f} "
+            f"({low:.2f} to {high:.2f})"
+        )
+
+
+def follow_log(path: Path) -> list[str]:
+    """Look at every prefix of every run of a log; return what differs from the batch."""
+    runs, process = io.read_runs(path), DensityRatioEProcess(alpha=0.2)
+    guard = Guard(process=process).fit(runs, groups=[str(run.task) for run in runs])
+    X = guard.signals_.transform(runs)
+    stops, n_looks, problems = guard.stopping_steps(runs), 0, []
+    going = X.with_ended(False)
+    log_m, own = guard.process_.transform(going), guard.process_.stopping_steps(going)
+    for row, run in enumerate(runs):
+        for n in range(1, len(run.steps) + 1):
+            look = guard.look(io.Run(run.id, run.steps[:n], task=run.task), run.id)
+            n_looks += 1
+            if not look.step:
+                continue
+            flag = int(own[row]) if own[row] <= look.step else 0
+            if (look.flagged_step or 0) != flag or look.log_e_value != log_m[row][look.step - 1]:
+                problems.append(f"run {run.id!r}, step {look.step}: {look} in place of {flag}")
+        done = guard.look(run, run.id, done=True).flagged_step or 0
+        if done != stops[row]:
+            problems.append(f"run {run.id!r}, at its end: {done} in place of {stops[row]}")
+    print(
+        f"{path.name}: {len(runs)} runs, {n_looks} looks, {int((stops > 0).sum())} runs flagged, "
+        f"{len(problems)} differences"
+    )
+    return problems
+
+
 def main() -> int:
     """Run the trial in all frameworks that are installed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--turns", type=int)
+    parser.add_argument("--log", type=Path)
     args = parser.parse_args()
+    if args.log is not None:
+        problems = follow_log(args.log)
+        print("\n".join(problems))
+        return bool(problems)
     guard = fitted_guard(args.seed)
+    if args.turns is not None:
+        time_looks(guard, args.turns)
+        return 0
     rng = np.random.default_rng([args.seed, 1])
     talks = [talk_of(rng) for _ in range(args.runs)]
     problems = []

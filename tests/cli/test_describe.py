@@ -79,7 +79,7 @@ def test_what_a_report_would_refuse(describe):
     assert "would be refused: no column has a usual name for the run id" in out
     code, out, _ = describe([{"x": [{"n": 1}]}])
     assert (code, "in no format that is known" in out) == (0, True)
-    assert "the format is not known (the fields of the JSON are 'x'); name it" in out
+    assert "the format is not known (the fields of the JSON are 'x'); if its 'x' are runs" in out
     assert "next:" not in out
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -408,3 +409,125 @@ def test_measures_of_answers_are_no_log(describe_facts, tmp_path):
     rows = [{"question": "Why?", "answer": "So.", "faithfulness": k / N_RUNS} for k in range(9)]
     pd.DataFrame(rows).to_csv(path, index=False)
     assert "records of a log" not in describe_facts(path)["report"]
+
+
+@pytest.mark.parametrize("name", ["score", "confidence"])
+def test_scales_are_said_of_what_is_judged(follow, capsys, tmp_path, name):
+    path = tmp_path / "t.csv"
+    table = long_table(solved=successes).rename(columns={"conf": name})
+    table.assign(**{name: (table[name] * 100).round()}).to_csv(path, index=False)
+    (note,) = follow(path)["not_used"]
+    assert note.endswith(f"add --scale {name}=100 if 100 means certainty")
+    assert main(["report", str(path)]) == 0
+    assert f"--scale {name}=100" in capsys.readouterr().out
+    assert "not_used" not in follow(path, "--scale", f"{name}=100")
+
+
+def test_calls_of_sessions(follow, tmp_path):
+    """A session of which every request is a record of its own, with an id of its own."""
+    turns = [{"role": "user", "content": "Go"}]
+    lines = []
+    for k in range(N_RUNS):
+        talk = [*turns, {"role": "user", "content": f"Do {k}"}]
+        for t in range(2):
+            answer = {"role": "assistant", "content": f"Step {t}. Confidence: {40 + k}%"}
+            lines.append(
+                {"request_id": f"q{k}-{t}", "properties": {"Session-Id": f"s{k}"},
+                 "request_body": {"messages": talk}, "rating": bool(successes(k)),
+                 "response_body": {"choices": [{"message": answer}]}}
+            )  # fmt: skip
+            talk = [*talk, answer, {"role": "user", "content": "And now?"}]
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = follow(path, "--outcome", "rating", "--map", "True=1,False=0")
+    check(facts, "verbal")
+    assert facts["options"][4:] == ("--id", "properties.Session-Id")
+    assert facts["steps"]["agent"] == 2 * N_RUNS
+
+
+# ------------------------------------------------------------------ every hint of every sample
+
+SAMPLES = sorted((Path(__file__).parents[2] / "docs" / "formats" / "samples").iterdir())
+MADE = [
+    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
+    "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
+    "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
+    "otel.json", "sharegpt.json",
+]  # fmt: skip
+# What only a person can mend: more runs, what words mean, or outcomes that the file does not have.
+_ASKS = re.compile(
+    r"at least 2 runs|needs both outcomes|=\?|give a table of run ids|none of the \d+"
+)
+
+
+@pytest.fixture
+def run_command(capsys):
+    """Run a command to the letter; return its exit code and all that it says."""
+
+    def run(words):
+        code = main(words)
+        out, err = capsys.readouterr()
+        return code, out + err
+
+    return run
+
+
+def lead_on(path, run_command):
+    """Follow `next:` of describe, and hints of errors of report; return the last words of each."""
+    ends = []
+    for command in ("describe", "report"):
+        words, said = [command, str(path)], set()
+        while True:
+            code, text = run_command(words)
+            assert text not in said, f"the hint was followed and nothing changed: {text}"
+            said.add(text)
+            after = re.search(r"^next: trajscore (.*)$", text, re.MULTILINE)
+            hints = _HINT.findall(text) if code else []
+            if after is not None:
+                words = shlex.split(after[1])
+            elif hints and "=?" not in hints[0]:
+                words = [*words, *shlex.split(hints[0])]
+            else:
+                break
+        assert not code or _ASKS.search(" ".join(text.split())), text
+        ends.append(text)
+    return ends
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_hints_of_samples(sample, run_command):
+    lead_on(sample, run_command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MADE)
+def test_hints_of_made_logs(public_file, run_command, name):
+    _, report = lead_on(public_file("made_logs", name), run_command)
+    is_judged = "give a table of run ids" not in report
+    asks = ("openai_bare.json", "openai_noout.json", "openai_score.jsonl")
+    assert is_judged == (name not in asks)
+
+
+@pytest.mark.parametrize(
+    "name", ["p_1,p_2,p_3", "q1,q2,q3,verdict", "score", "risk,sure", "task,trial"]
+)
+def test_hints_of_tables(tmp_path, run_command, name):
+    table = long_table(solved=successes)
+    columns = name.split(",")
+    if name == "task,trial":
+        runs = table.pop("run_id").str[1:].astype(int)
+        table = table.assign(task=runs // 4, trial=runs % 4)
+    elif len(columns) > 2:
+        table = table[table["step"] == 1].drop(columns="step")
+        table = table.assign(**dict.fromkeys(columns[:3], table["conf"])).drop(columns="conf")
+        if "verdict" in columns:
+            words = table.pop("solved").map({1: "pass", 0: "fail"})
+            table["verdict"] = words
+    else:
+        values = {"score": table["conf"] * 100, "risk": 1 - table["conf"], "sure": -1.0}
+        table = table.assign(**{column: values[column] for column in columns}).drop(columns="conf")
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    describe, report = lead_on(path, run_command)
+    assert "24 runs" in report
+    assert "24 runs" in describe

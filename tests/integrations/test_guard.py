@@ -1,6 +1,7 @@
 """A guard decides on a conversation as its process does on the finished log."""
 
 import copy
+import gc
 import re
 
 import numpy as np
@@ -155,17 +156,23 @@ def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, cap
     assert "0 differences" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai"])
+@pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai", "inspect_sentinel"])
+@pytest.mark.filterwarnings("ignore")  # of the frameworks themselves
 def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, name):
     pytest.importorskip(live.FRAMEWORKS[name][0])
     pytest.importorskip("skops")
     guard.save(tmp_path / "guard.skops")
     assert live.trial(name, guard, talks, tmp_path / "guard.skops") == []
+    gc.collect()  # event loops that they leave open
 
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("langchain", "langchain"), ("openai_agents", "openai-agents")],
+    [
+        ("langchain", "langchain"),
+        ("openai_agents", "openai-agents"),
+        ("inspect_sentinel", "sentinel"),
+    ],
 )
 def test_a_missing_framework_names_its_extra(module, extra):
     from importlib import import_module

@@ -133,3 +133,18 @@ def test_names_of_one_part_over_others():
 )  # fmt: skip
 def test_id_of_a_record(names, record, run):
     assert Fields(id=names).id_of(record) == run
+
+
+def test_names_with_dots_and_signs():
+    assert dig({"a": {"b.c": 1, "b": {"d": 2}}}, "a.b.c") == 1
+    assert dig({"a": {"b.c": 1, "b": {"d": 2}}}, "a.b.d") == 2
+    assert usual_names("step", ["Step #"]) == ("Step #",)
+    assert usual_names("outcome", ["Solved?"]) == ("Solved?",)
+
+
+def test_outcomes_within_two_objects():
+    fields = Fields()
+    assert fields.value({"test_result": {"report": {"resolved": True}}}, "outcome") is True
+    near = {"metadata": {"info": {"reward": 0}}, "scores": {"success": 1}}
+    assert fields.value(near, "outcome") == 1
+    assert fields.value({"other": {"report": {"resolved": True}}}, "outcome") is None

@@ -6,6 +6,8 @@ import json
 import math
 import os
 import pickle
+import re
+import subprocess
 import tracemalloc
 from pathlib import Path
 
@@ -446,3 +448,25 @@ def test_a_pipe_is_refused(tmp_path, name, capsys):
     os.mkfifo(tmp_path / name)
     assert main(["report", str(tmp_path / name)]) == 2
     assert "is a folder, a pipe or a device; name a file" in capsys.readouterr().err
+
+
+def test_folders_within_a_folder(tmp_path):
+    for name in "ab":
+        (tmp_path / "logs" / name / "out").mkdir(parents=True)
+        (tmp_path / "logs" / name / "out" / "traj.jsonl").write_text("{}\n")
+    with pytest.raises(FileNotFoundError, match="2 folders within it have, such as a/out") as error:
+        files.find_files(tmp_path / "logs", [".jsonl"])
+    command = re.search(r"(mkdir runs; .*done), and give runs", str(error.value))[1]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert len(files.find_files(tmp_path / "runs", [".jsonl"])) == 2
+
+
+def test_tables_in_other_codes(tmp_path):
+    path = tmp_path / "t.csv"
+    for code, name in (("utf-16", "UTF-16"), ("cp1252", "WINDOWS-1252")):
+        path.write_bytes("run,né\n".encode(code))
+        with (
+            pytest.raises(ValueError, match=f"iconv -f {name} -t UTF-8"),
+            files.open_text(path) as file,
+        ):
+            file.read()

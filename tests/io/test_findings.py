@@ -148,3 +148,30 @@ def test_turns_that_were_not_understood_are_counted(write, message, note):
     turn = {"role": "assistant", "content": "Hello"}
     notes = io.read_runs(write("a.json", [{"messages": [message, turn]}])).notes
     assert [one[: len(note or "")] for one in notes] == [note] * (note is not None)
+
+
+def test_roles_and_turned_names_that_are_nowhere_are_said_with_those_there_are():
+    roles = Selection(roles={"Planer": "agent"})
+    names = Tally(n_runs=4, unknown_roles=Counter(Coder=2), names_of_users=Counter(Ann=1))
+    with pytest.raises(ArgumentError, match="'Planer'; there are: Coder, Ann"):
+        Findings(roles, names).check_names("f")
+    names.used["roles", "Planer"] = 1
+    Findings(roles, names).check_names("f")
+    values = counts(failed=[0, 1])
+    for name, hint in (("not filed", "not failed"), ("filed", "failed")):
+        with pytest.raises(ArgumentError, match=rf"did you mean '{hint}'\?"):
+            findings(fields=Fields(outcome=name), values=values).check_names("f")
+
+
+def test_sessions_are_asked_about_where_runs_are_the_beginning_of_others():
+    sessions = {"meta.session_id": Counter(s=3, t=1)}
+    grown = {"wholes": Counter({1: 2}), "beginnings": {1}, "sessions": sessions}
+    problem = findings(**grown).problem()
+    assert "pass {argument:id=meta.session_id}" in problem
+    assert findings(**grown | {"beginnings": set()}).session_problem() == ""
+    assert findings(**grown | {"n_runs": 5}).session_problem() == ""  # a run has none
+    alone = {"meta.session_id": Counter(dict.fromkeys("abcd", 1))}
+    assert findings(**grown | {"sessions": alone}).session_problem() == ""
+    named = findings(fields=Fields(id="id"), **grown)
+    assert named.session_problem() == ""
+    assert any("hold only the beginning" in note for note in named.notes())

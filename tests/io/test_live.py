@@ -1,6 +1,7 @@
 """Messages of a conversation that goes on, as objects or as dicts."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_messages_are_read_as_dicts_and_as_objects(kind):
     assert said(run) == WANTED
     assert (run.id, run.outcome) == ("run 1", -1)
     assert run.extra["system"] == ["Be kind."]
+
+
+def test_a_role_may_be_of_an_enumeration():
+    roles = Enum("MessageRole", {"USER": "user", "ASSISTANT": "assistant"}, type=str)
+    run = io.as_run(
+        [Dumped(CHAT[1] | {"role": roles.USER}), {"role": roles.ASSISTANT, "content": "Hi"}]
+    )
+    assert [step.actor for step in run.steps] == ["user", "agent"]
 
 
 def test_a_call_without_a_result_has_none():

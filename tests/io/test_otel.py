@@ -440,3 +440,50 @@ def test_events_whose_content_is_the_json_of_parts(write):
         (call_,) = run.steps[1].tool_calls
         assert (call_.name, call_.arguments, call_.result) == ("f", {"n": 3}, "9")
         assert "unmatched_results" not in run.extra
+
+
+def test_spans_of_models_without_a_kind():
+    assert _kind({"llm.token_count.total": 3}) == "model"
+    assert _kind({"gen_ai.usage.input_tokens": 3, "output.value": "x"}) == "model"
+    assert _kind({"gen_ai.usage.input_tokens": 3, "openinference.span.kind": "AGENT"}) == "other"
+    assert _kind({"output.value": "x"}) == "other"
+
+
+def test_rows_of_spans_as_tables_and_services_have_them(write):
+    """Attributes in columns, messages as Python writes them; or in pages of an interface."""
+    rows = [
+        {"name": "chat", "context.span_id": "s", "context.trace_id": "t", "parent_id": None,
+         "attributes.openinference.span.kind": "LLM", "span_kind": "LLM", "start_time": 1,
+         "attributes.llm.input_messages": str([{"message.role": "user", "message.content": "Hi"}]),
+         "attributes.llm.output_messages":
+             str([{"message.role": "assistant", "message.content": "Yes"}])}
+    ]  # fmt: skip
+    (run,) = io.read_runs(write("rows.jsonl", rows, lines=True))
+    assert [(step.actor, step.text) for step in run.steps] == [("user", "Hi"), ("agent", "Yes")]
+    attributes = {
+        "openinference.span.kind": "LLM", "metadata": json.dumps({"success": True}),
+        "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "Yes",
+    }  # fmt: skip
+    context = {"trace_id": "t", "span_id": "s"}
+    one = {"name": "chat", "context": context, "parent_id": None, "attributes": attributes}
+    (run,) = io.read_runs(write("page.json", {"data": [one], "next_cursor": None}))
+    assert ([step.text for step in run.steps], run.outcome) == (["Hi", "Yes"], 1)
+
+
+def test_the_first_input_with_messages_counts(write):
+    inputs = {"gen_ai.input.messages": "nan", "input.value": json.dumps({"messages": ASK})}
+    attributes = inputs | {"gen_ai.operation.name": "chat", "gen_ai.output.messages": ANSWER}
+    (run,) = io.read_runs(write("a.json", [span("a", attributes)]))
+    assert [step.text for step in run.steps] == ["Hi", "Yes"]
+
+
+def test_columns_of_judgements(write):
+    """Rows of spans may have what judged them beside their attributes."""
+    attributes = {"attributes.input.value": "Hi", "attributes.output.value": "Yes",
+                  "attributes.openinference.span.kind": "LLM"}  # fmt: skip
+    ids = {"context.span_id": "s", "context.trace_id": "t", "name": "chat"}
+    judged = {"eval.success.score": 1.0, "eval.success.label": "ok", "eval.tone.score": None}
+    (run,) = io.read_runs(write("a.jsonl", [ids | attributes | judged], lines=True))
+    assert (run.outcome, run.meta["reward"]) == (1, 1.0)

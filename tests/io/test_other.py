@@ -518,6 +518,35 @@ def test_the_type_of_a_line_says_who_acts(write, add):
     assert [(c.name, c.arguments) for c in run.steps[3].tool_calls] == [("f", {"n": 3})]
 
 
+def test_lines_at_the_start_and_the_end_of_a_run(write):
+    """Lines of a logger: those without a step have fields of the run, and are counted."""
+    start = {
+        "event": "run_started",
+        "run_id": "r",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "task": "a",
+    }
+    steps = [
+        {"event": "step", "run_id": "r", "step": k, "thought": f"I look {k}.", "confidence": 0.5}
+        for k in (1, 2)
+    ]
+    end = {
+        "event": "run_finished",
+        "run_id": "r",
+        "timestamp": "2026-01-01T00:01:00Z",
+        "success": 1,
+    }
+    path = write("log.jsonl", [start, *steps, end], lines=True)
+    with pytest.raises(ValueError, match="such as fields='text=thought'"):
+        io.read_runs(path)
+    (run,) = runs = io.read_runs(path, fields="text=thought")
+    assert [(step.text, step.confidence) for step in run.steps] == [
+        ("I look 1.", 0.5), ("I look 2.", 0.5),
+    ]  # fmt: skip
+    assert (run.task, run.outcome) == ("a", 1)
+    assert "2 lines without anything that a step holds, taken as fields of the run" in runs.notes
+
+
 def test_types_that_are_no_actors_leave_steps_to_the_agent(write):
     lines = [{"run_id": "a", "type": kind, "text": kind} for kind in ("assistant", "plan")]
     (run,) = io.read_runs(write("log.jsonl", lines, lines=True))

@@ -308,3 +308,12 @@ def test_pairs_of_role_and_text():
     assert mixed[-1] == ("assistant", "Yes")
     batch = [[ASK, {"role": "assistant", "content": "Yes"}], [ASK]]
     assert told(batch, "user") == [("user", "Hi"), ("assistant", "Yes")]
+
+
+def test_objects_that_hold_an_answer():
+    """Text within an event or a choice, before anything else that the object holds."""
+    event = {"gen_ai.event.content": json.dumps({"content": "Yes"}), "message": ASK}
+    assert told(event, "assistant") == [("assistant", "Yes")]
+    choice = {"choices": [{"text": "Yes"}], "role": "user", "content": "Hi"}
+    assert told(choice, None) == [("assistant", "Yes")]
+    assert told({"role": None, "content": "Yes"}, "assistant") == [("assistant", "Yes")]

@@ -186,3 +186,23 @@ def test_all_formats_read_a_folder(write, tmp_path):
         "a.json",
         "b.jsonl",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "is_table"),
+    [
+        ({"values": [0.1, 0.2]}, True),
+        ({"values": [0.1], "about": {"a": {"b": "some words"}}}, False),
+        ({"about": {"a": "b"}, "step": 1, "certain": 0.5}, True),
+        ({"about": {"a": "b"}, "step": 1, "cost": 0.5}, False),
+        ({"about": {"a": "b"}, "confidence": 1}, True),
+    ],
+)
+def test_rows_of_tables_and_other_json(write, more, is_table):
+    """JSON with objects and without scores is no table, though it has times."""
+    path = write("a.jsonl", [{"key": 1, "model": "m", **more}], lines=True)
+    if is_table:
+        assert registry.detect_log(path) is None
+    else:
+        with pytest.raises(ValueError, match="the format is not known"):
+            registry.detect_log(path)

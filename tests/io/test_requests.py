@@ -1,5 +1,7 @@
 """Calls that a proxy logs, and states that grow: which records are one run."""
 
+import json
+
 import pytest
 
 from trajscore import io
@@ -326,3 +328,111 @@ def test_calls_of_several_models_are_said_or_asked_about(write, inside):
     assert f"{{argument:id=session_id}} {{argument:id={field}}}" in problem
     assert len(io.read_runs(path, id=("session_id", field))) == 2
     assert io.read_runs(path, id="session_id", outcomes={"s": 1})._findings.problem() == ""
+
+
+def test_calls_that_a_record_lists_are_its_run(write):
+    """A trace with its spans, beside its own input and output."""
+    calls = [
+        {"id": k, "start_time": k, "type": "llm", "input": {"messages": TALK[:n]},
+         "output": {"choices": [{"message": TALK[n]}]}, "usage": {"prompt_tokens": 5}}
+        for k, n in enumerate((1, 3))
+    ]  # fmt: skip
+    tool = {
+        "id": 9,
+        "start_time": 0.5,
+        "type": "tool",
+        "input": {"n": 3},
+        "output": {"at": "Paris"},
+    }
+    trace = {"id": "r", "name": "agent", "input": {"messages": [ASK]}, "output": {"output": "x"},
+             "start_time": 0, "usage": {}, "feedback_scores": [{"name": "solved", "value": 1}],
+             "spans": [calls[0], tool, calls[1]]}  # fmt: skip
+    other = trace | {"id": "s", "feedback_scores": [{"name": "solved", "value": 0}]}
+    lists = write("a.json", [trace, other]), write("a.jsonl", [trace, other], lines=True)
+    for path in (*lists, write("b.json", trace)):
+        runs = io.read_runs(path)
+        assert [(run.id, run.outcome) for run in runs] == [("r", 1), ("s", 0)][: len(runs)]
+        check(runs, len(runs))
+        assert runs[0].meta["input_tokens"] == 10
+    nameless = [{k: v for k, v in record.items() if k != "id"} for record in (trace, other)]
+    assert len(io.read_runs(write("c.json", nameless))) == 2
+
+
+def test_answers_beside_messages(write):
+    for name in ("output_message", "output", "completion", "raw"):
+        for answer in (SAY, SAY["content"]):
+            record = {"id": "r", "messages": TALK[:-1], name: answer}
+            check(io.read_runs(write("a.json", [record])))
+    check(io.read_runs(write("a.json", [{"id": "r", "messages": TALK, "output": "In Paris."}])))
+
+
+def test_requests_and_answers_as_text(write):
+    answer = json.dumps({"choices": [{"message": SAY}]})
+    record = {"id": "r", "request": json.dumps({"messages": TALK[:-1]}), "response": answer}
+    check(io.read_runs(write("a.jsonl", [record, record | {"id": "s"}], lines=True)), 2)
+
+
+def test_logs_of_bodies_with_sessions(write):
+    lines = [
+        {"requestId": f"{s}{n}", "timestamp": n, "meta": {"session": s},
+         "input": {"inputBodyJson": {"messages": [ASK | {"content": f"Hi {s}"}, *TALK[1:n]]}},
+         "output": {"outputBodyJson": {"output": {"message": TALK[n]}}}}
+        for s in "ab"
+        for n in (1, 3)
+    ]  # fmt: skip
+    path = write("a.jsonl", lines, lines=True)
+    runs = io.read_runs(path, id="meta.session")
+    assert [(run.id, len(run.steps)) for run in runs] == [("a", 3), ("b", 3)]
+    assert len(io.read_runs(path)) == 4
+
+
+def test_numbered_messages(write):
+    record = {"id": "r", "role_1": "x", "message_10": SAY, "message_9": TALK[2], "message_2": LOOK,
+              "message_1": ASK}  # fmt: skip
+    check(io.read_runs(write("a.json", [record])))
+
+
+def test_runs_in_lists_below_models_and_tasks(write):
+    runs = {"gpt": {"t1": [{"success": True, "messages": TALK}] * 2}, "claude": {"t1": []}}
+    runs["claude"]["t1"] = [{"success": False, "messages": TALK}]
+    read = io.read_runs(write("a.json", runs))
+    check(read, 3)
+    assert [run.id for run in read] == ["gpt-t1-0", "gpt-t1-1", "claude-t1-0"]
+    assert [run.outcome for run in read] == [1, 1, 0]
+
+
+def test_ids_of_calls_are_not_those_of_runs(write):
+    """Calls with ids of their own that continue each other are one run; those that do not, two."""
+    answers = {k: {"choices": [{"message": TALK[k]}]} for k in (1, 3)}
+    calls = [
+        {"id": f"c{k}", "input": {"messages": TALK[:k]}, "output": answer}
+        for k, answer in answers.items()
+    ]
+    check(io.read_runs(write("a.jsonl", calls, lines=True)))
+    other = {"id": "d1", "input": {"messages": [ASK, ASK]}, "output": answers[1]}
+    assert len(io.read_runs(write("b.jsonl", [*calls, other], lines=True))) == 2
+    alike = [call | {"id": f"e{k}"} for k, call in enumerate(calls[:1] * 3)]
+    assert [run.id for run in io.read_runs(write("c.jsonl", alike, lines=True))] == [
+        "e0",
+        "e1",
+        "e2",
+    ]
+
+
+def test_messages_as_text_under_another_name(write):
+    record = {"id": "r", "user_input": json.dumps(TALK), "accuracy": 0.5}
+    check(io.read_runs(write("a.jsonl", [record], lines=True)))
+
+
+def test_the_answer_of_a_crew_counts(write):
+    """CrewAI keeps the last answer beside the messages of its task."""
+    nudge = {"role": "user", "content": "Analyze the tool result."}
+    task = {"description": "Find it", "raw": SAY["content"], "messages": [ASK, LOOK, FOUND, nudge]}
+    output = {"raw": SAY["content"], "tasks_output": [task], "token_usage": {"total_tokens": 3}}
+    whole = [ASK, LOOK, FOUND, SAY]
+    check(io.read_runs(write("a.json", {**output, "tasks_output": [task | {"messages": whole}]})))
+    for log in ([output], output, task):
+        (run,) = io.read_runs(write("a.json", log))
+        texts = [(step.actor, step.text) for step in run.steps]
+        assert texts[-1] == ("agent", SAY["content"])
+        assert [actor for actor, _ in texts] == ["user", "agent", "user", "agent"]

@@ -296,3 +296,16 @@ def test_steps_of_runs_by_their_keys(tmp_path):
     run = {"steps": [{"confidence": 0.5}, {"confidence": 0.6}], "solved": 1}
     rows = rows_of(tmp_path, {"a": {"t0": run, "t1": run}, "b": {"t0": run}})
     assert [row["id"] for row in rows] == ["a-t0", "a-t1", "b-t0"]
+
+
+def test_columns_as_lists(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"run": ["a", "b"], "p": [0.5, 0.25], "solved": [1, 0]}))
+    assert read_table(path).to_dict("list") == {
+        "run": ["a", "b"],
+        "p": [0.5, 0.25],
+        "solved": [1, 0],
+    }
+    path.write_text(json.dumps({"run": ["a", "b"], "solved": [1]}))
+    with pytest.raises(ValueError, match="single object"):
+        read_table(path)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from trajscore.core.errors import ArgumentError
+from trajscore.io._table_problems import refuse_names_in_rows
 from trajscore.io.fields import Fields
 from trajscore.io.tables import choose_columns, read_table, with_last_outcome, with_times
 
@@ -77,3 +78,31 @@ def test_several_trials_under_an_id():
     assert choose_columns(table, Fields(id="run"))[0].id == "run"  # as each step stands once
     with pytest.raises(ArgumentError, match="id='run' id='seed'"):
         choose_columns(table.assign(step=1), Fields(id="run"))
+
+
+@pytest.mark.parametrize("names", ["run,step,p,p,solved", "run,,,p,p"])
+def test_names_that_stand_twice(tmp_path, names):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{names}\na,1,0.5,0.5,1\n")
+    with pytest.raises(ValueError, match=r"2 of its columns are named 'p'.*'_'\.join"):
+        read_table(path)
+
+
+def test_names_of_values_in_a_column():
+    table = TABLE.melt(["run", "step"], var_name="metric")
+    with pytest.raises(ValueError, match="holds names of values") as error:
+        choose_columns(table, Fields())
+    code = str(error.value).partition("in pandas: ")[2]
+    words = {"answer": ["y", "x"], "task": "a", "n": [1, 2]}
+    refuse_names_in_rows(pd.DataFrame(words))
+    refuse_names_in_rows(TABLE.assign(what=[["success"], "confidence", "success", "success"]))
+    df = eval(code.partition("df = ")[2], {"df": table})
+    assert choose_columns(df, Fields())[0].outcome == "solved"
+    assert df["p"].tolist() == TABLE["p"].tolist()
+
+
+def test_decimal_commas():
+    table = TABLE.assign(confidence=["0,5", "0,25", ",75", "1,0"])
+    with pytest.raises(ArgumentError, match="numbers with decimal commas such as '0,5'") as error:
+        choose_columns(table, Fields())
+    assert ".str.replace(',', '.').astype(float)" in str(error.value)

@@ -53,8 +53,6 @@ def test_one_table_in_any_form(tmp_path, name, text):
     ("name", "text", "message"),
     [
         ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
-        ("t.csv", "run;p\na;1\n", "it has only the column 'run;p'; separate columns by commas"),
-        ("t.tsv", "run,p\na,1\n", "it has only the column 'run,p'; .* by tabs in a .tsv file"),
         ("t.txt", "run,p\na,1\n", "t.txt is not a table; expected the ending .csv"),
         ("t.json", '{"run": "a"}', "it holds a single object; write a list of rows"),
         ("t.json", '[{"run": "a"}, 3]', "row 1 is int, not an object"),
@@ -144,7 +142,7 @@ def test_what_is_said_where_several_parts_are_missing():
     assert "no column has a usual name for the run id (uq_problem_idx, traj_id" in said
     assert "; name it with id; no column" in said
     assert "for the step (num_steps" in said
-    assert "name it with step=, or give 'rows' for the order of the rows; no column" in said
+    assert "with step=, or give 'rows' for the order of the rows; or, if each row is a run" in said
     assert "(it may be outcome='verdict' outcome_map='pass=1,fail=0'), or give a table" in said
     assert said.endswith("; the table has: verdict")
     words = message_of(frame(solved=None, verdict=["a", "b"] * 2))
@@ -359,3 +357,41 @@ def test_rows_of_others_than_the_agent_are_left_out_and_steps_counted_anew():
         assert (left is same, notes) == (True, ())
     unordered, _ = agent_rows(table.drop(columns="step"), Fields(id="run", scores=("p",)))
     assert "step" not in unordered
+
+
+def test_fractions_of_two_ids_are_not_scores():
+    frame = pd.DataFrame(
+        {"a": [0.1, 0.1, 0.2], "b": [0.3, 0.4, 0.3], "step": 1, "solved": [1, 0, 1]}
+    )
+    frame["sure"] = [0.5, 0.25, 0.75]
+    assert choose_columns(frame, Fields(id=("a", "b")))[0].scores == ("sure",)
+
+
+@pytest.mark.parametrize(
+    ("text", "p"),
+    [
+        ("run;step;p;solved\na;1;0,5;1\na;2;,25;1\n", [0.5, 0.25]),
+        ("run;step;p;solved\na;1;0.5;1\n", [0.5]),
+        ("run\tstep\tp\tsolved\na\t1\t0.5\t1\n", [0.5]),
+        ("\ufeffrun|step|p|solved\na|1|0.5|1\n", [0.5]),
+        ("run,step,p,solved\na;b,1,0.5,1\n", [0.5]),
+        ("run,step,p,solved\na,1,0.5,1\n".replace(",", ";"), [0.5]),
+    ],
+)
+def test_separators(tmp_path, text, p):
+    """Spreadsheets write semicolons where commas are for decimals."""
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    frame = read_table(path)
+    assert list(frame.columns) == ["run", "step", "p", "solved"]
+    assert frame["p"].tolist() == p
+
+
+def test_tables_with_a_row_a_run_are_compared():
+    frame = pd.DataFrame({"task_id": ["a", "b"], "answer": ["x", "y"], "solved": [1, 0]})
+    with pytest.raises(ArgumentError, match="each row is a run of its own, compare"):
+        choose_columns(frame, Fields(id="task_id"))
+    steps = pd.DataFrame({"task_id": ["a", "a"], "answer": ["x", "y"], "solved": [1, 1]})
+    with pytest.raises(ArgumentError) as error:
+        choose_columns(steps, Fields(id="task_id"))
+    assert "compare" not in str(error.value)

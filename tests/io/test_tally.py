@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from trajscore import io
 from trajscore.io.tally import Tally
 
 
@@ -50,3 +51,18 @@ def test_likeliest_first():
     assert tally.candidates()["two"] == {0: 2, 1: 2}
     assert noted({"a": 1}).candidates() == {}  # of a single run
     assert list(noted({"a": 1}, {}).candidates()) == ["a"]
+
+
+def test_fields_that_runs_share():
+    tally = Tally(n_runs=3)
+    for session, own in (("s", 1), ("s", 2), ("t", 3)):
+        extra = {"props": {"My-Session-Id": session}, "trace_id": own, "model": "m"}
+        tally._note_sessions(io.Run("r", [], extra=extra))
+    assert tally.session_field() == "props.My-Session-Id"
+    assert Tally(n_runs=4, sessions=tally.sessions).session_field() is None
+
+
+def test_values_within_two_objects():
+    record = {"output": {"result": {"won": True, "steps": [1]}, "status": "done"}}
+    tally = noted(record, {"output": {"result": {"won": False}, "status": "done"}})
+    assert list(tally.candidates()) == ["output.result.won", "output.status"]

@@ -230,3 +230,49 @@ def test_parts_in_another_script():
     record = {"编号": "a", "消息": [{"角色": "用户", "内容": "请完成任务"},
                                 {"角色": "助手", "内容": "答案是四十二"}]}  # fmt: skip
     assert guess_parts(record) == {"steps": "消息", "text": "内容", "actor": "角色"}
+
+
+@pytest.mark.parametrize(
+    ("record", "parts"),
+    [
+        ({"answer": {"talks": [turns()]}},
+         {"steps": "answer.talks.0", "text": "say", "actor": "author"}),
+        ({"turns_": [{"message": {"text": f"Do it, {k}!"}, "response": [{"value": f"I do {k}."}]}
+                     for k in range(3)]},
+         {"steps": "turns_", "text": "response.0.value"}),
+        ({"talk": [{"type": k % 2 + 1, "text": f"Words {k} of it"} for k in range(4)]},
+         {"steps": "talk", "text": "text", "actor": "type"}),
+        ({"talk": [{"type": k, "text": f"Words {k} of it"} for k in range(4)]},
+         {"steps": "talk", "text": "text"}),
+        ({"history": [{"out": {"next_goal": "Open the page."}, "result": [{"seen": "a b"}]},
+                      {"out": {"next_goal": "To the end"}, "done": "It is done, at last."}]},
+         {"steps": "history", "text": "out.next_goal"}),
+        ({"$props": {"said": "Some words"}}, {"text": "$props.said"}),
+    ],
+)  # fmt: skip
+def test_parts_of_what_the_agent_says(record, parts):
+    assert guess_parts(record) == parts
+
+
+def test_lists_of_rows_are_written_one_a_line(write):
+    path = write("a.json", {"rows": [{"row": {"a": 1}}], "partial": False})
+    with pytest.raises(ArgumentError, match=r"jq -c '.*\[\"rows\"\]\? .*' \S+ > rows\.jsonl"):
+        io.read_runs(path)
+
+
+def test_who_speaks_by_number(write):
+    talk = [{"type": k % 2, "text": f"Words {k} of it"} for k in range(4)]
+    path = write("a.json", {"id": "r", "talk": talk})
+    fields = {"steps": "talk", "text": "text", "actor": "type"}
+    (run,) = io.read_runs(path, fields=fields, roles={"0": "user", "1": "agent"})
+    assert [step.actor for step in run.steps] == ["user", "agent"] * 2
+
+
+def test_steps_without_a_role_are_counted(write):
+    steps = [{"role": "user", "text": "Hi"}, {"text": "Yes"}, {"role": "agent", "text": "No"}]
+    lines = [{"run_id": "r", **step} for step in steps]
+    for path in (write("a.jsonl", lines, lines=True), write("b.json", [{"id": 1, "steps": steps}])):
+        notes = io.read_runs(path, format="jsonl").notes
+        assert "1 turn without a role, where others have one, taken as the agent's" in notes
+    bare = [{"run_id": "r", "text": "Yes"}, {"run_id": "r", "text": "No"}]
+    assert io.read_runs(write("c.jsonl", bare, lines=True)).notes == []

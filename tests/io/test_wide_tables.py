@@ -230,3 +230,49 @@ def test_columns_of_objects_keep_their_names_unless_the_run_has_them():
     assert {"run", "log.id", "q", "success"} <= set(long.columns)
     long, _, _ = as_long(table(log=steps, solved=[1, 0]), Fields())
     assert "log.success" in long
+
+
+def test_rows_of_two_ids_are_runs():
+    rows = {"task": ["a", "a", "b"], "trial": [1, 2, 1], "solved": [1, 0, 1]}
+    frame = pd.DataFrame(rows | {f"p_{k}": [0.1, 0.2, 0.3] for k in (1, 2, 3)})
+    assert wide_prefixes(frame, Fields(id=("task", "trial"))) == ["p_"]
+    assert wide_prefixes(frame, Fields(id="task")) == []
+    assert wide_prefixes(frame, Fields(id=("task", "seed"))) == []
+
+
+def test_codes_of_missing_steps_are_asked_about():
+    frame = table(p_1=[0.1, 0.4], p_2=[0.2, -1], p_3=[0.3, -1], solved=[1, 0])
+    with pytest.raises(ArgumentError, match=r"columns p_1 to p_3 are -1 in 2 cells") as error:
+        as_long(frame, Fields(wide=("p_",)))
+    assert "dict.fromkeys(['p_1', 'p_2', 'p_3'], -1), np.nan)" in str(error.value)
+    mended = frame.replace(dict.fromkeys(["p_1", "p_2", "p_3"], -1), NAN)
+    assert len(as_long(mended, Fields(wide=("p_",)))[0]) == 4
+    assert len(as_long(frame, Fields(wide=("p_",), scores=("p",)))[0]) == 6
+    logits = frame.replace(0.1, -2.5)
+    assert len(as_long(logits, Fields(wide=("p_",)))[0]) == 6
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [("Sure (step {})", "Sure"), ("step {}: sure", "sure"), ("turn_{}", "confidence")],
+)
+def test_names_of_predictors(columns, name):
+    prefix = columns.replace("{}", "*") if not columns.endswith("{}") else columns[:-2]
+    frame = table(**{columns.format(k): [0.1, 0.2] for k in (1, 2, 3)})
+    assert as_long(frame, Fields(wide=(prefix,)))[1].scores == (name,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[0.5 0.25\n 1.]", "0.5 0.25 1.0", "0.5;0.25;1.0", "0.5 | 0.25 | 1.0", "[.5, .25, 1.0]"],
+)
+def test_lists_of_numbers_as_text(text):
+    text = text.replace("[.5, .25", "[0.5, 0.25")
+    long, _, remarks = as_long(table(p=[text, "[0.5]"], solved=[1, 0]), Fields())
+    assert (long["p"].tolist(), remarks) == ([0.5, 0.25, 1.0, 0.5], ("steps: the list p",))
+
+
+@pytest.mark.parametrize("text", ["2026 03 01", "1.5", "v1.2 beta", "3.5 GB"])
+def test_texts_that_are_no_lists(text):
+    frame = table(p=[text, text], solved=[1, 0])
+    assert as_long(frame, Fields())[0] is frame

@@ -7,9 +7,11 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 
 from trajscore import PrefixForecaster, TrajectoryArray
+from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor, _fleet
-from trajscore.monitoring._fleet import _GRID, _SIGNS, _TILT, FleetChange, _cells
+from trajscore.monitoring._fleet import FleetChange
+from trajscore.monitoring._fleet_bets import GRID, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE
 
 N = 1000
@@ -158,7 +160,7 @@ def test_all_processes_share_alpha(fleet, traces):
 
 def test_bets_are_fair(fleet):
     u = (np.arange(1000) + 0.5) / 1000
-    assert (1 + _TILT * _SIGNS * (u[:, None] - 0.5)).mean(axis=0) == pytest.approx(1)
+    assert bets_on_ranks(u).mean(axis=0) == pytest.approx(1)
     splits = fleet._splits[[0, 1, 1]][:, :, None]  # success, level, slope
     above, below = fleet._bets
     np.testing.assert_allclose((1 - splits) * above + splits * below, 1)
@@ -191,7 +193,7 @@ def test_each_rank_has_the_same_chance():
     runs = make_trajectories(200, lengths=(1, 5), random_state=0)
     fleet = FleetMonitor().fit(runs.q, runs.target)
     counts = fleet._counts
-    assert counts.shape == (2, _GRID)
+    assert counts.shape == (2, GRID)
     # a third of the runs splits the bets, and is in no rank
     np.testing.assert_array_equal(counts.sum(axis=1), [134, 134])
     assert fleet._known.shape == (2, 3)
@@ -205,9 +207,9 @@ def test_each_rank_has_the_same_chance():
 def test_lengths_and_forecasts_have_cells():
     lengths = np.array([1, 32, 33, 64, 10**9])
     forecasts = np.array([[0.0], [0.5], [0.500001], [0.9], [1.0]])
-    cells = _cells(lengths, forecasts)
-    assert cells[:, 0].tolist() == [1, 32, 33, 64, _GRID - 1]
-    assert cells[[0, 1, 4], 1].tolist() == [0, (_GRID - 1) // 2, _GRID - 1]
+    cells = cells_of(lengths, forecasts)
+    assert cells[:, 0].tolist() == [1, 32, 33, 64, GRID - 1]
+    assert cells[[0, 1, 4], 1].tolist() == [0, (GRID - 1) // 2, GRID - 1]
     assert (np.diff(cells, axis=0) >= 0).all()
 
 
@@ -337,6 +339,15 @@ def test_a_forecaster_reads_scores(traces):
     assert change.quantity == "forecast"
     with pytest.raises(ValueError, match="y is missing: a forecaster learns from outcomes"):
         FleetMonitor(PrefixForecaster()).fit(odds[:N])
+
+
+def test_forecasts_are_compared_with_those_of_one_fit(traces):
+    X, y = traces
+    fleet = FleetMonitor(PrefixForecaster(), phi="last").fit(X[:N], y[:N])
+    of_one_fit = set(aggregate(fleet.forecaster_.transform(X[:N]), "last"))
+    compared = [run.forecast[0] for run in fleet._reference]
+    assert len(compared) == N - N // 3
+    assert of_one_fit.issuperset(compared)
 
 
 def test_certain_forecasts(traces):

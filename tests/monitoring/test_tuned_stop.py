@@ -179,7 +179,7 @@ def test_live_as_in_a_batch(runs, fitted, tmp_path):
             decision = monitor.update(score, run_id, done=t == shown.lengths[row])
             assert decision.flagged == (0 < stops[row] <= t)
     monitor.close()
-    _, steps, p_values = fitted.test_.decide(shown, 0.05)
+    _, p_values, steps = fitted.test_.decide(shown, 0.05)
     np.testing.assert_array_equal(steps, stops)
     assert ((p_values > 0) & (p_values <= 1)).all()
     with pytest.raises(ValueError, match="CalibratedVerifier has no live form; take rule=Dens"):

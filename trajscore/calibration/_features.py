@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.within_runs import cells_by_step
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.within_runs import cells_by_step, step_numbers
 
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
@@ -61,7 +62,9 @@ class PrefixFeatures(NamedTuple):
             missing, new = np.isnan(scores), statistics(*seen).push(scores)
             # a score that was not recorded leaves everything as it was
             both = zip(seen, new, strict=True)
-            return tuple(np.where(missing, *pair) for pair in both) if missing.any() else new
+            return (
+                tuple(np.where(missing, *pair) for pair in both) if count_nonzero(missing) else new
+            )
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         return (cells[:, -self.last :] if self.kind == "last" else cells,)
 
@@ -85,6 +88,8 @@ class PrefixFeatures(NamedTuple):
         """Features of every run after every step, one row a (used) cell, for one classifier."""
         scores = X.cells.reshape(len(X.cells), X.n_channels)
         used = np.ones(len(scores), dtype=bool) if used is None else used
+        if self.kind == "running" and len(X):
+            return self._running_at_all_steps(X, scores, used)
         place = np.cumsum(used) - 1
         seen, out = self.begin(len(X), X.n_channels), np.empty((0, 0))
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
@@ -101,6 +106,21 @@ class PrefixFeatures(NamedTuple):
             out[place[here[chosen]]] = rows[chosen]
             seen = without(seen, ends)
         return out
+
+    def _running_at_all_steps(
+        self, X: TrajectoryArray, scores: FloatArray, used: BoolArray
+    ) -> FloatArray:
+        """Rows of many steps at once, which cost hardly more than those of one."""
+        seen, parts, cells = self.begin(len(X), X.n_channels), [], []
+        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
+            seen = self.push(seen, scores[here], t)
+            chosen = used[here]
+            parts.append(without(seen, ~chosen))
+            cells.append(here[chosen])
+            seen = without(seen, ends)
+        order = np.argsort(np.concatenate(cells))
+        statistics = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
+        return _Running(*statistics).rows(step_numbers(X)[used])
 
 
 class _Summary(NamedTuple):
@@ -150,9 +170,9 @@ class _Running(NamedTuple):
     def push(self, scores: FloatArray) -> _Running:
         n, none = self.n + 1, self.n == 0
         mean = self.mean + (scores - self.mean) / n
-        p = np.clip(scores, _CLIP, 1 - _CLIP)
+        p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
         first, previous = self.first, self.last
-        if none.any():
+        if count_nonzero(none):
             first, previous = np.where(none, scores, first), np.where(none, scores, previous)
         return _Running(
             n=n,
@@ -166,7 +186,7 @@ class _Running(NamedTuple):
             last=scores,
         )
 
-    def rows(self, t: int) -> FloatArray:
+    def rows(self, t: int | IntArray) -> FloatArray:
         """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
         none = self.n == 0
         n = self.n + none
@@ -175,13 +195,15 @@ class _Running(NamedTuple):
         core = np.hstack([*of_scores, self.log_odds / n, spread, self.first])
         if none.any():
             core[np.tile(none, 8)] = np.nan
-        step = np.append(np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS), np.log(t))
-        return np.hstack([core, core * np.log(t), np.broadcast_to(step, (len(core), len(step)))])
+        number = np.broadcast_to(t, len(core))[:, None]
+        step = np.arange(1, _OWN_STEPS + 1) == np.minimum(number, _OWN_STEPS)
+        log_t = np.log(number)
+        return np.hstack([core, core * log_t, step, log_t])
 
 
 def without(seen: Seen, ends: Any) -> Seen:
     """Forget runs that have ended."""
-    return tuple(part[~ends] for part in seen) if ends.any() else seen
+    return tuple(part[~ends] for part in seen) if count_nonzero(ends) else seen
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:

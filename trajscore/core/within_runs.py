@@ -92,5 +92,6 @@ def cells_by_step(X: RunsLike) -> Iterator[tuple[IntArray, BoolArray]]:
     """For each step the cells of the runs that reach it, and whether they end there."""
     starts, lengths = X.offsets[:-1], X.lengths
     for t in range(1, int(lengths.max(initial=0)) + 1):
-        yield starts + t - 1, lengths == t
-        starts, lengths = starts[lengths > t], lengths[lengths > t]
+        goes_on = lengths > t
+        yield starts + t - 1, ~goes_on
+        starts, lengths = starts[goes_on], lengths[goes_on]

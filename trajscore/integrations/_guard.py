@@ -188,27 +188,56 @@ class Guard(BaseEstimator):
         Look
             Whether to stop, and why.
         """
-        check_is_fitted(self, "process_")
         own = messages if isinstance(messages, Run) else as_run(messages, run)
         steps = own.steps if done else answered(own.steps)
-        level = self.process_.alphas_[0] if alpha is None else alpha
-        threshold = self.process_.test_.threshold(level)
-        if not any(step.actor in ("agent", "user") for step in steps):
-            return Look(str(run), 0, False, None, 0.0, threshold.log_threshold, 0.0)
         outcome = 1 if done else CENSORED  # of which only that it ended is read
-        X = self.signals_.transform([Run(str(run), list(steps), outcome=outcome)])
-        X = X.with_ended(done)
-        log_m, stops, p_values = self.process_.test_.decide(self.process_._check(X), level)
-        stop = int(stops[0])
-        return Look(
-            str(run),
-            len(X.cells),
-            stop > 0,
-            stop or None,
-            float(log_m[-1]),
-            threshold.log_threshold,
-            1 - float(p_values[0]),
-        )
+        (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
+        if looks:
+            return looks[-1]
+        log_threshold = self.process_.test_.threshold(self.process_._level(alpha)).log_threshold
+        return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0)
+
+    def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
+        """Decide after each step of the runs of a log.
+
+        Parameters
+        ----------
+        runs : iterable of Run
+            Runs of a log. Those whose outcome was observed have ended.
+        alpha : float, optional
+            One of the fitted levels; default: the first.
+
+        Returns
+        -------
+        list of lists of Look
+            For each run a look after each turn of agent or user.
+        """
+        check_is_fitted(self, "process_")
+        listed, level = list(runs), self.process_._level(alpha)
+        having = [run for run in listed if any(step.actor in SEEN for step in run.steps)]
+        if not having:
+            return [[] for _ in listed]
+        X = self.signals_.transform(having)
+        X = self.process_._check(X.with_ended(outcomes(having) != CENSORED))
+        log_m, p_values, stops = self.process_.test_.decide(X, level)
+        log_threshold = self.process_.test_.threshold(level).log_threshold
+        looks: dict[int, list[Look]] = {}
+        for row, run in enumerate(having):
+            first, end = X.offsets[row : row + 2].tolist()
+            stop, seen = int(stops[row]), zip(log_m[first:end], p_values[first:end], strict=True)
+            looks[id(run)] = [
+                Look(
+                    run.id,
+                    step,
+                    0 < stop <= step,
+                    stop if 0 < stop <= step else None,
+                    float(evidence),
+                    log_threshold,
+                    1 - float(p_value),
+                )
+                for step, (evidence, p_value) in enumerate(seen, start=1)
+            ]
+        return [looks.get(id(run), []) for run in listed]
 
     def follow(self, run: str = "run", alpha: float | None = None) -> Watch:
         """Return what follows one conversation, and notices where its past has changed.
@@ -296,7 +325,7 @@ class Guard(BaseEstimator):
             own, first = runs[row], X.offsets[row]
             for n in range(1, len(own.steps)):
                 part = answered(own.steps[:n])
-                if not any(step.actor in ("agent", "user") for step in part):
+                if not any(step.actor in SEEN for step in part):
                     continue
                 cut = signals.transform([Run(own.id, list(part), task=own.task)])
                 if not np.allclose(cut.cells, X.cells[first : first + len(cut.cells)]):
@@ -336,6 +365,7 @@ def _digest(step: Step) -> bytes:
     return hashlib.sha256(repr((step.actor, step.text, calls)).encode()).digest()
 
 
+SEEN = ("agent", "user")  # whose turns are steps of the signals
 _CHECKED = 5  # runs whose signals are looked at again, cut at every turn
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trajscore.io._vocabulary import parsed
+from trajscore.io._vocabulary import literal
 
-_HEAD = 40  # characters by which a text is told from messages of OpenInference in JSON
+_HEAD = 40  # characters by which a text is told from messages of OpenInference
+_MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
@@ -55,8 +57,8 @@ def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if (value := attributes.get(name)) not in (None, ""):
-            is_text = isinstance(value, str) and '"message.' in value[:_HEAD]
-            return _untangled(parsed(value) if is_text else value)
+            is_text = isinstance(value, str) and _MESSAGE.search(value[:_HEAD])
+            return _untangled(literal(value) if is_text else value)
         start = f"{name}."
         spread = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
         if any(k.partition(".")[0].isdigit() for k in spread):

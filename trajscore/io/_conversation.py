@@ -26,7 +26,7 @@ _CALL = frozenset(
 
 def role_of(role: Any) -> str:
     """Return agent, user, system or tool; environment for an unknown role."""
-    return ROLES.get(str(role).strip().lower(), "environment")
+    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
 def read_call(call: Any, index: int) -> ToolCall:

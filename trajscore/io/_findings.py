@@ -37,6 +37,8 @@ _ODD = {  # the word to count, and what is said of them
         "run",
         "with the lines in the order of the file: small times fall, as durations do",
     ),
+    "line": ("line", "without anything that a step holds, taken as fields of the run"),
+    "role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 _MAX_ROLES = 12
@@ -121,6 +123,17 @@ class Findings:
             f"pass {{argument:id={own}}}"
         )
 
+    def session_problem(self) -> str:
+        """Ask whether runs that others begin with are one session, where a field may say; or ""."""
+        n, name = self.tally.n_beginnings(), self.tally.session_field()
+        if not n or name is None or self.selection.fields.id is not None:
+            return ""
+        return (
+            f"{number_of(n, 'run')} of {self.tally.n_runs:,} hold only the beginning of another "
+            f"run, and several have the same {name!r}; if a session is a run, pass "
+            f"{{argument:id={name}}}; if not, pass the id of each record with {{argument:id}}"
+        )
+
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
         tally, table = self.tally, self.selection.table
@@ -148,8 +161,9 @@ class Findings:
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        of_runs = (self.side_problem, self.model_problem, self.outcome_problem, self.id_problem)
-        problems = (problem() for problem in (*of_runs, self.role_problem))
+        of_records = (self.side_problem, self.model_problem, self.session_problem)
+        of_runs = (self.outcome_problem, self.id_problem, self.role_problem)
+        problems = (problem() for problem in (*of_records, *of_runs))
         return next(filter(None, problems), "")
 
     def side_problem(self) -> str:
@@ -259,7 +273,7 @@ class Findings:
             )
         if (models := self._of_models()) and not self.model_problem():
             yield models
-        if n := tally.n_beginnings():
+        if (n := tally.n_beginnings()) and not self.session_problem():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "
                 f"run; if they are calls or states of one run, name what these share with "

@@ -7,8 +7,6 @@ Vercel's AI SDK, and ShareGPT's pairs.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -32,7 +30,7 @@ from trajscore.io._steps import (
     turns_of_actions,
     turns_of_events,
 )
-from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io._vocabulary import as_fields, as_list, first, literal, parsed
 from trajscore.io.fields import by_keys, usual_names, with_key
 from trajscore.io.text import text_of
 
@@ -159,9 +157,8 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
     steps = record.get("intermediate_steps")
-    lists = {
-        name: value for name in keys.WRAPPERS if (value := _listed(record.get(name))) is not None
-    }
+    listed = ((name, _listed(parsed(record.get(name)))) for name in keys.WRAPPERS)
+    lists = {name: value for name, value in listed if value is not None}
     for left, right in keys.CALL_SIDES:
         inputs, outputs = lists.get(left), lists.get(right)
         inputs = _text_message(record.get(left), "user") if inputs is None else inputs
@@ -174,15 +171,54 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
             return (outputs if repeats else [*inputs, *outputs]), {left, right}
     if lists:
         return next((value, {name}) for name, value in lists.items())
-    others = [name for name, value in record.items() if is_chat_list(value)]
-    if len(others) == 1:
-        return record[others[0]], {others[0]}
+    if (others := _under_other_names(record))[0]:
+        return others
     if (transcript := _find_transcript(record))[0]:
         return transcript
     saved = (name for name in record if keys.STATE_WORDS & words_of(str(name)))
     states = {name: _in_state(record[name]) for name in saved}
     name = max(states, key=lambda name: len(states[name]), default="")
     return (states[name], {name}) if name and states[name] else (None, set())
+
+
+def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the only list of messages, or the messages of fields message_1, message_2 ..."""
+    lists = {name: value for name, v in record.items() if is_chat_list(value := parsed(v))}
+    if len(lists) == 1:
+        return next(iter(lists.values())), set(lists)
+    named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
+    numbers = {int(name[2]): name for name in named if name is not None}
+    if (tree := _of_tree(record))[0]:
+        return tree
+    is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)
+    names = [numbers[number][0] for number in sorted(numbers)] if is_one else []
+    return [record[name] for name in names], set(names)
+
+
+def _of_tree(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the messages of a tree that lead to the current one, or to the last, as ChatGPT's."""
+    for name, value in record.items():
+        nodes = {key: as_fields(node) for key, node in as_fields(value).items()}
+        if not nodes or any(not {"message", "parent"} <= node.keys() for node in nodes.values()):
+            continue
+        parents = [node["parent"] for node in nodes.values()]
+        last = next((key for key in reversed(nodes) if key not in parents), None)
+        key = record.get("current_node", last)
+        path: list[Any] = []
+        while isinstance(key, str) and key in nodes and nodes[key] not in path:
+            path.insert(0, nodes[key])
+            key = nodes[key]["parent"]
+        messages = (node["message"] for node in path)
+        return [_of_node(message) for message in messages if isinstance(message, dict)], {name}
+    return [], set()
+
+
+def _of_node(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of a tree with its role and its text where other messages have them."""
+    parts = as_list(as_fields(message.get("content")).get("parts"))
+    text = {"content": "\n".join(parts)} if all(isinstance(part, str) for part in parts) else {}
+    role = first(as_fields(message.get("author")), ("role",)) or message.get("role")
+    return {**message, "role": role, **text}
 
 
 def _in_state(value: Any, depth: int = 5) -> list[Any]:
@@ -430,22 +466,12 @@ def _of_text_of_calls(message: Mapping[str, Any]) -> list[Any]:
     start = re.search(r"[\[{]", text)
     listed: Any = None
     if start is not None:
-        listed = _literal(text[start.start() :])
+        listed = literal(text[start.start() :])
     calls = [listed] if isinstance(listed, dict) else listed
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         return [{**message, "role": "assistant"}]
     read = [call if "function" in call else call_of_part(call) for call in calls]
     return [{**message, "role": "assistant", "content": "", "tool_calls": read}]
-
-
-def _literal(text: str) -> Any:
-    """Return what a text says in JSON or Python; None if it is neither."""
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return None
 
 
 def _shared_results(turn: Mapping[str, Any], message: Any) -> list[Any]:

@@ -32,6 +32,7 @@ from trajscore.io.files import LogFile, Place
 Item = tuple[Place, Any]
 _LONG_ID = 8  # characters of an id that no other conversation has, as a counter would
 _OF_A_RUN = {name for part in ("id", "task", "trial", "outcome") for name in USUAL[part]}
+_BODIES = ("body", "inputBodyJson", "outputBodyJson", "message", "output")
 _OF_A_RECORD = {"id", "uuid"}  # names of an id that need not be a run's
 
 
@@ -58,6 +59,7 @@ class Calls(list[Any]):
             return
         for index, call in enumerate(self):
             request, answer = sides_of(call)
+            request = request[:-1] if _ends_with(request, answer) else request
             usage = first(as_fields(answer), ("usage",)) or call.get("usage")
             names = [name for name in usual_names("step", call) if call[name] not in (None, "")]
             is_clock = names and not may_be_duration(names[0], call[names[0]])
@@ -82,9 +84,37 @@ def sides_of(record: Mapping[str, Any]) -> tuple[Any, Any]:
     return None, None
 
 
+def _ends_with(messages: Any, answer: Any) -> bool:
+    """Whether a conversation has its answer, which another field repeats as text."""
+    last = as_fields(next(iter(as_list(messages)[-1:]), None))
+    return isinstance(answer, str) and last.get("content") == answer
+
+
 def is_call(record: Any) -> bool:
     """Tell a call of a model, with its answer, from a conversation."""
     return isinstance(record, dict) and None not in sides_of(record)
+
+
+def listed_calls(record: Any) -> Calls | None:
+    """Return the calls of a model that a record lists, such as spans of a trace, with its fields.
+
+    Of another record, return None.
+    """
+    lists = as_fields(record).items() if not is_message(record) else ()
+    for name, value in lists:
+        calls = [item for item in as_list(value) if is_call(item) and _asks(item)]
+        if not calls or name in keys.MESSAGE_LISTS:
+            continue
+        beside = {name, *usual_names("step", record)}
+        others = {k: v for k, v in record.items() if k not in beside}
+        of_run = {k: v for k, v in others.items() if k in _OF_A_RUN}
+        return Calls(others | {k: v for k, v in call.items() if v} | of_run for call in calls)
+    return None
+
+
+def _asks(call: Mapping[str, Any]) -> bool:
+    """Tell a call that was given messages from that of a tool."""
+    return bool(messages_in(sides_of(call)[0], None))
 
 
 def of_batch(record: Any) -> dict[str, Any] | None:
@@ -99,14 +129,14 @@ def of_batch(record: Any) -> dict[str, Any] | None:
         return None
     messages = [*messages_in(request, "user"), *messages_in(answer, "assistant")]
     own = {name: value for name, value in record.items() if name not in sides}
-    name = first(record, ("custom_id", "recordId", "request_id", "key", "id"))
+    name = first(record, ("custom_id", "recordId", "request_id", "requestId", "key", "id"))
     return own | {"id": name, "messages": messages, "usage": first(answer, keys.USAGES)}
 
 
 def _body(side: Any, depth: int = 3) -> Mapping[str, Any]:
     """Return a request or an answer out of what batches and proxies put around it."""
     fields = as_fields(side)
-    inner = [fields[name] for name in ("body", "message", "output") if as_fields(fields.get(name))]
+    inner = [fields[name] for name in _BODIES if as_fields(fields.get(name))]
     return _body(inner[0], depth - 1) if inner and depth else fields
 
 
@@ -152,7 +182,7 @@ def joined(records: Iterable[Item], file: LogFile) -> Iterator[Item]:
         nonlocal n_ended
         place, raw = item
         name = file.fields.id_of(raw) if isinstance(raw, dict) else None
-        if name is not None:
+        if name is not None and not (is_call(raw) and _is_of_record(raw, file.fields)):
             return name
         if is_event(raw):
             number = n_ended
@@ -286,9 +316,14 @@ def _are_one_session(records: tuple[Any, ...], fields: Fields) -> bool:
     """Whether records are calls that differ, with an id that is a run's and not their own."""
     if not all(map(is_call, records)) or _differ(records, fields):
         return False
-    name = fields.id or next(iter(usual_names("id", records[0])), "id")
     request, _ = sides_of(records[0])
-    return name not in _OF_A_RECORD and any(sides_of(call)[0] != request for call in records)
+    are_asked = any(sides_of(call)[0] != request for call in records)
+    return are_asked and not _is_of_record(records[0], fields)
+
+
+def _is_of_record(record: Mapping[str, Any], fields: Fields) -> bool:
+    """Whether the id of a record need not be a run's."""
+    return (fields.id or next(iter(usual_names("id", record)), "id")) in _OF_A_RECORD
 
 
 def _differ(records: Iterable[Any], fields: Fields) -> bool:

@@ -81,6 +81,8 @@ class Step:
         What the turn cost, in the log's unit.
     index : int, optional
         The message's place in the log, from 0.
+    span : str, optional
+        Id of the span or observation that the turn comes from, in logs of these.
     scores : dict
         Judgements of the turn by name. `confidence` may be one of them, or a field of `extra`.
     extra : dict
@@ -103,6 +105,7 @@ class Step:
     confidence: float | None = None
     cost: float | None = None
     index: int | None = None
+    span: str | None = None
     scores: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -161,7 +161,8 @@ class _Tree:
             return
         raise MalformedRunError(
             "its spans have no content: no messages, arguments or results. Tell the tracer to "
-            "record content (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT or its own option)"
+            "record content, by its own option or, before the program starts, export "
+            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
 
     def answers(self) -> list[Span]:
@@ -284,7 +285,7 @@ def _add_model(tree: _Tree, thread: Thread, span: Span, index: int, turns: dict[
 def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
     for turn in thread.add_call(span.inputs, span.outputs, index):
         if turn.actor == "agent" and span.id not in turns:
-            turns[span.id] = turn
+            turns[span.id], turn.span = turn, span.id
             turn.cost = as_number(span.cost, "cost", index) if turn.cost is None else turn.cost
             turn.extra |= {k: v for k, v in span.extra.items() if v is not None}
             tokens = {k: v for k, v in span.tokens.items() if v is not None}
@@ -307,6 +308,7 @@ def _add_tool(
         if step is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
             step = thread.add_turn(turn, index)
+            step.span = span.id
             call = step.tool_calls[0]
         else:
             call = read_call(fields, index)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,8 @@ from trajscore.io.fields import (
 )
 
 _OF_HEADERS = ("id", "step", "outcome", "confidence", "task")
+_DECIMAL_COMMA = r"-?\d*,\d+"
+_MEASURED = ("outcome", "confidence", "cost", "tokens")
 _DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"  # without the year first
 
 
@@ -41,6 +45,44 @@ def refuse_lines_above(head: list[str], sep: str) -> None:
                     f"above, tail -n +{number} FILE > table.csv, and give table.csv"
                 )
             return
+
+
+def refuse_shared_names(head: list[str], sep: str) -> None:
+    """Refuse a table of which several columns have one name, as of two lines of names."""
+    names = next(csv.reader(head[:1], delimiter=sep), [])
+    name, n = next(iter(Counter(filter(None, names)).most_common(1)), ("", 0))
+    if n > 1:
+        raise ValueError(
+            f"{n} of its columns are named {name!r}; give each a name of its own. If the names "
+            f"stand in two lines, write the table again, in pandas: df.columns = "
+            f"['_'.join(map(str, names)) for names in df.columns]"
+        )
+
+
+def refuse_names_in_rows(frame: pd.DataFrame) -> None:
+    """Refuse a table with a row for each value, whose name stands in a column."""
+    for column in frame.select_dtypes(["object", "string"]):
+        words = list({value for value in frame[column] if isinstance(value, str)})
+        known = [name for part in _MEASURED for name in usual_names(part, words)]
+        value = next(iter(frame.select_dtypes("number").columns[::-1]), None)
+        index = [name for name in frame if name not in (column, value)]
+        if (
+            len(known) > 1
+            and value is not None
+            and index
+            and frame[index].astype(str).duplicated().any()
+        ):
+            raise ValueError(
+                f"column {column!r} holds names of values, such as {known[0]!r}; write a column "
+                f"for each of them, in pandas: df = df.pivot_table(index={index!r}, "
+                f"columns={column!r}, values={value!r}).reset_index()"
+            )
+
+
+def is_row_a_run(frame: pd.DataFrame) -> bool:
+    """Tell a table in which no run or task has two rows, or that names none."""
+    names = (*usual_names("id", frame)[:1], *usual_names("task", frame)[:1])[:1]
+    return not names or not frame[names[0]].astype(str).duplicated().any()
 
 
 def refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
@@ -126,14 +168,18 @@ def refuse_words(frame: pd.DataFrame, scores: Sequence[str]) -> None:
     """Refuse scores that are words, and say how to make numbers of them."""
     for name in scores:
         column = frame[name].dropna()
-        if column.dtype.kind == "O" and len(column) and parse_numbers(column).isna().all():
-            words = column.astype(str).unique()[:3]
-            raise ArgumentError(
-                f"column {name!r} holds words such as {', '.join(map(repr, words))}. Write a "
-                f"number from 0 to 1 for each of them, in pandas: df[{name!r}] = df[{name!r}]"
-                f".map({{'low': 0.2, 'high': 0.9}}); or name another column with {{argument}}",
-                "scores",
-            )
+        if column.dtype.kind != "O" or not len(column) or not parse_numbers(column).isna().all():
+            continue
+        column = column.astype(str)
+        kind, map_ = "words", ".map({'low': 0.2, 'high': 0.9})"
+        if column.str.fullmatch(_DECIMAL_COMMA).all():
+            kind, map_ = "numbers with decimal commas", ".str.replace(',', '.').astype(float)"
+        raise ArgumentError(
+            f"column {name!r} holds {kind} such as {', '.join(map(repr, column.unique()[:3]))}. "
+            f"Write a number from 0 to 1 for each of them, in pandas: df[{name!r}] = df[{name!r}]"
+            f"{map_}; or name another column with {{argument}}",
+            "scores",
+        )
 
 
 def refuse_codes(frame: pd.DataFrame, scores: Sequence[str]) -> None:
@@ -148,6 +194,21 @@ def refuse_codes(frame: pd.DataFrame, scores: Sequence[str]) -> None:
                 f"df[{name!r}].replace(-1, np.nan); if it is a score, name the column with "
                 f"{{argument}}",
                 "scores",
+            )
+
+
+def refuse_codes_of(frame: pd.DataFrame, columns: Mapping[str, list[str]]) -> None:
+    """Ask about a -1 among the fractions of columns of steps, behind the last one as anywhere."""
+    for score, names in columns.items():
+        numbers = frame[names].apply(parse_numbers).to_numpy()
+        codes = numbers == -1
+        if codes.any() and (codes | ((numbers >= 0) & (numbers <= 1)) | np.isnan(numbers)).all():
+            raise ArgumentError(
+                f"columns {names[0]} to {names[-1]} are -1 in {number_of(int(codes.sum()), 'cell')}"
+                f", and between 0 and 1 in the others. If -1 means that a run has no such step, "
+                f"leave these cells empty, in pandas: df = df.replace(dict.fromkeys({names!r}, "
+                f"-1), np.nan); if it is a score, name {score!r} with {{argument:scores}}",
+                "wide",
             )
 
 

@@ -19,6 +19,7 @@ _TEXTS = {*USUAL["text"], "thought", "output", "answer", "response", "body", "sa
 _BESIDE_TEXT = {
     "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
 }  # fmt: skip
+_KINDS = ("role", "type", "kind", "sender", "author")
 _ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
 _IDS = {
     "id", "key", "conv", "conversation", "session", "run", "thread", "trace", "traj", "episode",
@@ -26,13 +27,17 @@ _IDS = {
 }  # fmt: skip
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
-_FIELD = re.compile(r"[^\W\d][\w.-]{0,40}")  # what a field of an object is called
+_FIELD = re.compile(r"[$@]?[^\W\d][\w.-]{0,40}")  # what a field of an object is called
 _LONG = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3]{4}")  # words of scripts that put no spaces
 _NOT_TEXTS = {
     "id", "uuid", "time", "timestamp", "date", "at", "url", "uri", "path", "model", "version",
-    "hash", "sha", "cost", "name", "key", "status", "type", "kind", "goal", "task", "question",
-    "prompt", "instruction", "description", "title", "label", "system", "query", "error",
+    "hash", "sha", "cost", "name", "key", "status", "type", "kind",
 }  # fmt: skip
+_OF_TASKS = {
+    "goal", "task", "question", "prompt", "instruction", "description", "title", "label", "system",
+    "query", "error",
+}  # fmt: skip
+_ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant"}
 _REQUESTS = {
     "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
     "schema", "config", "metadata", "options",
@@ -116,6 +121,11 @@ def unknown_json(
         if "steps" not in parts and ids and not usual_names("id", record):
             text += f"{{argument:id={ids[0]}}} "
         text += f"{{argument:fields={named}}}, or "
+    elif lists := {name: len(value) for name, value in record.items() if as_list(value)}:
+        name = max(lists, key=lambda name: lists[name])
+        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]' {file} > rows.jsonl"
+        text += f"if its {name!r} are runs or rows, write one a line, {rows}, and give "
+        text += "rows.jsonl, or "
     return ArgumentError(text + f"name it with {{argument}}, one of {', '.join(formats)}", "format")
 
 
@@ -134,9 +144,10 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     texts = _texts(steps)
     prose = _prose(texts)
     prose = [path for path in prose if [path[-1]] not in others.values()] or prose
+    prose = [path for path in prose if 2 * len(texts[path]) > len(steps)] or prose
     if not prose:
         return {}
-    text = max(prose, key=lambda path: (path[-1].lower() in _TEXTS, len(texts[path][0])))
+    text = max(prose, key=lambda path: (_says(path), len(texts[path][0])))
     parts["text"] = ".".join(text)
     parts |= {
         part: name
@@ -146,6 +157,7 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     }
     actors = [path for path in texts if path[-1].lower() in _ACTORS and _are_names(texts[path])]
     actors = actors or [path for path in texts if path not in prose and _may_be_roles(texts[path])]
+    actors = actors or [(name,) for name in _KINDS if _are_codes([s.get(name) for s in steps])]
     if actors:
         actor = min(actors, key=lambda path: (len(path), path))
         parts["actor"] = ".".join(actor)
@@ -157,10 +169,21 @@ def _prose(texts: dict[Path_, list[str]]) -> list[Path_]:
     return [
         path
         for path, values in texts.items()
-        if not words_of(path[-1]) & _NOT_TEXTS
+        if not (words_of(path[-1]) & _NOT_TEXTS or words_of(path[-1]) <= _OF_TASKS)
         and sum(" " in (v := value.strip()) or _LONG.search(v) is not None for value in values) * 2
         >= len(values)
     ]
+
+
+def _says(path: Path_) -> tuple[bool, bool]:
+    """Return how sure it is that a path leads to what the agent says, and not the user."""
+    return bool(words_of(".".join(path)) & _ANSWERS), path[-1].lower() in _TEXTS
+
+
+def _are_codes(values: list[Any]) -> bool:
+    """Tell numbers that stand for who speaks."""
+    codes = {value for value in values if isinstance(value, int) and not isinstance(value, bool)}
+    return len(codes) == 2 and all(type(value) is int for value in values)
 
 
 def _may_be_roles(values: list[str]) -> bool:
@@ -183,6 +206,8 @@ def _lists(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, list[Any]]]:
         objects = [item for item in value[:_SAMPLE] if isinstance(item, dict)]
         if objects and path:
             yield path, objects
+        if path and len(value) == 1 and isinstance(value[0], list):
+            yield from _lists(value[0], (*path, "0"))
         value = objects[0] if objects else None
     if isinstance(value, dict) and len(path) < _DEPTH and not _is_by_id(value):
         for name, inner in value.items():
@@ -218,6 +243,8 @@ def _leaves(value: Mapping[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_,
         if isinstance(inner, dict) and len(path) < _DEPTH:
             if not words_of(str(name)) & _REQUESTS:
                 yield from _leaves(inner, (*path, str(name)))
+        elif isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
+            yield from _leaves(inner[0], (*path, str(name), "0"))
         else:
             yield (*path, str(name)), inner
 

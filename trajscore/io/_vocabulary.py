@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,9 @@ WRAPPERS = (
 CALL_SIDES = (
     ("inputs", "outputs"), ("input", "output"), ("request", "response"), ("prompt", "completion"),
     ("prompt", "response"), ("input", "response"), ("question", "answer"), ("messages", "response"),
+    ("query", "answer"), ("query", "response"),
+    ("messages", "output_message"), ("messages", "output"), ("messages", "completion"),
+    ("messages", "raw"),
     ("prompt", "steps"), ("input", "steps"), ("question", "steps"),
     ("original_input", "session_items"), ("original_input", "generated_items"),
 )
@@ -35,7 +39,7 @@ CALL_SIDES = (
 
 BATCH_SIDES = (
     ("modelInput", "modelOutput"), ("request_body", "response_body"), ("request", "response"),
-    ("request", "result"),
+    ("request", "result"), ("input", "output"),
 )
 """The same in the results of a batch, or the log of a proxy, with or without what was asked."""
 
@@ -108,6 +112,7 @@ RESULT = ("output", "result", "response", "content", "outputs", "results", "erro
 
 # ------------------------------------------------------------------ spans
 Kind = Literal["model", "tool", "other"]
+OWN_SCORES = "trajscore"
 SPAN_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "call_llm", "chat_model", "completion", "text_completion"), "model"),
     **dict.fromkeys(("generate_content", "generation", "llm", "response"), "model"),
@@ -189,6 +194,11 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def is_own_score(name: Any) -> bool:
+    """Tell a score that ``trajscore annotate`` wrote, and not a judge of the log."""
+    return str(name).startswith(OWN_SCORES)
+
+
 def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> dict[str, Any]:
     """Return the number of tokens by side, "input" and "output"."""
     return {side: first(as_fields(usage), names) for side, names in keys.items()}
@@ -211,6 +221,16 @@ def parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
+
+
+def literal(text: str) -> Any:
+    """Return what a text says in JSON or Python; None if it is neither."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return None
 
 
 def unnested(value: Any, depth: int = 6) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,8 +24,8 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "outcome": (
         "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
-        "is_success", "succeeded", "correctness", "exact_match", "acc", "reward", "y",
-        "rewards",
+        "is_success", "is_resolved", "succeeded", "correctness", "exact_match", "acc", "reward",
+        "y", "rewards",
     ),
     "stop_reason": ("stop_reason", "termination_reason", "exit_status", "end_reason"),
     "confidence": (
@@ -57,8 +58,8 @@ OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
-    "feedback_stats", "labels", "tags", "attributes", "extra", "summary", "grading",
-    "additional_kwargs", "response_metadata", "report", "test_result",
+    "feedback_stats", "feedback_scores", "labels", "tags", "attributes", "extra", "summary",
+    "grading", "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
@@ -114,15 +115,16 @@ def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
 
 
 def _plain(name: Any) -> str:
-    return str(name).lower().replace("_", "").replace("-", "").replace(" ", "")
+    return re.sub(r"[\W_]", "", str(name).lower())
 
 
 def dig(fields: Any, path: str) -> Any:
     """Follow a dotted path, ``info.exit_status``, into nested objects and lists."""
-    if isinstance(fields, dict) and path in fields:
-        return fields[path]
-    for part in path.split("."):
+    parts = path.split(".")
+    for k, part in enumerate(parts):
         if isinstance(fields, dict):
+            if (rest := ".".join(parts[k:])) in fields:  # a name with dots
+                return fields[rest]
             fields = fields.get(part)
         elif isinstance(fields, list) and part.lstrip("-").isdigit():
             position = int(part)
@@ -221,15 +223,17 @@ _MAY_BE_TURNED = ("outcome", "confidence")
 _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _path_within(record: Mapping[str, Any], part: str) -> str | None:
+def _path_within(record: Mapping[str, Any], part: str, depth: int = 2) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    for name in WITHIN:
-        inner = record.get(name)
-        if isinstance(inner, dict):
-            for key in _names_by_part(tuple(inner))[part]:
-                if scalar(inner[key]) is not None:
-                    return f"{name}.{key}"
-    return None
+    objects = {name: record[name] for name in WITHIN if isinstance(record.get(name), dict)}
+    for name, inner in objects.items():
+        for key in _names_by_part(tuple(inner))[part]:
+            if scalar(inner[key]) is not None:
+                return f"{name}.{key}"
+    paths = (
+        (name, _path_within(inner, part, depth - 1)) for name, inner in objects.items() if depth > 1
+    )
+    return next((f"{name}.{path}" for name, path in paths if path is not None), None)
 
 
 def steps_field(record: Any) -> str | None:
@@ -258,15 +262,21 @@ def _named_path(record: Mapping[str, Any], name: str) -> str:
     return next((path for path in paths if dig(record, path) is not None), name)
 
 
-def by_keys(fields: Any, is_record: Callable[[Any], bool]) -> list[tuple[tuple[str, ...], Any]]:
+def by_keys(
+    fields: Any, is_record: Callable[[Any], bool], *, is_inner: bool = False
+) -> list[tuple[tuple[str, ...], Any]]:
     """Return the records that an object holds by ids at any depth; none if it holds all else too.
+
+    Below one id, records may stand in a list: their numbers are ids.
 
     >>> by_keys({"a": {"task0": 1, "task1": 2}, "b": {"task0": 3}}, is_number)
     [(('a', 'task0'), 1), (('a', 'task1'), 2), (('b', 'task0'), 3)]
     """
     records: list[tuple[tuple[str, ...], Any]] = []
     for name, value in fields.items() if isinstance(fields, dict) else ():
-        inner = [((), value)] if is_record(value) else by_keys(value, is_record)
+        listed = isinstance(value, list) and is_inner
+        own = dict(enumerate(value)) if listed else value
+        inner = [((), value)] if is_record(value) else by_keys(own, is_record, is_inner=True)
         if not inner:
             return []
         records += [((str(name), *path), record) for path, record in inner]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -155,9 +156,16 @@ def _elsewhere(folder: Path, endings: Sequence[str]) -> str:
     """Say where a folder without logs has logs or tables."""
     if next(parquet_files(folder), None):
         return "; read its Parquet files with trajscore report"
-    inner = next((path for path in sorted(folder.rglob("*")) if has_ending(path, endings)), None)
-    if inner is not None:
-        return f"; its folder {inner.parent.relative_to(folder)} has, give {inner.parent}"
+    inner = sorted(path for path in folder.rglob("*") if has_ending(path, endings))
+    if folders := list(dict.fromkeys(path.parent for path in inner)):
+        first = folders[0].relative_to(folder)
+        if len(folders) == 1:
+            return f"; its folder {first} has, give {folders[0]}"
+        return (
+            f"; {len(folders)} folders within it have, such as {first}. Copy their files to one: "
+            f"mkdir runs; find {folder} -name '*{inner[0].suffix}' | while read -r f; do cp \"$f\" "
+            f'"runs/$(echo "$f" | tr / _)"; done, and give runs'
+        )
     if tables := tables_in(folder):
         more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
         return f"; tables are read one at a time, give {tables[0]}{more}, or write all to Parquet"
@@ -232,11 +240,20 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
             yield opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         refuse_database(path)
-        raise ValueError(f"{path} is not text in UTF-8 ({error.reason}); convert it") from error
+        code = "UTF-16" if _begins_as_utf16(path) else "WINDOWS-1252"
+        raise ValueError(
+            f"{path} is not text in UTF-8 ({error.reason}); convert it, such as iconv -f {code} -t "
+            f"UTF-8 FILE > NEW"
+        ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
+
+
+def _begins_as_utf16(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def refuse_database(path: Path) -> None:

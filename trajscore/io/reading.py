@@ -299,7 +299,7 @@ def _check_turns(run: Run, raw: Any) -> None:
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        raise MalformedRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
+        raise _BlankRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
     if all(step.is_empty for step in agent):
         record = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
         raise _BlankRunError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,6 +31,7 @@ from trajscore.io.files import (
 )
 from trajscore.io.results import is_results, outcomes_only
 
+_FIRST = 20  # records of a file that are looked at
 _MAX_NAMES = 12  # in an error
 _OF_TURNS = ("id", "step", "outcome", "task", "trial", "cost", "tokens")  # may be numbers
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
@@ -312,8 +314,11 @@ def _is_folder_of_tables(path: Path) -> bool:
 def _may_be_row(record: Mapping[str, Any]) -> bool:
     """Tell a row of a table, which has a score or a step or only plain values, from other JSON."""
     nested = [value for value in record.values() if isinstance(value, (list, dict))]
-    is_flat = all(_is_numbers(value) for value in nested)
-    return is_flat or any(usual_names(part, record) for part in ("confidence", "step"))
+    if all(_is_numbers(value) for value in nested) or usual_names("confidence", record):
+        return True
+    known = {name for part in _OF_TURNS for name in usual_names(part, record)}
+    scores = (name for name, value in record.items() if isinstance(value, float))
+    return bool(usual_names("step", record)) and not known.issuperset(scores)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -325,7 +330,15 @@ def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -
     if only := outcomes_only(file, max_size):
         return ArgumentError(only, "format")
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
-    return unknown_json(file, first_record(file, max_size), fields, problem)
+    return unknown_json(file, _best_record(file, max_size), fields, problem)
+
+
+def _best_record(file: Path, max_size: int | None) -> dict[str, Any]:
+    """Return that of the first records of which most parts can be guessed."""
+    items = islice(LogFile(file, max_size=max_size).items(STREAMED), _FIRST)
+    records = [value for key, _, value in items if key is None and isinstance(value, dict)]
+    first = first_record(file, max_size)
+    return max((first, *records), key=lambda record: len(guess_parts(record)))
 
 
 def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:

@@ -149,6 +149,9 @@ def _of_pandas(fields: Mapping[str, Any]) -> list[Row]:
     names, data = fields.get("columns"), fields.get("data")
     if isinstance(names, list) and isinstance(data, list) and all(map(as_list, data)):
         return [dict(zip(map(str, names), row, strict=True)) for row in data]
+    lists = list(map(as_list, fields.values()))
+    if usual_names("outcome", fields) and lists[0] and len(set(map(len, lists))) == 1:
+        return [dict(zip(map(str, fields), row, strict=True)) for row in zip(*lists, strict=True)]
     columns = list(map(as_fields, fields.values()))
     if not usual_names("outcome", fields) or any(c.keys() != columns[0].keys() for c in columns):
         return []

@@ -220,8 +220,8 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    rows = [_row(run) for run in _check_runs(runs)]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(_row(Run(""))))
+    rows = [row_of(run) for run in _check_runs(runs)]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(row_of(Run(""))))
 
 
 def _check_runs(runs: Any) -> list[Run]:
@@ -232,7 +232,8 @@ def _check_runs(runs: Any) -> list[Run]:
     return listed
 
 
-def _row(run: Run) -> dict[str, Any]:
+def row_of(run: Run) -> dict[str, Any]:
+    """Return what `meta` says of a run."""
     agent = [step for step in run.steps if step.actor == "agent"]
     row = {
         "run": run.id,

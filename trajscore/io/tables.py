@@ -32,13 +32,16 @@ from trajscore.core.values import (
 from trajscore.io._messages import is_printed
 from trajscore.io._table_problems import (
     ids_of_tasks,
+    is_row_a_run,
     refuse_codes,
     refuse_dates,
     refuse_durations,
     refuse_lines_above,
     refuse_lists,
+    refuse_names_in_rows,
     refuse_objects,
     refuse_several,
+    refuse_shared_names,
     refuse_words,
 )
 from trajscore.io._unknown import json_text_field
@@ -69,6 +72,7 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 RESULTS = "results"
 """In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
+_DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
 _HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of shares
 
@@ -91,11 +95,15 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
-            sep = "\t" if name.endswith(".tsv") else ","
             with open_text(path, max_size) as file:
-                refuse_lines_above(list(islice(file, _HEAD_LINES)), sep)
+                head = list(islice(file, _HEAD_LINES))
+            sep = _separator(head, "\t" if name.endswith(".tsv") else ",")
+            refuse_lines_above(head, sep)
+            refuse_shared_names(head, sep)
+            has_commas = sep == ";" and any(map(_DECIMAL_COMMA.search, head[1:]))
             with open_text(path, max_size) as file:
-                return _with_columns(pd.read_csv(file, sep=sep, low_memory=False))
+                decimal = "," if has_commas else "."
+                return pd.read_csv(file, sep=sep, low_memory=False, decimal=decimal)
         if name.endswith((".json", ".jsonl", ".ndjson")):
             rows = list(json_rows(path, max_size))
             frame = pd.DataFrame(rows)
@@ -127,14 +135,10 @@ def _of_folder(path: Path) -> pd.DataFrame:
     return files.to_table(use_threads=False).to_pandas()
 
 
-def _with_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Refuse a table whose columns are separated by something else."""
-    if len(frame.columns) == 1 and re.search(r"[;\t|,]", str(frame.columns[0])):
-        raise ValueError(
-            f"it has only the column {str(frame.columns[0])[:80]!r}; separate columns by commas in "
-            f"a .csv file, by tabs in a .tsv file"
-        )
-    return frame
+def _separator(head: list[str], usual: str) -> str:
+    """Return what separates the columns of a text: where commas are for decimals, semicolons."""
+    names = head[0] if head else ""
+    return usual if usual in names else next((sep for sep in ";\t|," if sep in names), usual)
 
 
 def choose_columns(
@@ -229,7 +233,13 @@ def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
     refuse_records(frame)
+    refuse_names_in_rows(frame)
     hints = {"step": f", or give {ROWS!r} for the order of the rows"}
+    if is_row_a_run(frame) and not any(_holds_fractions(frame[name]) for name in frame):
+        hints["step"] += (
+            "; or, if each row is a run of its own, compare the table with another by trajscore "
+            "compare or check, or pass it with {argument:outcomes} beside a log"
+        )
     if "outcome" in parts:
         candidates = " or ".join(_outcome_candidates(frame))
         default = "if it holds words, say what they mean with {argument:outcome_map}, pass=1,fail=0"
@@ -291,7 +301,7 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
         refuse_records(frame)
         scaled = "".join(
             f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
-            for name, top in _on_scales(frame, rest).items()
+            for name, top in scales_of(frame, rest).items()
         )
         unread = "".join(f"; column {n!r} {why}" for n, why in unread_scores(frame, rest).items())
         raise ArgumentError(
@@ -342,10 +352,11 @@ def is_setting(name: str) -> bool:
 
 def skipped(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     """Return the columns not chosen that may be confidences from 0 to 10 or 100, with that end."""
-    return _on_scales(frame, other_columns(frame, chosen))
+    return scales_of(frame, other_columns(frame, chosen))
 
 
-def _on_scales(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
+def scales_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
+    """Return the columns that may be confidences from 0 to 10 or 100, with that end."""
     scales = {}
     for name in names:
         column = frame[name]

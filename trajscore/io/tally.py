@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.meanings import words_of
 from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
@@ -16,6 +17,7 @@ from trajscore.io.text import is_known
 
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
+_SESSIONS = {"session", "conversation", "thread", "trace", "chat", "dialog"}
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of such a value, where it is text
 
@@ -52,6 +54,7 @@ class Tally:
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
+    sessions: dict[str, Counter[str]] = field(default_factory=dict)  # what runs may share, by field
     sides: dict[int, tuple[tuple[str, ...], str]] = field(default_factory=dict)  # by their texts
     mirrored: list[tuple[str, str]] = field(default_factory=list)  # ids of two sides of one talk
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
@@ -70,11 +73,14 @@ class Tally:
         self.odd["score"] += run.extra.get("replaced_scores", 0)
         self.odd["event"] += run.extra.get("unknown_events", 0)
         self.odd["answer"] += run.extra.get("unanswered", 0)
+        self.odd["role"] += run.extra.get("without_role", 0)
+        self.odd["line"] += run.extra.get("lines_of_run", 0)
         self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
+            self._note_sessions(run)
 
     def _note_turns(self, run: Run) -> None:
         of_agents = (name_of(step) for step in run.steps if step.actor == "agent")
@@ -97,6 +103,18 @@ class Tally:
                 self.wholes[beginning] += k > 0
             else:
                 self.beginnings.add(beginning)
+
+    def _note_sessions(self, run: Run) -> None:
+        """Note the fields that may name what several records share."""
+        for name, value in _fields_within(run.extra):
+            if words_of(name) & _SESSIONS and isinstance(value, (str, int)):
+                self.sessions.setdefault(name, Counter())[str(value)] += 1
+
+    def session_field(self) -> str | None:
+        """Return a field of all runs whose values several of them share; None if none."""
+        n_runs = min(self.n_runs, _MAX_RUNS)
+        shared = (k for k, n in self.sessions.items() if 1 < len(n) < n.total() >= n_runs)
+        return max(shared, key=lambda name: len(self.sessions[name]), default=None)
 
     def note_side(self, run: Run) -> None:
         """Note a conversation whose turns another run has, where user and agent are exchanged."""
@@ -142,13 +160,19 @@ def name_of(step: Step, is_source: bool = True) -> str | None:
 
 def _possible_outcomes(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields that may be outcomes; of an object that is not one, its own fields."""
-    for name, value in record.items():
+    for name, value in _fields_within(record):
         if _may_be_outcome(scalar(value)):
-            yield str(name), scalar(value)
-        elif isinstance(value, dict):
-            for key, inner in value.items():
-                if _may_be_outcome(scalar(inner)):
-                    yield f"{name}.{key}", scalar(inner)
+            yield name, scalar(value)
+
+
+def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record, and those of objects that are not one value."""
+    for name, value in record.items():
+        if depth and isinstance(value, dict) and scalar(value) is None:
+            inner = _fields_within(value, depth - 1)
+            yield from ((f"{name}.{path}", leaf) for path, leaf in inner)
+        else:
+            yield str(name), value
 
 
 def _may_be_outcome(value: Any) -> bool:

@@ -14,12 +14,19 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
+from trajscore.io._table_problems import refuse_codes_of
 from trajscore.io.fields import OF_STEPS, ROWS, TIME_WORDS, Fields, usual_names
 from trajscore.io.tables import is_setting, refuse_records
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")
 _FEWEST_COLUMNS = 3
+_EDGES = "_-. ()[]#:"  # of the name of a predictor
+_FRACTION = r"-?\d*\.\d*(?:e-?\d+)?"
+_NUMBERS = re.compile(
+    rf"\[\s*{_FRACTION}(?:\s+{_FRACTION})*\s*\]|{_FRACTION}(?:[;|\s]+{_FRACTION})+"
+)
+_LIST = re.compile(rf"\[.*\]|{_NUMBERS.pattern}", re.DOTALL)
 
 Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
 
@@ -119,6 +126,8 @@ def _of_columns(frame: pd.DataFrame, fields: Fields) -> Long:
         block = np.full((len(frame), n_steps), np.nan, dtype=object)
         block[:, : len(names)] = frame[names].to_numpy(dtype=object)
         blocks[_score_name(prefix, [*map(str, rest.columns), *blocks])] = block
+    if not fields.scores:
+        refuse_codes_of(frame, dict(zip(blocks, columns.values(), strict=True)))
     there = np.logical_or.reduce([pd.notna(block) for block in blocks.values()])
     lengths = np.where(there.any(axis=1), n_steps - np.argmax(there[:, ::-1], axis=1), 0)
     within = np.arange(n_steps) < lengths[:, None]
@@ -159,7 +168,11 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
 
 def _score_name(prefix: str, taken: Sequence[str]) -> str:
     """Return the name of a predictor whose columns begin with a prefix."""
-    name = (prefix.rpartition("*")[2] or prefix).strip("_-. ")
+    before, star, after = prefix.rpartition("*")
+    name = after.strip(_EDGES)
+    if not name:
+        before = before if star else prefix
+        name = re.sub(r"\W*(step|turn)$", "", before.strip(_EDGES), flags=re.IGNORECASE)
     return "confidence" if not name or name in taken or usual_names("step", [name]) else name
 
 
@@ -185,13 +198,15 @@ def _holds_lists(column: pd.Series) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    is_text = isinstance(value, str) and value.startswith("[") and value.endswith("]")
+    is_text = isinstance(value, str) and _LIST.fullmatch(value) is not None
     return isinstance(value, (list, tuple, np.ndarray)) or is_text
 
 
 def _as_list(value: Any) -> list[Any]:
     """Return a list, also of JSON; of a missing value an empty one."""
     if isinstance(value, str):
+        if _NUMBERS.fullmatch(value):  # as NumPy writes an array
+            return [float(number) for number in re.findall(r"[^][;|\s]+", value)]
         try:
             value = json.loads(re.sub(r"\b(nan|None)\b", "null", value))
         except ValueError:

@@ -194,12 +194,12 @@ class FittedTest:
             values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
         return values
 
-    def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return log M of every cell, the step at which each run is flagged, and its p-value."""
+    def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return log M of every cell, its p-value so far, and the step at which each run stops."""
         log_m, threshold = self.ratio.log_m(X), self.threshold(alpha)
         values = self.statistic(X, log_m)
         stops = first_step_above(X, values, threshold.limits(X.ids))
-        return log_m, stops, threshold.p_values(run_maxima(X, values))
+        return log_m, threshold.p_values(running_max(X, values)), stops
 
     def begin(self) -> Progress:
         """Progress of a run before its first step."""

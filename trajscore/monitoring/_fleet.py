@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,20 +19,16 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
-# What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
-_SIGNS = np.array([-1.0, 0.0, 1.0])
-_TILT, _SHIFT = 1.5, 0.45
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
-_GRID = 512  # cells of the values whose ranks are counted
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
-_LONGEST_LOGIT = 8.0
 _REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
@@ -79,9 +74,9 @@ class FleetMonitor(BaseEstimator):
     Parameters
     ----------
     forecaster : forecaster or None, default=None
-        Makes forecasts of success of the scores; fitted on the reference, which itself gets
-        out-of-fold forecasts. None: X holds forecasts in [0, 1] already, of one predictor or, a
-        channel each, of several.
+        Makes forecasts of success of the scores; fitted on a third of the reference, whose runs
+        are in no p-value. None: X holds forecasts in [0, 1] already, of one predictor or, a channel
+        each, of several.
     alpha : float, default=0.05
         Chance of any false alarm: half of it for the first, a quarter for the second, and so on.
     phi : {"weighted", "mean", "last", "min"}, default="weighted"
@@ -187,23 +182,32 @@ class FleetMonitor(BaseEstimator):
         as_count(self.n_after, "n_after", _LEAST)
         traces = self._checked(X, reset=True)
         outcomes = None if y is None else _outcomes(y, traces)
-        self.forecaster_ = None
-        if self.forecaster is not None:
-            if outcomes is None:
-                raise ValueError("y is missing: a forecaster learns from outcomes")
-            known = outcomes != CENSORED
-            self.forecaster_ = clone(self.forecaster).fit(traces[known], outcomes[known])
-            traces = cross_fit_traces(self.forecaster, traces, outcomes, groups=groups)
+        if self.forecaster is not None and outcomes is None:
+            raise ValueError("y is missing: a forecaster learns from outcomes")
+        tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
+        _check_reference(len(np.unique(tasks)), outcomes)
+        self._watches_outcomes = outcomes is not None
         self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self._names = [str(name) for name in traces.channels or ("",)]
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
-        runs = self._runs(traces, outcomes, groups)
-        _check_reference(runs, has_outcomes=outcomes is not None)
-        self._watches_outcomes = outcomes is not None
-        self._begin(runs)
+        y = np.full(len(traces), CENSORED) if outcomes is None else outcomes
+        first, rest = self._parts(tasks)
+        X_first, X_rest = traces[first], traces[rest]
+        self.forecaster_ = None
+        if self.forecaster is not None:
+            known = y[first] != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(X_first[known], y[first][known])
+            X_first = cross_fit_traces(self.forecaster, X_first, y[first], groups=tasks[first])
+            X_rest = self.forecaster_.transform(X_rest)
+        self._names = [str(name) for name in X_rest.channels or ("",)]
+        apart, counted = (
+            self._runs(X, y[rows], None if groups is None else tasks[rows])
+            for X, rows in ((X_first, first), (X_rest, rest))
+        )
+        # forecasts of the first part are of other fits
+        self._begin(apart, counted, apart if self.forecaster_ is None else [])
         return self
 
     def update(
@@ -352,7 +356,11 @@ class FleetMonitor(BaseEstimator):
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
         outcomes = np.full(len(X), CENSORED) if y is None else y
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        ids, lengths, cells = X.ids.tolist(), X.lengths.astype(float), _cells(X.lengths, forecasts)
+        ids, lengths, cells = (
+            X.ids.tolist(),
+            X.lengths.astype(float),
+            cells_of(X.lengths, forecasts),
+        )
         runs = []
         for row, task in enumerate(tasks):
             if self._tasks is not None:
@@ -366,10 +374,17 @@ class FleetMonitor(BaseEstimator):
 
     # ------------------------------------------------------------------ evidence
 
-    def _begin(self, reference: Runs) -> None:
-        """Watch from here on, without evidence."""
+    def _parts(self, tasks: Any) -> list[IntArray]:
+        """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
+        labels, codes = np.unique(tasks, return_inverse=True)
+        is_apart = np.zeros(len(labels), dtype=bool)
+        is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
+        return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
+
+    def _begin(self, apart: Runs, counted: Runs, also: Runs) -> None:
+        """Watch from here on, without evidence; a cause is named by counted and other runs."""
         n_forecasts = len(self._names)
-        self._reference = reference
+        self._reference = counted + also
         self._after: Runs | None = None  # since an alarm
         self._recent: list[Run] = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
@@ -380,11 +395,7 @@ class FleetMonitor(BaseEstimator):
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
-        self._counts = np.zeros((1 + n_forecasts, _GRID))
-        # bets may depend on runs that are in no p-value, and on no others
-        order = self._random.permutation(len(reference))
-        first, rest = np.split(order, [len(reference) // 3])
-        apart, counted = ([reference[row] for row in rows.tolist()] for rows in (first, rest))
+        self._counts = np.zeros((1 + n_forecasts, GRID))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
@@ -393,7 +404,7 @@ class FleetMonitor(BaseEstimator):
         self._count_outcomes(apart)
         rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
         self._splits = (self._successes + _PRIOR * rate) / (self._known + _PRIOR)
-        self._bets = _bets_at(self._splits)
+        self._bets = bets_on_outcomes(self._splits)
         self._known[:], self._successes[:] = 0, 0
         self._count_outcomes(counted)
         for run in counted:
@@ -422,7 +433,7 @@ class FleetMonitor(BaseEstimator):
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
         u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[:, -1]
-        self._bet(slice(0, len(rows)), 1 + _TILT * _SIGNS * (u[:, None] - 0.5), run.number)
+        self._bet(slice(0, len(rows)), bets_on_ranks(u), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
@@ -492,7 +503,9 @@ class FleetMonitor(BaseEstimator):
         cause = cause_of(self._reference, since, predictor)
         counts = [_count(runs) for runs in (self._reference, after)]
         self.changes_[-1] = change._replace(cause=cause, before=counts[0], after=counts[1])
-        self._begin(after)
+        parts = self._parts(np.arange(len(after)))
+        apart, counted = ([after[row] for row in rows] for rows in parts)
+        self._begin(apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         last = self.changes_[-1] if self.changes_ else None
@@ -507,26 +520,6 @@ class FleetMonitor(BaseEstimator):
         )
 
 
-def _bets_at(splits: FloatArray) -> FloatArray:
-    """Bets on success, levels and slopes by bin: where p-values are above splits, and below."""
-    again = np.concatenate([splits, splits[1:]])[:, :, None]
-    n_bins = splits.shape[1]
-    stretch = np.ones_like(again)
-    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - again), shifted / again])
-
-
-def _cells(lengths: IntArray, forecasts: FloatArray) -> IntArray:
-    """Cells of lengths and of forecasts, on grids that do not depend on any run."""
-    octave = 32  # each length up to here has its own
-    of_length = np.where(lengths <= octave, lengths, octave * (np.log2(lengths / octave) + 1))
-    with np.errstate(divide="ignore"):
-        logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
-    places = (logits / _LONGEST_LOGIT + 1) / 2 * (_GRID - 1)
-    return np.minimum(np.column_stack([of_length, places]), _GRID - 1).astype(np.int64)
-
-
 def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
     return check_outcomes(y, X, allow_soft=False)
 
@@ -536,14 +529,14 @@ def _count(runs: Runs) -> tuple[int, int]:
     return sum(known), len(known)
 
 
-def _check_reference(runs: Runs, *, has_outcomes: bool) -> None:
-    if len(runs) < _LEAST:
+def _check_reference(n_tasks: int, y: IntArray | None) -> None:
+    if n_tasks < _LEAST:
         raise ValueError(
-            f"the reference has {number_of(len(runs), 'run')}; it needs {_LEAST}, each of another "
+            f"the reference has {number_of(n_tasks, 'run')}; it needs {_LEAST}, each of another "
             f"task where groups are given"
         )
-    if not has_outcomes:
+    if y is None:
         return
     for outcome, name in ((1, "success"), (0, "failure")):
-        if not any(run.outcome == outcome for run in runs):
+        if not (y == outcome).any():
             raise ValueError(f"the reference has no {name}; give runs of both outcomes, or no y")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
@@ -195,7 +196,7 @@ def _of_log(
         description.not_used += [ArgumentError(text).in_options(options) for text in origin.unused]
         description.confidences = origin.coverage | origin.too_rare
     problem = refused or ("" if runs else count_left_out(stream.left_out, 0))
-    if problem := problem or findings.problem() or outcome_problem(y):
+    if problem := problem or findings.problem() or _outcome_problem(y):
         description.refuse(problem, options)
     else:
         description.report, description.proposed = _what_is_judged(origin), []
@@ -262,7 +263,7 @@ def _of_table(
     origin, X = inputs.origin, inputs.predictors
     frame = as_long(frame, fields)[0]
     if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _describe_table(description, frame, inputs, X, origin, asked.get("rule"))
+        _describe_table(description, frame, inputs, X, origin, asked.get("rule"), options)
     return description
 
 
@@ -273,6 +274,7 @@ def _describe_table(
     X: TrajectoryArray,
     origin: FromTable,
     rule: Any,
+    options: dict[str, str],
 ) -> None:
     chosen, channels = origin.chosen, X.channels or ()
     parts = {
@@ -312,13 +314,24 @@ def _describe_table(
     }
     judged = [name for name, of_runs in whole.items() if differ(inputs.y[of_runs])]
     description.report, description.proposed = f"would judge {', '.join(judged)}", []
-    if problem := outcome_problem(inputs.y):
-        description.refuse(problem, {})
+    if problem := _outcome_problem(inputs.y):
+        description.refuse(problem, options)
     elif not judged:
         description.refuse("no predictor has enough runs without missing values", {})
 
 
 # ------------------------------------------------------------------ sentences
+
+
+def _outcome_problem(y: NDArray[Any]) -> str:
+    """Say why these outcomes cannot be evaluated, and where others may be; "" if they can."""
+    problem = outcome_problem(y)
+    if problem and len(y) > 1 and (y != CENSORED).any():
+        problem += (
+            "; if another field holds the outcome, name it with {argument:outcome}, or give a "
+            "table of run ids and outcomes with {argument:outcomes}"
+        )
+    return problem
 
 
 def _few(names: list[str]) -> str:

@@ -45,6 +45,7 @@ from trajscore.io.tables import (
     guess_first_step,
     other_columns,
     read_table,
+    scales_of,
     settings,
     skipped,
     unread_scores,
@@ -279,10 +280,17 @@ def _load_table(
         name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
         for name, top in skipped(frame, chosen).items()
     }
+    scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
+    beyond = scales_of(frame, [name for name in X.channels or () if name not in scaled])
     if "scores" in guessed:
         unread = unread_scores(frame, other_columns(frame, chosen))
         left_out |= {name: ArgumentError(why).in_options(OPTIONS) for name, why in unread.items()}
     not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
+    not_used += [
+        f"column {name!r} has values above 1, which are judged as they are; add --scale "
+        f"{name}={top:g} if {top:g} means certainty"
+        for name, top in beyond.items()
+    ]
     counted = first if first_step is None and step is not None else None
     if chosen.stop_reason is not None:
         remarks += _not_met(rule, X.meta[chosen.stop_reason])

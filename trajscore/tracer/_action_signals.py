@@ -188,8 +188,10 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     def of_turns(fact: Callable[[Step], float]) -> FloatArray:
         return np.array([fact(step) for step in turns.steps], dtype=np.float64)
 
+    kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
+
     def calls_of(signal: str) -> FloatArray:
-        return of_turns(lambda step: sum(kind(call.name) == signal for call in step.tool_calls))
+        return np.array([own.count(signal) for own in kinds], dtype=np.float64)
 
     text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
@@ -218,7 +220,7 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
 
 def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]:
     """Return the sums over the run so far, of sizes the mean over the turns that have one."""
-    runs = turns.container(np.zeros(len(turns.steps)), ["none"])
+    runs = TrajectoryArray(np.zeros(len(turns.steps)), turns.lengths)
     table = np.stack([np.nan_to_num(values) for values in facts.values()], axis=1)
     sums = dict(zip(facts, running_sum(runs, table).T, strict=True))
     for name, n_turns in SIZES.items():

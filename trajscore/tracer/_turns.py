@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
@@ -20,8 +21,9 @@ from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_iterable, unknown_name
-from trajscore.io import Run, Step, ToolCall, meta, outcomes
+from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io.logprobs import NOT_RECORDED, any_recorded
+from trajscore.io.runs import row_of
 
 # -inf, a probability of zero, is read as e^-100
 LOWEST_LOGPROB = -100.0
@@ -128,13 +130,15 @@ class Turns:
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
-        table = meta(self.runs).drop(columns=["run", "outcome"])
+        rows = [row_of(run) for run in self.runs]
+        for row in rows:
+            del row["run"], row["outcome"]  # dropping columns would double a guard's time here
         return TrajectoryArray(
             cells,
             self.lengths,
             channels=channels,
             ids=[run.id for run in self.runs],
-            meta=table,
+            meta=pd.DataFrame(rows),
             ended=outcomes(self.runs) != CENSORED,
             missing="allow",
         )

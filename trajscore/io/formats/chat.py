@@ -17,7 +17,7 @@ from trajscore.io._messages import (
     is_printed,
     is_record,
 )
-from trajscore.io._requests import Calls, awaits_answer, joined, of_batch, sides_of
+from trajscore.io._requests import Calls, awaits_answer, joined, listed_calls, of_batch, sides_of
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
@@ -47,7 +47,7 @@ def is_chat(head: Head) -> bool:
         return True
     if not head.listed and (find_records(fields) is not None or _first_run(fields)):
         return True
-    if of_batch(fields) is not None:
+    if of_batch(fields) is not None or listed_calls(fields) is not None:
         return True
     messages, used = find_messages(fields)
     texts = all(isinstance(fields[name], str) for name in used)
@@ -108,6 +108,7 @@ class OpenAI(Format):
             return add_spans(talk, calls.spans(), run)
         messages = messages or []
         talk.add_all(messages)
+        run.extra |= _beside_path(raw, used, len(messages))
         if raw.get("choices"):
             talk.add_completion({"choices": raw["choices"]}, len(messages))
         others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
@@ -117,6 +118,13 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             run.meta |= _tokens_of(raw)
         return run
+
+
+def _beside_path(raw: Mapping[str, Any], used: set[str], n_messages: int) -> dict[str, int]:
+    """Return how many messages of a tree do not lead to the last one, such as other answers."""
+    nodes = [node for name in used for node in as_fields(raw.get(name)).values()]
+    n_others = sum(isinstance(as_fields(node).get("message"), dict) for node in nodes) - n_messages
+    return {"n_left_out": n_others} if n_others > 0 else {}
 
 
 def _tokens_of(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +139,7 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     messages: list[Any] = []
     updates: list[Any] = []
     for key, index, item in file.items(_LISTS_OF_RUNS):
-        value = of_batch(item) or item
+        value = of_batch(item) or listed_calls(item) or item
         if index is None:
             own[str(key)] = value
         elif updates or is_update(value):
@@ -150,6 +158,9 @@ def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
 
 def _of_object(file: LogFile, own: dict[str, Any]) -> Iterator[tuple[Place, Any]]:
     """Yield the runs that an object lists, or the run that it is."""
+    if (calls := listed_calls(own)) is not None:
+        yield file.place(0), calls
+        return
     messages, _ = find_messages(own)
     is_run = {"messages", "original_input"} & own.keys() or all(map(is_chat_list, sides_of(own)))
     if not is_run and (listed := find_records(own)) is not None:
@@ -164,6 +175,8 @@ def _of_object(file: LogFile, own: dict[str, Any]) -> Iterator[tuple[Place, Any]
 
 def _runs_of_list(value: Any) -> list[Any]:
     """Return the run of a list of updates, and the states that another list has."""
+    if isinstance(value, Calls):
+        return [value]
     starts = value[:2] if isinstance(value, list) else []  # the first state may be empty
     if any(map(is_update, starts)):
         return [run_of_updates(value)]

@@ -12,7 +12,7 @@ from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation, as_number
 from trajscore.io._run import Run, as_outcome
 from trajscore.io._thread import Thread
-from trajscore.io._vocabulary import token_counts
+from trajscore.io._vocabulary import is_own_score, token_counts
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import CutOptions, Format, Head, register
 from trajscore.io.text import text_of
@@ -61,7 +61,11 @@ class Inspect(Format):
         if not talk.add_events(getattr(sample, "events", None) or []):
             for index, message in enumerate(getattr(sample, "messages", None) or []):
                 talk.add(_dump(message), index)
-        scores = {k: _value(s.value) for k, s in (getattr(sample, "scores", None) or {}).items()}
+        scores = {
+            name: _value(score.value)
+            for name, score in (getattr(sample, "scores", None) or {}).items()
+            if not is_own_score(name)
+        }
         score = _score(scores, options.scorer, place)
         run = Run(
             id=name,

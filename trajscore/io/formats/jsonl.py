@@ -177,8 +177,9 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs([name], str(place.run), [own])
     talk = Conversation(place)
-    kind = _kind_of_actor(lines, fields)
-    for index, line in enumerate(_in_order(lines, fields)):
+    steps = [line for line in lines if _is_step(line, fields)] or lines
+    kind = _kind_of_actor(steps, fields)
+    for index, line in enumerate(_in_order(steps, fields)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"), kind)
     of_run: dict[str, Any] = {}
     for line in lines:
@@ -190,8 +191,19 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
             values[outcome] = [dig(line, outcome) for line in lines]
         of_run |= values
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
-    run.extra |= {"durations": 1} if _are_durations(lines, fields) else {}
-    return run
+    run.extra |= {"durations": 1} if _are_durations(steps, fields) else {}
+    run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
+    return _with_roles(run, steps, fields)
+
+
+def _is_step(line: Mapping[str, Any], fields: Fields) -> bool:
+    """Tell a line with a step from one that only has fields of its run, as at its start or end."""
+    values = fields.values(line, (*_OF_STEP, "confidence")).values()
+    is_bare = line.keys() <= {*fields.ids, *usual_names("id", line)}
+    if is_bare or is_message(line) or any(value is not None for value in values):
+        return True
+    name = fields.names(line, ("step",)).get("step")
+    return name is not None and not words_of(name) & TIME_WORDS
 
 
 def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -294,7 +306,8 @@ def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
         if not isinstance(step, Mapping):
             raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
         _add(talk, step, index, fields, (), kind)
-    return talk.finish(_new_run(leftover(line, {name}), place, fields))
+    run = talk.finish(_new_run(leftover(line, {name}), place, fields))
+    return _with_roles(run, steps, fields)
 
 
 # ------------------------------------------------------------------ a step
@@ -310,6 +323,13 @@ def _kind_of_actor(records: list[Any], fields: Fields) -> str | None:
         if "agent" in roles and len(roles) > 1:
             return name
     return None
+
+
+def _with_roles(run: Run, records: list[Any], fields: Fields) -> Run:
+    """Note how many steps have no role, where others have one."""
+    n = sum("actor" in fields.names(record, ("actor",)) for record in map(as_fields, records))
+    run.extra |= {"without_role": len(records) - n} if 0 < n < len(records) else {}
+    return run
 
 
 def _role_in(kind: Any) -> str:
@@ -338,7 +358,8 @@ def _add(
     parts["content"] = parts.pop("text")
     actor = parts.pop("actor")
     if actor is not None or kind is None or not is_message(record):
-        parts["role"] = actor or (_role_in(record.get(kind)) if kind else "agent")
+        role = _role_in(record.get(kind)) if kind else "agent"
+        parts["role"] = role if actor in (None, "") else actor
     added = [talk.add(own, index) for own in chat_messages(message | parts)]
     step = next(filter(None, added), None)
     if step is None:

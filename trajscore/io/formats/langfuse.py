@@ -12,6 +12,7 @@ from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, lef
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.fields import named_values
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
 
@@ -83,6 +84,8 @@ class Langfuse(TraceFormat):
         for score in scores:
             owner = owners.get(str(_get(score, "observationId")), run)
             name, value = str(score.get("name")), _score_value(score)
+            if keys.is_own_score(name):
+                continue
             if name in owner.scores and owner.scores[name] != value:
                 run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
             owner.scores[name] = value
@@ -143,6 +146,7 @@ def _span(observation: Mapping[str, Any]) -> Span:
         error=True if observation.get("level") == "ERROR" else None,
         cost=_get(observation, "totalCost") or _get(observation, "calculatedTotalCost"),
         tokens=token_counts(_get(observation, "usageDetails") or observation.get("usage")),
+        scores=named_values(observation.get("feedback_scores")),
         extra={name: observation.get(name) for name in ("model", "latency")},
     )
 

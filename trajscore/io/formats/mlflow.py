@@ -11,7 +11,14 @@ from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object
 from trajscore.io._spans import Span, add_spans
-from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
+from trajscore.io._vocabulary import (
+    as_fields,
+    first,
+    is_own_score,
+    span_kind,
+    token_counts,
+    unnested,
+)
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 
@@ -90,6 +97,8 @@ def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
     owners = {span.id: span for span in spans}
     for assessment in map(as_object, assessments if isinstance(assessments, list) else []):
         name = str(first(assessment, ("assessment_name", "name")))
+        if is_own_score(name):
+            continue
         feedback = as_fields(assessment.get("feedback"))
         if not feedback:
             expected = as_fields(assessment.get("expectation")).get("value")

@@ -5,6 +5,7 @@ The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,12 +30,14 @@ _OF_CONVENTIONS = (
     "logfire.", "telemetry.", "service.", "session.", "trace.evaluations", "evaluations",
     "model_name", "agent_name", "final_result", "model_request_parameters", "pydantic_ai.",
 )
+_OF_MODELS = ("llm.token_count.", "llm.model_name", "gen_ai.usage.", "gen_ai.response.model")
 _INPUT_EVENTS = (
     "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message",
     "gen_ai.tool.message", "gen_ai.content.prompt",
 )
 # fmt: on
 _OUTPUT_EVENTS = ("gen_ai.choice", "gen_ai.content.completion")
+_LOG = ("body", "eventName", "event_name")  # fields of a log record, which an event is
 _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id")
 
 
@@ -44,7 +47,7 @@ class OpenTelemetry(TraceFormat):
     beside = ("resourceSpans", "spans", "traceId", "spanId", "parentSpanId")
     _lists = (
         "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
-        "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords",
+        "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "data",
     )  # fmt: skip
 
     def recognise(self, head: Head) -> bool:
@@ -53,7 +56,7 @@ class OpenTelemetry(TraceFormat):
             return True
         if not head.whole:
             return False
-        span = fields.get("spans")
+        span = fields.get("spans", fields.get("data"))
         span = span[0] if isinstance(span, list) and span else span
         records = [record for record in (span, fields) if isinstance(record, Mapping)]
         return any(_is_span(record) or _is_log(record) for record in records)
@@ -107,6 +110,7 @@ class OpenTelemetry(TraceFormat):
                 events.append((key, *_event(record, attributes)))
                 continue
             spans[key] = _span(record, attributes, key, parent)
+            run.scores |= _columns_of_scores(record)
             _add_attributes(run, spans[key], attributes, values)
         for key, name, fields in events:
             _add_event(run, spans.get(key), name, fields)
@@ -117,13 +121,14 @@ class OpenTelemetry(TraceFormat):
 
 
 def _is_span(record: Mapping[str, Any]) -> bool:
-    if "attributes" in record and _ids(record)[1] is not None:
+    has_some = any(str(name).partition(".")[0] == "attributes" for name in record)
+    if has_some and _ids(record)[1] is not None:
         return True
     return any(str(name).startswith(_PREFIXES) for name in attributes_of(record))
 
 
 def _is_log(record: Mapping[str, Any]) -> bool:
-    return "body" in record and _ids(record)[1] is not None
+    return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
 
 
 def _list(value: Any, name: str) -> list[Any]:
@@ -149,7 +154,7 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 
 def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
-    inputs = read_attribute(attributes, keys.TOOL_INPUT if kind == "tool" else keys.SPAN_INPUT)
+    inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
     outputs = (
         read_attribute(attributes, keys.TOOL_OUTPUT) if kind == "tool" else _answer(attributes)
     )
@@ -190,6 +195,13 @@ def _answer(attributes: Mapping[str, Any]) -> Any:
     return output
 
 
+def _asked(attributes: Mapping[str, Any]) -> Any:
+    """Return the input of a span: the first with messages, or else the first there is."""
+    values = (read_attribute(attributes, (name,)) for name in keys.SPAN_INPUT)
+    there = [value for value in values if value is not None]
+    return next((value for value in there if messages_in(value, None)), next(iter(there), None))
+
+
 def _first_turn(output: Any) -> dict[str, Any]:
     return next(iter(messages_in(output, "assistant")), {})
 
@@ -203,7 +215,9 @@ def _kind(attributes: Mapping[str, Any]) -> Kind:
         return "tool"
     if attributes.get("gcp.vertex.agent.llm_response") not in (None, "", "{}"):
         return "model"
-    return "model" if read_attribute(attributes, keys.SPAN_OUTPUT[:3]) is not None else "other"
+    is_models = any(name.startswith(_OF_MODELS) for name in attributes)
+    is_models = is_models or read_attribute(attributes, keys.SPAN_OUTPUT[:3]) is not None
+    return "model" if is_models else "other"
 
 
 def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
@@ -233,6 +247,9 @@ def _add_attributes(
     """Add judgements and the session to the run, and the user's own attributes to the span."""
     for name in ("trace.evaluations", "session.evaluations"):
         run.scores |= _evaluations(attributes, name)
+    metadata = unnested(attributes.get("metadata"))
+    if isinstance(metadata, dict):  # of OpenInference, as text
+        run.extra["metadata"] = {**run.extra.get("metadata", {}), **metadata}
     session = first(attributes, _SESSION)
     if session is not None:
         run.meta.setdefault("session", session)
@@ -244,6 +261,13 @@ def _add_attributes(
     span.extra = {**own, **span.extra}
     for name, value in own.items():
         values.setdefault(name, []).append(value)
+
+
+def _columns_of_scores(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the judgements that a table of spans has in columns such as eval.tone.score."""
+    columns = (re.fullmatch(r"eval\.(.+)\.score", str(name)) for name in record)
+    scores = {match[1]: record[match[0]] for match in columns if match is not None}
+    return {name: value for name, value in scores.items() if value is not None}
 
 
 def _evaluations(attributes: Mapping[str, Any], family: str) -> dict[str, Any]:
@@ -263,8 +287,9 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))
-        owner = run if span is None else span
-        owner.scores[str(fields.get("gen_ai.evaluation.name"))] = value
+        owner, judgement = run if span is None else span, fields.get("gen_ai.evaluation.name")
+        if not keys.is_own_score(judgement):
+            owner.scores[str(judgement)] = value
         return
     if span is None:
         return

@@ -1,0 +1,39 @@
+"""What a fleet monitor bets on: ranks of values on a grid, and outcomes in bins of forecasts."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, logit
+
+from trajscore.core.type_aliases import FloatArray, IntArray
+
+# What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
+_SIGNS = np.array([-1.0, 0.0, 1.0])
+_TILT, _SHIFT = 1.5, 0.45
+GRID = 512  # cells of the values whose ranks are counted
+_LONGEST_LOGIT = 8.0
+
+
+def bets_on_ranks(u: FloatArray) -> FloatArray:
+    """Bets on ranks of values among all so far, a row each."""
+    return np.asarray(1 + _TILT * _SIGNS * (u[:, None] - 0.5))
+
+
+def bets_on_outcomes(splits: FloatArray) -> FloatArray:
+    """Bets on success, levels and slopes by bin: where p-values are above splits, and below."""
+    again = np.concatenate([splits, splits[1:]])[:, :, None]
+    n_bins = splits.shape[1]
+    stretch = np.ones_like(again)
+    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
+    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - again), shifted / again])
+
+
+def cells_of(lengths: IntArray, forecasts: FloatArray) -> IntArray:
+    """Cells of lengths and of forecasts, on grids that do not depend on any run."""
+    octave = 32  # each length up to here has its own
+    of_length = np.where(lengths <= octave, lengths, octave * (np.log2(lengths / octave) + 1))
+    with np.errstate(divide="ignore"):
+        logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
+    places = (logits / _LONGEST_LOGIT + 1) / 2 * (GRID - 1)
+    return np.minimum(np.column_stack([of_length, places]), GRID - 1).astype(np.int64)
