@@ -9,7 +9,7 @@ from sklearn.base import clone
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import FleetMonitor
+from trajscore.monitoring import FleetMonitor, _fleet
 from trajscore.monitoring._fleet import FleetChange
 from trajscore.monitoring._fleet_bets import GRID, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE
@@ -258,6 +258,16 @@ def test_outcomes_of_a_change_that_come_late(traces):
     fleet.add_outcomes(Z.ids[:10], y[N : N + 10])
     assert fleet.n_late_outcomes_ == fleet.changes_[0].alarm
     assert fleet.e_values_["log_e_value"].max() < 3
+
+
+def test_memory_does_not_grow(traces, monkeypatch):
+    monkeypatch.setattr(_fleet, "_REMEMBERED", 60)
+    X, y = traces
+    fleet = FleetMonitor().fit(X[:N], y[:N])
+    fleet.update(X[N : N + 200], np.where(np.arange(200) % 2, -1, y[N : N + 200]))
+    assert len(fleet._recent) == len(fleet._waiting) == 60
+    with pytest.raises(KeyError, match="is not waiting for an outcome"):
+        fleet.add_outcomes([X.ids[N + 1]], [1])
 
 
 def test_runs_that_do_not_wait(fleet, traces):
