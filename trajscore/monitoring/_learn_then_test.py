@@ -46,8 +46,8 @@ class LearnThenTestStop(OneLimit):
 
     Attributes
     ----------
-    thresholds_ : Series indexed by alpha
-        Threshold on the forecast; zero where no threshold passes.
+    alphas_, thresholds_ : ndarray, Series indexed by alpha
+        Levels, and the thresholds on the forecast; zero where no threshold passes.
     n_allowed_ : Series indexed by alpha
         How many held-out successes may be flagged for a threshold to pass; -1 if not even none.
     forecaster_ : forecaster or None

@@ -69,11 +69,9 @@ class TunedStop(OneLimit):
     gain_, gain_low_ : float
         Gain a run of the threshold that was chosen, on the runs that were held out, and the bound
         above which it is with probability 1 - certify.
-    best_threshold_ : float
-        Threshold on the rule's statistic with the largest gain out of fold; infinite where none
-        gains.
-    thresholds_ : Series indexed by alpha
-        The same, if a gain was shown; else infinite.
+    best_threshold_, thresholds_ : float, Series indexed by alpha
+        Threshold on the rule's statistic with the largest gain out of fold, infinite where none
+        gains; and the same if a gain was shown, else infinite.
     rule_ : StoppingRule
         Fitted on the runs that were not held out.
     step_cost_ : float
