@@ -175,6 +175,6 @@ def picture(logs):
     ax.axvline(0, color="0.6", linewidth=1, zorder=0)
     ax.set_yticks(place, [log["name"] for log in logs])
     ax.set_xlabel("ahead of counting steps, thousandths of a nat")
-    ax.legend(loc="lower right", frameon=False)
+    ax.legend(loc="lower left", frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return figure
