@@ -31,7 +31,10 @@ ADVICE = {
 UNCLEAR = "unclear"
 _LEAST = 20  # runs of each outcome
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
-_LEAD = 2.0  # how far a cause must be ahead, in nats
+_LEAD = 2.0  # how far a cause must be ahead of another, in nats
+_SUCCESS, _UNNOTICED = "success", "success at the same forecast"
+# neither of these is a special case of the other, so what the second pays to be free does not count
+_LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0}
 _MISFIT = 10.0  # of the best cause, in nats, beyond which it is none of these
 
 
@@ -70,13 +73,14 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
     ]
     misfit = {
         "forecasts and success": _recalibrated(old, new) / 2,
-        "success": sum(within) / 2,
-        "success at the same forecast": (forecasts + lengths) / 2 + _FREE,
+        _SUCCESS: sum(within) / 2,
+        _UNNOTICED: (forecasts + lengths) / 2 + _FREE,
         "forecasts": (success + _reranked(f, y, g, z) + lengths) / 2,
         "ranking": (forecasts + success + lengths) / 2,
     }
-    first, second, *_ = sorted(misfit, key=lambda cause: misfit[cause])
-    if misfit[second] - misfit[first] < _LEAD or misfit[first] > _MISFIT:
+    first, *others = sorted(misfit, key=lambda cause: misfit[cause])
+    leads = [misfit[cause] - misfit[first] - _LEADS.get((first, cause), _LEAD) for cause in others]
+    if min(leads) < 0 or misfit[first] > _MISFIT:
         return UNCLEAR
     is_of_lengths = first == "forecasts and success" and lengths > forecasts
     return "lengths" if is_of_lengths else first
