@@ -14,12 +14,13 @@ from matplotlib.text import Text
 
 from trajscore import TracerScorer, TrajectoryArray, plotting
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import RawVerifier
+from trajscore.monitoring import FleetMonitor, RawVerifier
 from trajscore.plotting._display import SERIES, next_style, plain
 
 X, Y = make_trajectories(120, lengths=(2, 14), random_state=0, return_X_y=True)
 HIDDEN = np.where(np.arange(120) % 5 == 0, -1, Y)
 RULE = RawVerifier(alpha=[0.1, 0.5]).fit(X)
+FLEET = FleetMonitor().fit(X, Y)
 SIGNALS = TrajectoryArray(np.c_[X.cells, X.cells[::-1]], X.lengths, channels=["risk", "surprisal"])
 INTERVALS = pd.DataFrame(
     {"value": [-0.6, -0.5], "low": [-0.7, -0.6], "high": [-0.5, -0.4]},
@@ -49,6 +50,7 @@ MAKE = {
     "DecompositionDisplay": lambda d, **k: d.from_predictions(Y, {named: X, "b": X}, **k),
     "EProcessDisplay": lambda d, **k: d.from_estimator(Process(), X, Y, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {named: X}, **k),
+    "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, **k),
     "LengthDisplay": lambda d, **k: d.from_predictions(HIDDEN, X, **k),
     "MurphyDisplay": lambda d, **k: d.from_predictions(Y, {named: X, "b": X}, **k),
     "PowerDisplay": lambda d, **k: d.from_estimator({named: RULE}, X, Y, **k),
