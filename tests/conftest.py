@@ -11,6 +11,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,6 +44,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(name in item.name for name in CODED_BY_FIRST_LABEL):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Leave no figure open, of which matplotlib warns."""
+    yield
+    plt.close("all")
 
 
 # times depend on the machine; a slow example is no error

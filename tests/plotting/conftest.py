@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import pytest
 
 from trajscore.datasets import make_trajectories
@@ -7,9 +6,3 @@ from trajscore.datasets import make_trajectories
 @pytest.fixture
 def runs():
     return make_trajectories(120, random_state=0, return_X_y=True)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")

@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -19,8 +18,7 @@ def display():
     cells[start:] **= 0.2
     display = FleetDisplay.from_estimator(fleet, X[N:].with_cells(cells), y[N:], name="agent")
     assert fleet.n_runs_ == 0
-    yield display, fleet
-    plt.close("all")
+    return display, fleet
 
 
 def test_evidence_up_to_its_alarm(display):
@@ -57,4 +55,3 @@ def test_nothing_changed():
     assert shown.changes == []
     assert len(shown.evidence) == 20
     assert not shown.ax_.texts
-    plt.close("all")
