@@ -49,6 +49,7 @@ def test_monitor_decides_as_the_process_does(model, monkeypatch, capsys):
 
 @pytest.mark.filterwarnings("ignore:what gains most")
 def test_monitor_follows_a_rule_by_money(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("skops")
     X, y = make_trajectories(800, lengths=(1, 6), random_state=0, return_X_y=True)
     for rule in (None, CalibratedVerifier()):
         stop = TunedStop(rule, lost_success=3, cv=2).fit(X, y)
