@@ -287,7 +287,8 @@ def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) ->
 
     from trajscore.integrations.inspect_sentinel import guard_monitor
 
-    calls = 0
+    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
+    start: Any = talk.question
 
     @tool(name="find")
     def find_tool() -> Any:
@@ -302,8 +303,11 @@ def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) ->
         return execute
 
     def answers() -> Iterator[ModelOutput]:
-        nonlocal calls
-        for turn in talk.turns:
+        nonlocal calls, kill_at
+        for turn in talk.turns[calls:]:
+            if calls == kill_at:
+                kill_at = None
+                raise RuntimeError("killed")
             calls += 1
             call = ToolCall(id=f"c{calls}", function="find", arguments={"order": turn.order})
             message = ChatMessageAssistant(
@@ -319,16 +323,18 @@ def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) ->
         path = Path(folder) / "guard.skops"
         guard.save(path)
         alpha = float(guard.process_.alphas_[0])
-        task = Task(
-            dataset=[Sample(talk.question)],
-            solver=[use_tools(find_tool()), generate()],
-            sentinel=threshold(guard_monitor(str(path)), terminate_at=1 - alpha),
-        )
-        fake = get_model("mockllm/model", custom_outputs=answers())
-        (log,) = evaluate(task, model=fake, log_dir=folder, display="none")
-    if log.status != "success":
-        raise RuntimeError(f"Inspect: {log.error}")
-    return calls
+        for _ in range(1 if model is None else 2):
+            task = Task(
+                dataset=[Sample(start)],
+                solver=[use_tools(find_tool()), generate()],
+                sentinel=threshold(guard_monitor(str(path)), terminate_at=1 - alpha),
+            )
+            fake = get_model("mockllm/model", custom_outputs=answers())
+            (log,) = evaluate(task, model=fake, log_dir=folder, display="none")
+            if log.status == "success":
+                return calls
+            start = log.samples[0].messages  # go on from what was said
+    raise RuntimeError(f"Inspect: {log.error}")
 
 
 # ------------------------------------------------------------------ the trial
@@ -406,7 +412,7 @@ def follow_log(path: Path) -> list[str]:
             flag = int(own[row]) if own[row] <= look.step else 0
             if (look.flagged_step or 0) != flag or look.log_e_value != log_m[row][look.step - 1]:
                 problems.append(f"run {run.id!r}, step {look.step}: {look} in place of {flag}")
-        done = guard.look(run, run.id, done=True).flagged_step or 0
+        done = guard.look(run, run.id, done=bool(X.ended[row])).flagged_step or 0
         if done != stops[row]:
             problems.append(f"run {run.id!r}, at its end: {done} in place of {stops[row]}")
     print(
