@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from public_data import MADE_LOGS
 from trajscore import io
 from trajscore.cli.main import main
 
@@ -448,12 +449,6 @@ def test_calls_of_sessions(follow, tmp_path):
 # ------------------------------------------------------------------ every hint of every sample
 
 SAMPLES = sorted((Path(__file__).parents[2] / "docs" / "formats" / "samples").iterdir())
-MADE = [
-    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
-    "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
-    "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
-    "otel.json", "sharegpt.json",
-]  # fmt: skip
 # What only a person can mend: more runs, what words mean, or outcomes that the file does not have.
 _ASKS = re.compile(
     r"at least 2 runs|needs both outcomes|=\?|give a table of run ids|none of the \d+"
@@ -500,7 +495,7 @@ def test_hints_of_samples(sample, run_command):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", MADE_LOGS)
 def test_hints_of_made_logs(public_file, run_command, name):
     _, report = lead_on(public_file("made_logs", name), run_command)
     is_judged = "give a table of run ids" not in report

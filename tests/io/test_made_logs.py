@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 
+from public_data import MADE_LOGS
 from trajscore import StepConfidence, io
 from trajscore.cli.main import main
 
@@ -14,12 +15,6 @@ NEXT = {
     "openai_bare.json": {"outcomes": "table"},
     "openai_noout.json": {"outcomes": "table"},
 }
-LOGS = [
-    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
-    "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
-    "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
-    "otel.json", "sharegpt.json",
-]  # fmt: skip
 
 
 @pytest.fixture
@@ -34,7 +29,7 @@ def table(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", MADE_LOGS)
 def test_in_python(public_file, table, name):
     path = public_file("made_logs", name)
     runs = io.read_runs(path)
@@ -61,7 +56,7 @@ def test_in_python(public_file, table, name):
     assert not pd.isna(X.cells).any()
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", MADE_LOGS)
 def test_on_the_command_line(public_file, table, capsys, name):
     path = public_file("made_logs", name)
 

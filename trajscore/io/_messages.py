@@ -187,10 +187,10 @@ def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
     lists = {name: value for name, v in record.items() if is_chat_list(value := parsed(v))}
     if len(lists) == 1:
         return next(iter(lists.values())), set(lists)
-    named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
-    numbers = {int(name[2]): name for name in named if name is not None}
     if (tree := find_tree(record))[0]:
         return tree
+    named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
+    numbers = {int(name[2]): name for name in named if name is not None}
     is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)
     names = [numbers[number][0] for number in sorted(numbers)] if is_one else []
     return [record[name] for name in names], set(names)
