@@ -4,8 +4,9 @@
                                [--entry FILE] [--out FILE]
 
 Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
-runs (5 folds, drawn twice). Its score is the log score of the forecasts at steps 1 to 30,
-with the weights that are the default of the package: 1 / sqrt(t), known when the forecast is made.
+runs: 5 folds, alike in success, drawn twice. Its score is the log score of the forecasts at steps
+1 to 30, with the weights that are the default of the package: 1 / sqrt(t), known when the forecast
+is made.
 Margins are over the forecast from length alone, in nats a step; intervals hold at once for all
 entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm within the set.
 An entry whose forecast depends on anything but the steps so far is refused.
@@ -36,10 +37,11 @@ import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from board_entries import LENGTH, Entry, entries_of, folds_of_groups, over_length, splits
+from board_entries import LENGTH, Entry, entries_of, over_length
 from board_sets import HORIZON, SOURCES, RunsOfASet
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.look_ahead import sample_look_ahead
@@ -75,7 +77,8 @@ def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
 
 def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
     """Return forecasts by fits on other groups."""
-    folds = splits(folds_of_groups(runs.group, N_FOLDS, repeat))
+    dealt = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=repeat)
+    folds = list(dealt.split(runs.y, runs.y, runs.group))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of references that know who a run is
         return cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)

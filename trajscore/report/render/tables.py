@@ -97,6 +97,7 @@ def _main(data: ReportData) -> Table:
     columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
     heads = {name: f"{_SHORT.get(name, name)} {arrow(name, data.options)}".strip()
              for name in columns}  # fmt: skip
+    best_of = {column: _best(data, column) for column in columns}
     rows = {}
     best = set()
     for key in _in_order(data, data.table):
@@ -105,7 +106,7 @@ def _main(data: ReportData) -> Table:
         rows[label] = {
             heads[column]: _text(data.table.loc[key, column], column) for column in columns
         }
-        best |= {(label, heads[column]) for column in columns if key in _best(data, column)}
+        best |= {(label, heads[column]) for column in columns if key in best_of[column]}
     about = {heads[column]: explain(column) for column in columns}
     note = (
         "Arrows say which way is better. Among the rows that beat the base rate, the best of each "
