@@ -261,7 +261,7 @@ def test_outcomes_of_a_change_that_come_late(traces):
 
 
 def test_memory_does_not_grow(traces, monkeypatch):
-    monkeypatch.setattr(_fleet, "_REMEMBERED", 60)
+    monkeypatch.setattr(_fleet, "REMEMBERED", 60)
     X, y = traces
     fleet = FleetMonitor().fit(X[:N], y[:N])
     fleet.update(X[N : N + 200], np.where(np.arange(200) % 2, -1, y[N : N + 200]))

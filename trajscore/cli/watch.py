@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from trajscore import io
 from trajscore.calibration import PrefixForecaster
@@ -192,6 +191,8 @@ def _fitted(reference: _Runs, arguments: argparse.Namespace) -> FleetMonitor:
 
 def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Namespace) -> bool:
     runs = _joined([_read(path, arguments) for path in arguments.runs])
+    if arguments.picture is not None:
+        _draw(fleet, runs, arguments.picture)
     fleet.update(runs.X, runs.y, runs.groups)
     before = reference
     for change in fleet.changes_:
@@ -200,8 +201,6 @@ def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
         _show_change(change, "change", arguments, _compared(before, after), _a_week(after))
         before = after
     _show_status(fleet, arguments)
-    if arguments.picture is not None:
-        _draw(fleet, reference, runs, arguments.picture)
     if arguments.recalibrated is not None and fleet.changes_:
         since = runs.take(np.arange(fleet.changes_[-1].alarm, len(runs.X)))
         _write_map(lambda: _map_since(fleet, since), arguments)
@@ -361,9 +360,9 @@ def _write_map(fit: Callable[[], Recalibration], arguments: argparse.Namespace) 
         print(f"{result}\nwrote {arguments.recalibrated}")
 
 
-def _draw(fleet: FleetMonitor, reference: _Runs, runs: _Runs, path: Path) -> None:
-    start = clone(fleet).fit(reference.X, *_labels(reference))
-    display = FleetDisplay.from_estimator(start, runs.X, *_labels(runs))
+def _draw(fleet: FleetMonitor, runs: _Runs, path: Path) -> None:
+    """Draw the evidence of a copy of the monitor that follows these runs."""
+    display = FleetDisplay.from_estimator(fleet, runs.X, *_labels(runs))
     with replacing(path) as file:
         display.figure_.savefig(file, format="png", dpi=150)
 

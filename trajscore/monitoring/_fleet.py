@@ -29,7 +29,7 @@ _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change so
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
-_REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
+REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
 
@@ -356,11 +356,8 @@ class FleetMonitor(BaseEstimator):
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
         outcomes = np.full(len(X), CENSORED) if y is None else y
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        ids, lengths, cells = (
-            X.ids.tolist(),
-            X.lengths.astype(float),
-            cells_of(X.lengths, forecasts),
-        )
+        ids, lengths = X.ids.tolist(), X.lengths.astype(float)
+        cells = cells_of(X.lengths, forecasts)
         runs = []
         for row, task in enumerate(tasks):
             if self._tasks is not None:
@@ -391,7 +388,11 @@ class FleetMonitor(BaseEstimator):
         if self._watches_outcomes:
             self._processes += [("success", "")]
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-        n = len(self._processes)
+        n, n_inputs = len(self._processes), 1 + n_forecasts
+        of_inputs = _ALPHA_OF_INPUTS if self._watches_outcomes else 1.0
+        shares = np.full(n, (1 - of_inputs) / max(n - n_inputs, 1))
+        shares[:n_inputs] = of_inputs / n_inputs
+        self._first_log_thresholds = -np.log(self.alpha * shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
@@ -413,14 +414,14 @@ class FleetMonitor(BaseEstimator):
     def _take(self, run: Run) -> None:
         if run.outcome == CENSORED and self._watches_outcomes:
             self._waiting[run.id] = run
-            while len(self._waiting) > _REMEMBERED:
+            while len(self._waiting) > REMEMBERED:
                 self._waiting.popitem(last=False)
         if self._after is not None:
             self._after.append(run)
             self._settle()
             return
         self._recent.append(run)
-        del self._recent[:-_REMEMBERED]
+        del self._recent[:-REMEMBERED]
         self._bet_on_inputs(run)
         if run.outcome != CENSORED and self._watches_outcomes:
             self._bet_on_outcome(run)
@@ -473,17 +474,13 @@ class FleetMonitor(BaseEstimator):
 
     @property
     def _log_thresholds(self) -> FloatArray:
-        n_inputs = 1 + len(self._names)
-        n_others = len(self._processes) - n_inputs
-        of_inputs = _ALPHA_OF_INPUTS if n_others else 1.0
-        shares = np.repeat([of_inputs / n_inputs, (1 - of_inputs) / max(n_others, 1)],
-                           [n_inputs, n_others])  # fmt: skip
-        return np.asarray(np.log(2) * (len(self.changes_) + 1) - np.log(self.alpha * shares))
+        return self._first_log_thresholds + np.log(2) * (len(self.changes_) + 1)
 
     def _look(self, number: int) -> None:
         """Give an alarm where a process is above its threshold."""
-        k = int(np.argmax(self._log_e - self._log_thresholds))
-        if self._log_e[k] >= self._log_thresholds[k]:
+        above = self._log_e - self._log_thresholds
+        k = int(np.argmax(above))
+        if above[k] >= 0:
             since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
@@ -509,14 +506,15 @@ class FleetMonitor(BaseEstimator):
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         last = self.changes_[-1] if self.changes_ else None
-        k = int(np.argmax(self._log_e - self._log_thresholds))
+        log_thresholds = self._log_thresholds
+        k = int(np.argmax(self._log_e - log_thresholds))
         return FleetStatus(
             n_runs=self.n_runs_,
             alarm=alarm,
             since=last.since if last else 0,
             cause=last.cause if last else "",
             log_e_value=float(self._log_e[k]),
-            log_threshold=float(self._log_thresholds[k]),
+            log_threshold=float(log_thresholds[k]),
         )
 
 

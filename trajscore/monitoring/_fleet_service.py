@@ -16,14 +16,13 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import unknown_name
-from trajscore.monitoring._fleet import FleetMonitor
+from trajscore.monitoring._fleet import REMEMBERED, FleetMonitor
 from trajscore.monitoring._fleet_state import dumped, fingerprint, restore
 from trajscore.monitoring._service import read_line
 from trajscore.monitoring._state_file import StateFile
 
 _KEYS = ("id", "scores", "outcome", "task")
 _EXAMPLE = 'send an object such as {"id": "run 1", "scores": [0.7, 0.8], "outcome": 1}'
-_REMEMBERED = 4096  # ids, of which a second line with scores is refused
 _CHUNK = 1 << 20  # bytes
 _SLOT = "fleet"
 _OUTCOMES: dict[int | None, int] = {None: CENSORED, 1: 1, 0: 0}
@@ -119,7 +118,7 @@ class FleetStream:
         is_forecast = self.fleet.forecaster is None
         cells = _cells(scores, self.fleet.channels_in_ or [""], is_forecast=is_forecast)
         self._ids[run] = None
-        while len(self._ids) > _REMEMBERED:
+        while len(self._ids) > REMEMBERED:
             self._ids.popitem(last=False)
         return _Line(self.n_lines, run, cells, code, task)
 
