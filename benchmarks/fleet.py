@@ -1,10 +1,10 @@
 """What happened to my agent: false alarms over all time, delays, and names of causes.
 
     python benchmarks/fleet.py --public FOLDER [--only NAME ...] [--streams 500] [--changed 100]
-                               [--runs 10000] [--seed 0] [--jobs 1] [--quick]
+                               [--runs 10000] [--seed 0] [--jobs 1] [--forecaster] [--quick]
 
 Runs are drawn with replacement from public tables and one simulated family. A `FleetMonitor` at
-alpha = .05, fitted on a reference, follows
+alpha = .05, fitted on a reference, with --forecaster one that is fitted on its scores, follows
 
 quiet     streams in which nothing changes: the share with any alarm, and the same where the
           reference has 200 runs, where one outcome in ten is known, where four trials of a task
@@ -49,6 +49,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from intervals import Population, public_tables
+from trajscore.calibration import PrefixForecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
@@ -125,7 +126,15 @@ def drawn(table: Population, n: int, rng: Any) -> Stream:
     return changed(table, "", n, rng)
 
 
-def quiet(table: Population, n_reference: int, n_runs: int, how: str, seed: Any) -> float:
+def monitor(is_fitted: bool) -> FleetMonitor:
+    """Return a monitor of forecasts, or of scores of which a forecaster makes them."""
+    forecaster = PrefixForecaster(features="running", pooled=True) if is_fitted else None
+    return FleetMonitor(forecaster)
+
+
+def quiet(
+    table: Population, n_reference: int, n_runs: int, how: str, seed: Any, is_fitted: bool
+) -> float:
     """Return whether a stream without any change gave an alarm."""
     rng = np.random.default_rng(seed)
     n = 200 if how == "200 runs" else n_reference
@@ -146,7 +155,7 @@ def quiet(table: Population, n_reference: int, n_runs: int, how: str, seed: Any)
         is_known = rng.random(len(y)) < np.where(y == 0, 0.5, 0.1)
         is_known[:n] |= how == "complaints later"
         y = np.where(is_known, y, -1)
-    fleet = FleetMonitor().fit(X[:n], y[:n], None if tasks is None else tasks[:n])
+    fleet = monitor(is_fitted).fit(X[:n], y[:n], None if tasks is None else tasks[:n])
     if how.startswith("late"):
         return late(fleet, X[n:], y[n:], both=how == "late", rng=rng)
     fleet.update(X[n:], y[n:], None if tasks is None else tasks[n:])
@@ -183,12 +192,14 @@ def windows(reference: NDArray[Any], y: NDArray[Any]) -> tuple[int, int]:
     return tuple(int(rows[0] + 1) * WINDOW if len(rows) else -1 for rows in first)
 
 
-def follow(table: Population, n_reference: int, change: str, seed: Any) -> tuple[float, ...]:
+def follow(
+    table: Population, n_reference: int, change: str, seed: Any, is_fitted: bool
+) -> tuple[float, ...]:
     """Return the delay (infinite where nothing is noticed), and that of tests, and the verdict."""
     rng = np.random.default_rng(seed)
     X, y = drawn(table, n_reference + BEFORE, rng)
     Z, z = changed(table, change, WITHIN + 1000, rng)
-    fleet = FleetMonitor().fit(X[:n_reference], y[:n_reference])
+    fleet = monitor(is_fitted).fit(X[:n_reference], y[:n_reference])
     fleet.update(X[n_reference:], y[n_reference:])
     if fleet.changes_:
         return np.nan, np.nan, np.nan
@@ -245,6 +256,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--forecaster", action="store_true", help="fit one on the reference")
     parser.add_argument("--quick", action="store_true", help="4 streams of 1,500 runs")
     args = parser.parse_args()
     n_quiet, n_changed, n_runs = args.streams, args.changed, args.runs
@@ -263,8 +275,9 @@ def main() -> None:
         print(f"{name}, a reference of {n}: alarms in {n_runs:,} quiet runs, {n_quiet} streams")
         for k, how in enumerate(QUIET):
             seeds = [[args.seed, k, stream] for stream in range(n_quiet)]
-            rate = np.mean(work(delayed(quiet)(table, n, n_runs, how, seed) for seed in seeds))
-            print(f"  {how:<16}{rate:.3f}", flush=True)
+            settings = table, n, n_runs, how
+            alarms = work(delayed(quiet)(*settings, seed, args.forecaster) for seed in seeds)
+            print(f"  {how:<16}{np.mean(alarms):.3f}", flush=True)
         by_tests = []
         for stream in range(n_quiet):
             rng = np.random.default_rng([args.seed, 99, stream])
@@ -276,7 +289,8 @@ def main() -> None:
             if change == "lengths" and not np.ptp(table.X.lengths):
                 continue
             seeds = [[args.seed, 50 + k, stream] for stream in range(n_changed)]
-            rows = np.array(work(delayed(follow)(table, n, change, seed) for seed in seeds))
+            follows = (delayed(follow)(table, n, change, s, args.forecaster) for s in seeds)
+            rows = np.array(work(follows))
             rows = rows[~np.isnan(rows[:, 0])]
             noticed = np.isfinite(rows[:, 0])
             verdicts = [(rows[noticed, 2] == verdict).mean() for verdict in (1, 0, -1)]
