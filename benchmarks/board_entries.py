@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -28,6 +28,7 @@ from trajscore import (
     io,
 )
 from trajscore.calibration import AliveRate, cross_fit_traces
+from trajscore.core.within_runs import step_numbers
 
 Floats = NDArray[np.float64]
 LENGTH = "length"
@@ -85,11 +86,6 @@ class OverLength(TransformerMixin, BaseEstimator):
         return np.clip(np.nan_to_num((cells - self.center_) / self.scale_), -4, 4)
 
 
-def step_numbers(X: TrajectoryArray) -> Floats:
-    """Return the number of each step, from 1."""
-    return np.concatenate([np.arange(1.0, length + 1) for length in X.lengths])
-
-
 def folds_of_groups(group: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
     """Return a fold for each run, drawn by group."""
     names, code = np.unique(np.asarray(group), return_inverse=True)
@@ -145,46 +141,52 @@ class BaseRate(TransformerMixin, BaseEstimator):
 
 # ------------------------------------------------------------------ from runs to numbers
 
-_FITTED: dict[str, Any] = {}
-_ROWS: dict[tuple[Any, int], tuple[Any, Any]] = {}  # with the steps, so that they keep their id
-
-
-def forget() -> None:
-    """Forget what is known of an earlier set."""
-    _FITTED.clear()
-    _ROWS.clear()
-
 
 class Once(TransformerMixin, BaseEstimator):
-    """A slow transformer that reads each run once.
+    """A slow transformer that reads each run once: clones are the object itself.
 
     It learns no outcomes. What it learns, such as how common words are, it learns from the first
-    runs that it sees: the training runs of the first fold.
+    runs that it sees.
     """
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
+        self.rows_ = Remembered(lambda run: self.transformer.transform([run])[0])
+
+    def __sklearn_clone__(self) -> Self:
+        return self
 
     def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
         """Learn once."""
-        if repr(self.transformer) not in _FITTED:
-            _FITTED[repr(self.transformer)] = clone(self.transformer).fit(X)
+        if not hasattr(self, "names_"):
+            self.names_ = self.transformer.fit(X).get_feature_names_out()
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
         """Return the rows of each run."""
-        name = repr(self.transformer)
-        new = [run for run in X if (name, id(run.steps)) not in _ROWS]
-        if new:
-            made = _FITTED[name].transform(new)
-            for row, run in enumerate(new):
-                _ROWS[name, id(run.steps)] = (run.steps, made[row].reshape(len(run), -1))
-        cells = [_ROWS[name, id(run.steps)][1] for run in X]
+        cells = [self.rows_.of(run).reshape(len(run), -1) for run in X]
         return TrajectoryArray(
-            np.concatenate(cells), [len(part) for part in cells],
-            channels=_FITTED[name].get_feature_names_out(), ids=[run.id for run in X],
-            missing="allow",
+            np.concatenate(cells), [len(part) for part in cells], channels=self.names_,
+            ids=[run.id for run in X], missing="allow",
         )  # fmt: skip
+
+
+class Remembered:
+    """What a function makes of each run, made once."""
+
+    def __init__(self, function: Callable[[io.Run], Any]) -> None:
+        self.function = function
+        self.rows: dict[int, tuple[Any, Any]] = {}  # with the steps, so that they keep their id
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def of(self, run: io.Run) -> Any:
+        """Return it; a run that was cut short is another one."""
+        key = id(run.steps)
+        if key not in self.rows:
+            self.rows[key] = (run.steps, self.function(run))
+        return self.rows[key][1]
 
 
 class Turns(TransformerMixin, BaseEstimator):
@@ -249,23 +251,26 @@ class TextClassifier(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    turns : int
-        How many turns are read.
+    words : Remembered, optional
+        Makes the words of each turn of a run. Default: those of this turn and the one before.
     C : float
         Inverse of the penalty.
     most : int
         How many steps are learned from, drawn at random, where there are more.
     """
 
-    def __init__(self, turns: int = 2, C: float = 0.1, most: int = 8_000) -> None:
-        self.turns = turns
+    def __init__(self, words: Any = None, C: float = 0.1, most: int = 8_000) -> None:
+        self.words = words
         self.C = C
         self.most = most
 
     def fit(self, X: Sequence[io.Run], y: Any, groups: Any = None) -> Self:
         """Learn from the steps of all runs."""
         rows, lengths = self._words(X)
-        label, weight = np.repeat(y, lengths), 1 / np.sqrt(_steps(lengths))
+        label, weight = (
+            np.repeat(y, lengths),
+            1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in lengths])),
+        )
         if len(label) > self.most:
             drawn = np.sort(np.random.default_rng(0).permutation(len(label))[: self.most])
             rows, label, weight = rows[drawn], label[drawn], weight[drawn]
@@ -286,23 +291,17 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         return cross_fit_traces(self, X, y, cv=splits(folds_of_groups(held, N_INNER)))
 
     def _words(self, X: Sequence[io.Run]) -> tuple[csr_matrix, list[int]]:
-        parts = [_words_of(run, self.turns) for run in X]
+        words = words_of if self.words is None else self.words.of
+        parts = [words(run) for run in X]
         return vstack(parts).tocsr(), [part.shape[0] for part in parts]
 
 
-def _words_of(run: io.Run, turns: int) -> csr_matrix:
-    """Hash the words of each turn and of those just before, once."""
-    key = (turns, id(run.steps))
-    if key not in _ROWS:
-        hashed = HashingVectorizer(n_features=2**14, alternate_sign=False, binary=True)
-        own, n = hashed.transform([text_of(step) for step in run.steps]), len(run)
-        near = np.tri(n) - np.tri(n, k=-turns)
-        _ROWS[key] = (run.steps, csr_matrix(near) @ own)
-    return _ROWS[key][1]
-
-
-def _steps(lengths: Sequence[int]) -> Floats:
-    return np.concatenate([np.arange(1.0, length + 1) for length in lengths])
+def words_of(run: io.Run, turns: int = 2) -> csr_matrix:
+    """Hash the words of each turn and of those just before."""
+    hashed = HashingVectorizer(n_features=2**14, alternate_sign=False, binary=True)
+    own, n = hashed.transform([text_of(step) for step in run.steps]), len(run)
+    near = np.tri(n) - np.tri(n, k=-turns)
+    return csr_matrix(near) @ own
 
 
 class Identity(TransformerMixin, BaseEstimator):
@@ -432,13 +431,12 @@ def of_values() -> dict[str, Entry]:
 
 def of_logs(runs: RunsOfASet) -> dict[str, Entry]:
     """Return the entries of logs; those beside the identity are held against it."""
-    forget()
     signals = {
         "repeated calls": RepeatedCalls(),
         "TRACER": make_pipeline(Once(TracerSignals()), TracerRisk()),
         "agent-tracer": make_pipeline(Once(AgentTracerSignals()), TracerRisk()),
         "actions": ActionSignals(),
-        "text classifier": TextClassifier(),
+        "text classifier": TextClassifier(Remembered(words_of)),
     }
     entries = {
         LENGTH: Entry(make_pipeline(Turns(), AliveRate())),

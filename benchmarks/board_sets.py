@@ -202,7 +202,7 @@ SOURCES: dict[str, Source] = {
     "BALROG MiniHack": partial(balrog, "minihack"),
     "BALROG TextWorld": partial(balrog, "textworld"),
     "HotpotQA, judge": partial(evaluator, "hotpotqa"),
-    "GSM8k, judge": partial(evaluator, "gsm8k"),
+    "GSM8K, judge": partial(evaluator, "gsm8k"),
     "MATH, judge": partial(evaluator, "math"),
     "MMLU-Pro, judge": partial(evaluator, "mmlupro"),
     "game of 24, GPT-4's values": game24,

@@ -182,22 +182,22 @@ def test_sets_that_are_absent_are_named(tmp_path, monkeypatch):
 def test_sql_is_grouped_by_database(tmp_path, monkeypatch):
     from trajscore.datasets import fetch_intercode
 
-    runs = {
+    log = {
         str(k): {"turn_history": {
             "actions": ["SELECT 1", "submit"], "observations": ["[1]", "[1]"],
             "rewards": [0, won], "valid_action": [True, True],
         }} for k, won in enumerate([0, 1, 1])
     }  # fmt: skip
     file = tmp_path / "runs.json"
-    file.write_text(json.dumps(runs))
+    file.write_text(json.dumps(log))
     X = TrajectoryArray(
         np.ones(6), [2, 2, 2], meta={"task": list("abc"), "environment": ["cars", "cars", "poker"]}
     )
     bunch = type("Bunch", (), {"data": X, "target": np.array([0, 1, 1]), "filenames": [str(file)]})
     monkeypatch.setattr(sets, fetch_intercode.__name__, lambda which, data_home: bunch)
-    made = sets.intercode("sql_react", "SQL", None, None)
-    assert made.group.tolist() == ["cars", "cars", "poker"]
-    assert [call.name for step in made.X[0].steps for call in step.tool_calls] == [
+    runs = sets.intercode("sql_react", "SQL", None, None)
+    assert runs.group.tolist() == ["cars", "cars", "poker"]
+    assert [call.name for step in runs.X[0].steps for call in step.tool_calls] == [
         "execute", "submit",
     ]  # fmt: skip
     assert sets.intercode("bash_react", "Bash", None, None).group.tolist() == list("abc")
