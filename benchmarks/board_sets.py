@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io as text_io
-import json
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -112,59 +110,29 @@ def multi_swe_bench(name: str, data_home: Path | None, folder: Path | None) -> R
 def intercode(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Turns of an agent; SQL is grouped by database, Bash by task, with the file system known."""
     bunch = fetch_intercode(which, data_home=data_home)
-    logs = [json.loads(Path(file).read_text("utf-8")) for file in bunch.filenames]
-    histories = [
-        run["turn_history"] for log in logs if isinstance(log, dict) for run in log.values()
-    ]
-    runs = [io.Run(str(k), _turns(history)) for k, history in enumerate(histories)]
-    meta = bunch.data.meta
-    if which.startswith("sql"):
+    is_sql, meta = which.startswith("sql"), bunch.data.meta
+    logs = bunch.filenames[:-1] if is_sql else bunch.filenames  # the last has questions
+    runs = [io.Run(run.id, run.steps[1:]) for log in logs for run in io.iter_runs(log)]
+    if is_sql:
         return make_set(name, runs, bunch.target, meta["environment"])
     return make_set(name, runs, bunch.target, meta["task"], meta["environment"])
-
-
-def _turns(history: dict[str, list[Any]]) -> list[io.Step]:
-    """Make a step of each turn; what comes back belongs to it, and its reward does not."""
-    actions = history["actions"]
-    thoughts = history.get("thoughts", [""] * len(actions))
-    turns = zip(actions, thoughts, history["observations"], history["valid_action"], strict=True)
-    return [
-        io.Step("agent", thought or "", tool_calls=[
-            io.ToolCall("submit" if str(action).strip() == "submit" else "execute",
-                        {"code": str(action)}, result=str(result), error=not valid)
-        ])
-        for action, thought, result, valid in turns
-    ]  # fmt: skip
 
 
 def balrog(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Moves of language models in games; folds by agent or by task, whichever are more."""
     bunch = fetch_balrog(which, data_home=data_home)
-    X, y = bunch.data, bunch.target
-    moves = dict(_moves(Path(bunch.filename), which))
-    rows = [row for row, run in enumerate(X.ids) if len(moves.get(run, ())) > 0]
-    runs = [io.Run(str(row), moves[X.ids[row]]) for row in rows]
+    X, y, found = bunch.data, bunch.target, {}
+    of_game = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{which}/.*_run_\d+)\.(json|csv)")
+    with tarfile.open(bunch.filename) as archive, TemporaryDirectory() as unpacked:
+        members = [member for member in archive if of_game.fullmatch(member.name)]
+        archive.extractall(unpacked, members, filter="data")
+        for run in io.iter_runs(unpacked, format="balrog"):
+            path = Path(run.meta["file"]).relative_to(unpacked).as_posix()
+            found[of_game.fullmatch(path)[1]] = run
+    rows = [row for row, run in enumerate(X.ids) if run in found and found[run].steps]
     by, other = sorted(("agent", "task"), key=lambda column: -X.meta[column].nunique())
+    runs = [found[X.ids[row]] for row in rows]
     return make_set(name, runs, y[rows], X.meta[by].iloc[rows], X.meta[other].iloc[rows])
-
-
-def _moves(archive: Path, game: str) -> Iterator[tuple[str, list[io.Step]]]:
-    """Read what each run of a game saw and did; what comes back is what it sees next."""
-    wanted = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{game}/.*_run_\d+)\.csv")
-    with tarfile.open(archive) as files:
-        for member in files:
-            path = wanted.fullmatch(member.name)
-            if path and (content := files.extractfile(member)):
-                text = content.read().decode("utf-8", "replace").replace("\0", "")
-                rows = list(csv.DictReader(text_io.StringIO(text)))
-                seen = [row["Observation"] or "" for row in rows]
-                after = [*seen[1:], None]
-                yield path[1], [
-                    io.Step("agent", row["Reasoning"] or "", tool_calls=[
-                        io.ToolCall("move", {"to": row["Action"]}, result=result)
-                    ])
-                    for row, result in zip(rows, after, strict=True)
-                ]  # fmt: skip
 
 
 # ------------------------------------------------------------------ stated values

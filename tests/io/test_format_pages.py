@@ -10,16 +10,16 @@ from trajscore.io.registry import _FORMATS, detect_format
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "formats"
 SAMPLES = sorted((PAGES / "samples").iterdir())
 OURS = [name for name, one in _FORMATS.items() if type(one).__module__.startswith("trajscore.")]
-# what they read is no text: these have no sample
-BINARY = {"inspect", "scout"}
-OBSERVED = {"agentdojo", "agents_sdk", "braintrust", "jsonl", "langfuse", "langsmith", "mlflow",
-            "openai", "otel", "tau2", "tau_bench"}  # fmt: skip
+# what they read is not one file of text: these have no sample
+NO_SAMPLE = {"balrog", "inspect", "scout"}
+OBSERVED = {"agentdojo", "agents_sdk", "braintrust", "intercode", "jsonl", "langfuse", "langsmith",
+            "mlflow", "openai", "otel", "tau2", "tau_bench"}  # fmt: skip
 
 
 def test_every_format_has_a_page_and_a_sample():
     pages = {path.stem for path in PAGES.glob("*.rst")}
     assert pages == {*OURS, "index", "adding", "frameworks"}
-    assert {path.stem for path in SAMPLES} == set(OURS) - BINARY
+    assert {path.stem for path in SAMPLES} == set(OURS) - NO_SAMPLE
     for path in SAMPLES:
         assert f"samples/{path.name}" in (PAGES / f"{path.stem}.rst").read_text()
     index = (PAGES / "index.rst").read_text().split()
