@@ -1,12 +1,15 @@
 """JSON that no format recognises: what is nearest, and how its parts are named."""
 
+import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io._unknown import guess_parts, unknown_json, what_instead
+from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
 from trajscore.io.registry import detect_log
 
 FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
@@ -276,3 +279,81 @@ def test_steps_without_a_role_are_counted(write):
         assert "1 turn without a role, where others have one, taken as the agent's" in notes
     bare = [{"run_id": "r", "text": "Yes"}, {"run_id": "r", "text": "No"}]
     assert io.read_runs(write("c.jsonl", bare, lines=True)).notes == []
+
+
+def chat(answer):
+    return [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": answer}]
+
+
+def typed(error, folder):
+    """Run the command that an error gives in a folder, and return what it wrote."""
+    command, name = re.search(r", (jq .*), and give (\w+\.jsonl)", str(error)).groups()
+    if shutil.which("jq") is None:
+        pytest.skip("needs jq")
+    subprocess.run(command, shell=True, check=True, cwd=folder)
+    return folder / name
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_conversations_side_by_side_are_runs(write, tmp_path, lines):
+    pairs = [
+        {"id": k, "winner": winner, "chat_a": chat("One."), "chat_b": chat("Two.")}
+        for k, winner in enumerate(["model_a", "model_b", "tie"])
+    ]
+    path = write("a.jsonl" if lines else "a.json", pairs, lines=lines)
+    with pytest.raises(ValueError, match="several conversations, 'chat_a', 'chat_b'") as error:
+        detect_log(path)
+    runs = io.read_runs(typed(error.value, tmp_path), outcome="won")
+    assert [run.id for run in runs] == ["0-a", "0-b", "1-a", "1-b", "2-a", "2-b"]
+    assert [run.outcome for run in runs] == [1, 0, 0, 1, -1, -1]
+    assert [run.steps[-1].text for run in runs] == ["One.", "Two."] * 3
+
+
+def test_calls_under_names_of_their_own_are_written_out(write, tmp_path):
+    talk = [*chat("One."), {"role": "user", "content": "Go on"}]
+    sides = [(talk[:1], talk[1:2]), (talk, chat("Two.")[1:])]
+    events = [
+        {"event": "x", "properties": {"$trace_id": run, "$input": asked, "$output": answer}}
+        for run in "ab"
+        for asked, answer in sides
+    ]
+    with pytest.raises(ValueError, match="a call of a model, from '.input' to '.output'") as error:
+        detect_log(write("a.json", events))
+    runs = io.read_runs(typed(error.value, tmp_path))
+    assert [run.id for run in runs] == ["a", "b"]
+    assert [[step.text for step in run.steps] for run in runs] == [
+        ["Hi", "One.", "Go on", "Two."]
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"a": chat("x")},
+        {"a": chat("x"), "b": [1]},
+        {"a": {"a": chat("x")}, "b": {"b": chat("x")}},
+    ],
+)
+def test_one_conversation_has_none_beside_it(tmp_path, record):
+    assert side_by_side(tmp_path, record) == ""
+
+
+def test_rows_are_taken_out_of_what_is_around_each_of_them(write, tmp_path):
+    rows = [{"run_id": f"r{k}", "step": 1, "confidence": 0.5, "success": k} for k in range(2)]
+    around = [{"row_idx": k, "row": row, "truncated": []} for k, row in enumerate(rows)]
+    with pytest.raises(ValueError, match="if its 'rows' are runs") as error:
+        io.read_runs(write("a.json", {"features": [{}], "rows": around}))
+    path = typed(error.value.args[0].replace(", or name it", " "), tmp_path)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == rows
+
+
+def test_a_question_and_its_answer_may_be_a_run(write):
+    rows = [{"input": "Where is it?", "output": "Here.", "score": k, "step": 10} for k in range(2)]
+    path = write("a.jsonl", rows, lines=True)
+    with pytest.raises(ArgumentError, match="a text 'input' and a text 'output'.*'openai'"):
+        detect_log(path)
+    runs = io.read_runs(path, format="openai", outcome="score")
+    assert [(len(run.steps), run.outcome) for run in runs] == [(2, 0), (2, 1)]
+    for more in ({"id": 1}, {"confidence": 0.5}, {"correct": 1}):
+        assert detect_log(write("b.jsonl", [row | more for row in rows], lines=True)) is None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number
+from trajscore.io._messages import is_chat_list
 from trajscore.io._vocabulary import as_fields, as_list, parsed
 from trajscore.io.fields import USUAL, by_keys, usual_names
 
@@ -37,7 +39,8 @@ _OF_TASKS = {
     "goal", "task", "question", "prompt", "instruction", "description", "title", "label", "system",
     "query", "error",
 }  # fmt: skip
-_ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant"}
+_ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant", "choices"}
+_SESSIONS = {"conversation", "run", "session", "thread", "trace"}
 _REQUESTS = {
     "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
     "schema", "config", "metadata", "options",
@@ -104,6 +107,8 @@ def unknown_json(
         missing = [key for key in formats[nearest] if key not in record]
         text += f"nearest is {nearest}, for {_names(common[nearest])}, but there is no "
         text += f"{_names(missing)}; " if missing else "list of runs; "
+    if sides := side_by_side(file, record):
+        return ArgumentError(f"{file}: {sides}", "format")
     parts = guess_parts(record)
     if (name := parts.get("steps")) in _SAMPLES:
         return ArgumentError(
@@ -121,12 +126,75 @@ def unknown_json(
         if "steps" not in parts and ids and not usual_names("id", record):
             text += f"{{argument:id={ids[0]}}} "
         text += f"{{argument:fields={named}}}, or "
-    elif lists := {name: len(value) for name, value in record.items() if as_list(value)}:
-        name = max(lists, key=lambda name: lists[name])
-        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]' {file} > rows.jsonl"
+    elif lists := {name: value for name, value in record.items() if as_list(value)}:
+        name = max(lists, key=lambda name: len(lists[name]))
+        wrappers = "".join(f' | .["{inner}"]' for inner in _wrapper(lists[name]))
+        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]{wrappers}' {file} > rows.jsonl"
         text += f"if its {name!r} are runs or rows, write one a line, {rows}, and give "
         text += "rows.jsonl, or "
     return ArgumentError(text + f"name it with {{argument}}, one of {', '.join(formats)}", "format")
+
+
+def _wrapper(rows: list[Any]) -> list[str]:
+    """Return the field in which each of a list's items keeps its row, beside numbers of it."""
+    objects = [
+        {name for name, value in as_fields(row).items() if isinstance(value, dict)}
+        for row in rows[:_SAMPLE]
+    ]
+    is_alone = len(objects[0]) == 1 and all(names == objects[0] for names in objects)
+    return list(objects[0]) if is_alone else []
+
+
+def side_by_side(file: Path, record: Mapping[str, Any]) -> str:
+    """Say how to write the conversations that a record holds under several names; "" of others.
+
+    They are the two sides of one call of a model, or runs of their own.
+    """
+    fields = _with_chats(record)
+    names = [str(name) for name, value in fields.items() if is_chat_list(value)]
+    if not names:
+        return ""
+    there = " and ".join(f'has("{name}")' for name in names)
+    select = f"jq -c '.. | objects | select({there}) |"
+    asked = [name for name in names if words_of(name) & _REQUESTS]
+    answers = [name for name in names if words_of(name) & _ANSWERS and name not in asked]
+    if len(asked) == len(answers) == 1 and len(names) == 2:
+        ids = (name for name in fields if words_of(str(name)) & _SESSIONS)
+        own = "".join(f'session_id: .["{name}"], ' for name in islice(ids, 1))
+        call = f'{{{own}input: .["{asked[0]}"], output: .["{answers[0]}"]}}'
+        return (
+            f"each record is a call of a model, from {asked[0]!r} to {answers[0]!r}; write the "
+            f"calls out, {select} {call}' {file} > calls.jsonl, and give calls.jsonl"
+        )
+    return (
+        f"each record holds several conversations, {_names(names)}; write each as a run, {select} "
+        f"{_runs_of_sides(fields, names)}' {file} > runs.jsonl, and give runs.jsonl"
+    )
+
+
+def _runs_of_sides(fields: Mapping[str, Any], names: list[str]) -> str:
+    """Return the words of jq that make a run of each of an object's conversations."""
+    starts = {name.rpartition("_")[0] for name in names}
+    start = f"{starts.pop()}_" if len(starts) == 1 and "" not in starts else ""
+    sides = [name.removeprefix(start) for name in names]
+    own = f'side: $side, messages: .["{start}" + $side]'
+    for name in usual_names("id", fields)[:1]:
+        own += f', "{name}": "\\(.["{name}"])-\\($side)"'
+    winners = (name for name, value in fields.items() if str(value).rpartition("_")[2] in sides)
+    for name in islice(winners, 1):
+        is_decided = f'test("_({"|".join(sides)})$")'
+        own += f', won: (.["{name}"] | if {is_decided} then endswith("_" + $side) else null end)'
+    listed = ", ".join(f'"{side}"' for side in sides)
+    others = ", ".join(f'.["{name}"]' for name in names)
+    return f"({listed}) as $side | del({others}) + {{{own}}}"
+
+
+def _with_chats(fields: Mapping[str, Any], depth: int = _DEPTH) -> Mapping[str, Any]:
+    """Return the object within a record that holds several conversations; {} if none does."""
+    if sum(map(is_chat_list, fields.values())) > 1:
+        return fields
+    inner = (_with_chats(as_fields(value), depth - 1) for value in fields.values() if depth)
+    return next(filter(None, inner), {})
 
 
 def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:

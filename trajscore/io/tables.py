@@ -54,7 +54,13 @@ from trajscore.io.fields import (
     Fields,
     usual_names,
 )
-from trajscore.io.files import open_text, parquet_dataset, parquet_files
+from trajscore.io.files import (
+    TEXT_ENDINGS,
+    open_text,
+    parquet_dataset,
+    parquet_files,
+    text_hint,
+)
 from trajscore.io.registry import format_of_row
 from trajscore.io.results import is_result, json_rows
 
@@ -64,7 +70,7 @@ _OTHER_FILES = {  # which are not read, by their endings
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "; save the sheet as CSV"),
     **dict.fromkeys((".pkl", ".pickle"), "; a pickle may run code, write it with to_parquet"),
     **dict.fromkeys((".feather", ".arrow", ".orc"), "; write it with to_parquet"),
-    **dict.fromkeys((".yaml", ".yml", ".xml", ".log", ".txt", ".md"), "; write it as JSON or CSV"),
+    **dict.fromkeys((".yaml", ".yml", ".xml", ".log", ".txt"), "; write it as JSON or CSV"),
 }
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
@@ -119,6 +125,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     other = next((hint for ending, hint in _OTHER_FILES.items() if name.endswith(ending)), "")
+    other = (text_hint([path]) if name.endswith(TEXT_ENDINGS) else "") or other
     raise ValueError(
         f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or "
         f".json{other}"
