@@ -15,6 +15,10 @@ from trajscore.io.registry import detect_log
 FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
 
 
+def said(**more):
+    return [{"say": "one two"} | more] * 2
+
+
 def turns(n=3):
     return [{"author": "bot", "say": f"Step {k} of the plan."} for k in range(n)]
 
@@ -35,6 +39,20 @@ def turns(n=3):
         ({"request": {"messages": turns()}}, {}),  # what was asked
         ({"43": {"say": "one two"}}, {}),  # a name that is an id
         ({"say": "one two", "agent_version": "1.0"}, {"text": "say"}),
+        # what the agent was asked or sees, and labels, are not what it says
+        ({"system": {"text": "You help people."}}, {}),
+        ({"session": 1, "queryText": "Where is it?", "replies": [{"text": ["It is here."]}]},
+         {"text": "replies.0.text.0"}),
+        ({"a": [{"observation": {"text": "A long page."}}, {"raw": "I click it."}]},
+         {"steps": "a", "text": "raw"}),
+        ({"data": {"lastNode": "AI Agent"}}, {}),
+        ({"data": {"lastNode": "The agent at the end"}}, {"text": "data.lastNode"}),
+        # who speaks, in an object of its own
+        ({"a": said(author={"type": "bot", "name": "Fin"})},
+         {"steps": "a", "text": "say", "actor": "author.type"}),
+        # one step within a record that names its session is the record's
+        ({"session": "s", "a": said()[:1]}, {"text": "a.0.say"}),
+        ({"session": "s", "a": said()}, {"steps": "a", "text": "say"}),
         ({}, {}),
     ],
 )  # fmt: skip
@@ -96,10 +114,6 @@ def nested(value, *names):
     for name in reversed(names):
         value = {name: value}
     return value
-
-
-def said(**more):
-    return [{"say": "one two"} | more] * 2
 
 
 @pytest.mark.parametrize(
@@ -357,3 +371,30 @@ def test_a_question_and_its_answer_may_be_a_run(write):
     assert [(len(run.steps), run.outcome) for run in runs] == [(2, 0), (2, 1)]
     for more in ({"id": 1}, {"confidence": 0.5}, {"correct": 1}):
         assert detect_log(write("b.jsonl", [row | more for row in rows], lines=True)) is None
+
+
+def test_the_id_of_a_step_is_what_several_share(tmp_path):
+    text = {"say": "one two three"}
+    for names, own in (
+        (("task_name", "kickoff_id"), "kickoff_id"),
+        (("reply_id", "session"), "session"),
+        (("task_key", "conv"), "task_key"),
+    ):
+        error = unknown_json(tmp_path / "a.json", dict.fromkeys(names, "x") | text, FORMATS)
+        assert f"id='{own}'" in str(error)
+
+
+def test_the_record_with_most_steps_is_looked_at(write):
+    lines = [{"session": k, "events": turns(1 + (k == "b"))} for k in "ab"]
+    with pytest.raises(ArgumentError) as error:
+        detect_log(write("a.jsonl", lines, lines=True))
+    assert followed(error.value)["fields"].startswith("steps=events")
+
+
+def test_what_is_seen_between_two_turns_is_observed(write):
+    steps = [{"observation": {"text": "Page 1"}}, {"raw": "I click it."}]
+    path = write("a.json", [{"id": k, "trajectory": steps * 2} for k in "ab"])
+    runs = io.read_runs(path, fields="steps=trajectory,text=raw")
+    assert [[step.text for step in run.steps] for run in runs] == [["I click it."] * 2] * 2
+    assert [step.observation for step in runs[0].steps] == ["Page 1", None]
+    assert runs.notes[0].startswith("4 results of a tool without its call")

@@ -87,3 +87,10 @@ def test_spans_of_unknown_kinds_are_counted(write):
     spans[1]["attributes"] = {"gen_ai.operation.name": "dream", "gen_ai.x": "One more."}
     notes = io.read_runs(write("b.json", spans)).notes
     assert notes == ["1 text not read, in 'attributes.gen_ai.x'"]
+
+
+def test_messages_among_the_fields_of_a_run_are_not_read(write):
+    talk = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "Here."}]
+    more = {"reply": json.dumps([{"message": {"role": "assistant", "content": "One more."}}])}
+    runs = io.read_runs(write("a.json", [{"messages": talk, "note": "Not a turn."} | more]))
+    assert runs.notes == ["1 text not read, in 'reply.message.content'"]

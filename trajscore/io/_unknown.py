@@ -22,11 +22,12 @@ _BESIDE_TEXT = {
     "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
 }  # fmt: skip
 _KINDS = ("role", "type", "kind", "sender", "author")
-_ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
+_ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "user", "who"}
 _IDS = {
     "id", "key", "conv", "conversation", "session", "run", "thread", "trace", "traj", "episode",
     "task",
 }  # fmt: skip
+_SHORT = 3  # words of a label
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
 _FIELD = re.compile(r"[$@]?[^\W\d][\w.-]{0,40}")  # what a field of an object is called
@@ -39,6 +40,7 @@ _OF_TASKS = {
     "goal", "task", "question", "prompt", "instruction", "description", "title", "label", "system",
     "query", "error",
 }  # fmt: skip
+_OF_TEXTS = {"text", "content", "message", "body"}
 _ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant", "choices"}
 _SESSIONS = {"conversation", "run", "session", "thread", "trace"}
 _REQUESTS = {
@@ -122,7 +124,7 @@ def unknown_json(
         named = ",".join(f"{part}={path}" for part, path in parts.items())
         text += "if it holds steps, name their parts, such as "
         scalars = [name for name, value in record.items() if isinstance(value, (str, int))]
-        ids = [name for name in scalars if words_of(name) & _IDS]
+        ids = sorted((name for name in scalars if words_of(name) & _IDS), key=_rank_of_id)
         if "steps" not in parts and ids and not usual_names("id", record):
             text += f"{{argument:id={ids[0]}}} "
         text += f"{{argument:fields={named}}}, or "
@@ -202,6 +204,8 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     runs = by_keys(record, _lists_objects)
     record = runs[0][1] if len(runs) > 1 else record
     lists = [(path, items) for path, items in _lists(record) if _prose(_texts(items))]
+    if any(words_of(str(k)) & _SESSIONS for k, v in record.items() if isinstance(v, (str, int))):
+        lists = [(path, items) for path, items in lists if len(items) > 1]  # else it is a step
     parts: dict[str, str] = {}
     steps: list[Any] = [record]
     if lists:
@@ -212,6 +216,9 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     texts = _texts(steps)
     prose = _prose(texts)
     prose = [path for path in prose if [path[-1]] not in others.values()] or prose
+    prose = [path for path in prose if not _is_shown(path)] or prose
+    if not lists:  # a text of a record may be anything
+        prose = [path for path in prose if any(_says(path)) or _is_long(texts[path])]
     prose = [path for path in prose if 2 * len(texts[path]) > len(steps)] or prose
     if not prose:
         return {}
@@ -223,7 +230,7 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
         for name in own
         if name not in USUAL[part] and name != parts["text"]
     }
-    actors = [path for path in texts if path[-1].lower() in _ACTORS and _are_names(texts[path])]
+    actors = [path for path in texts if _is_actor(path) and _are_names(texts[path])]
     actors = actors or [path for path in texts if path not in prose and _may_be_roles(texts[path])]
     actors = actors or [(name,) for name in _KINDS if _are_codes([s.get(name) for s in steps])]
     if actors:
@@ -232,15 +239,32 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     return parts
 
 
+def _rank_of_id(name: str) -> tuple[bool, bool]:
+    """Return 0 for a name of what several records share, and more for other names."""
+    words = words_of(name)
+    return not words & _SESSIONS, not words & {"id", "key"}
+
+
 def _prose(texts: dict[Path_, list[str]]) -> list[Path_]:
     """Return the paths of what somebody says: words, under names that are not those of others."""
     return [
         path
         for path, values in texts.items()
-        if not (words_of(path[-1]) & _NOT_TEXTS or words_of(path[-1]) <= _OF_TASKS)
+        if not (words_of(path[-1]) & _NOT_TEXTS or any(map(_is_of_task, path)))
         and sum(" " in (v := value.strip()) or _LONG.search(v) is not None for value in values) * 2
         >= len(values)
     ]
+
+
+def _is_of_task(name: str) -> bool:
+    """Tell a field of what the agent was asked, such as queryText."""
+    words = words_of(name)
+    return bool(words) and (words - _OF_TEXTS or words) <= _OF_TASKS
+
+
+def _is_shown(path: Path_) -> bool:
+    """Tell what the agent sees from what it says."""
+    return any(words_of(name) & set(_BESIDE_TEXT["observation"]) for name in path)
 
 
 def _says(path: Path_) -> tuple[bool, bool]:
@@ -258,6 +282,16 @@ def _may_be_roles(values: list[str]) -> bool:
     """Tell who speaks in a script whose words for it are not known."""
     are_short = all(" " not in value and len(value) <= _LONGEST_NAME for value in values)
     return are_short and 1 < len(set(values)) <= _MOST and not any(map(str.isascii, values))
+
+
+def _is_actor(path: Path_) -> bool:
+    """Tell who speaks: its field, or the kind within it."""
+    *_, outer, name = ("", *map(str.lower, path))
+    return name in _ACTORS or (outer in _ACTORS and name in ("kind", "role", "type"))
+
+
+def _is_long(values: list[str]) -> bool:
+    return any(len(value.split()) > _SHORT or _LONG.search(value) for value in values)
 
 
 def _are_names(values: list[str]) -> bool:
@@ -313,6 +347,8 @@ def _leaves(value: Mapping[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_,
                 yield from _leaves(inner, (*path, str(name)))
         elif isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
             yield from _leaves(inner[0], (*path, str(name), "0"))
+        elif isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str):
+            yield (*path, str(name), "0"), inner[0]
         else:
             yield (*path, str(name)), inner
 

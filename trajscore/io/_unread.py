@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from trajscore.core.meanings import words_of
+from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._vocabulary import parsed
 
@@ -57,7 +58,8 @@ def unread_texts(raw: Any, run: Run) -> Counter[str]:
 def _texts_of(run: Run) -> tuple[set[str], set[str]]:
     """Return what turns say and observe, and the other texts of a run."""
     turns: set[str] = set()
-    others: list[Any] = [run.id, run.task, run.stop_reason, run.extra, run.meta, run.scores]
+    others: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
+    others += _beside_messages(run.extra)
     for step in run.steps:
         turns |= {text for text in (step.text, step.observation) if text and is_prose(text)}
         others += [step.text, step.observation, *_beside_text(step), step.scores]
@@ -71,6 +73,16 @@ def _texts_of(run: Run) -> tuple[set[str], set[str]]:
         elif isinstance(value, (dict, list, tuple)):
             others += value.values() if isinstance(value, dict) else value
     return turns, texts
+
+
+def _beside_messages(value: Any) -> Iterator[str]:
+    """Yield the texts of fields of a run that are not messages, which nobody read."""
+    value = parsed(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)) and not is_message(value):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _beside_messages(inner)
 
 
 def _beside_text(step: Step) -> Iterator[Any]:

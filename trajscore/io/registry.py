@@ -16,7 +16,8 @@ from trajscore.core.values import check_choice, unknown_name
 from trajscore.io._messages import find_messages, is_message, is_nested
 from trajscore.io._run import CutRuns, Run
 from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
-from trajscore.io.fields import OF_STEPS, steps_field, usual_names
+from trajscore.io._vocabulary import as_list
+from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -360,7 +361,13 @@ def _best_record(file: Path, max_size: int | None) -> dict[str, Any]:
     items = islice(LogFile(file, max_size=max_size).items(STREAMED), _FIRST)
     records = [value for key, _, value in items if key is None and isinstance(value, dict)]
     first = first_record(file, max_size)
-    return max((first, *records), key=lambda record: len(guess_parts(record)))
+    return max((first, *records), key=_n_guessed)
+
+
+def _n_guessed(record: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many parts of a record can be guessed, and how many steps it has."""
+    parts = guess_parts(record)
+    return len(parts), len(as_list(dig(record, parts.get("steps", ""))))
 
 
 def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
