@@ -269,7 +269,8 @@ def _is_shown(path: Path_) -> bool:
 
 def _says(path: Path_) -> tuple[bool, bool]:
     """Return how sure it is that a path leads to what the agent says, and not the user."""
-    return bool(words_of(".".join(path)) & _ANSWERS), path[-1].lower() in _TEXTS
+    name = next((name for name in reversed(path) if not name.isdigit()), "")
+    return bool(words_of(".".join(path)) & _ANSWERS), name.lower() in _TEXTS
 
 
 def _are_codes(values: list[Any]) -> bool:

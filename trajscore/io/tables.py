@@ -79,6 +79,7 @@ RESULTS = "results"
 """In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
+_ZEROS = r"0\d+"
 _HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of shares
 
@@ -107,9 +108,11 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             refuse_lines_above(head, sep)
             refuse_shared_names(head, sep)
             has_commas = sep == ";" and any(map(_DECIMAL_COMMA.search, head[1:]))
+            options: Any = {"sep": sep, "low_memory": False, "decimal": "," if has_commas else "."}
             with open_text(path, max_size) as file:
-                decimal = "," if has_commas else "."
-                return pd.read_csv(file, sep=sep, low_memory=False, decimal=decimal)
+                texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
+            with open_text(path, max_size) as file:
+                return pd.read_csv(file, dtype=dict.fromkeys(texts, str), **options)
         if name.endswith((".json", ".jsonl", ".ndjson")):
             rows = list(json_rows(path, max_size))
             frame = pd.DataFrame(rows)
@@ -130,6 +133,14 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
         f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or "
         f".json{other}"
     )
+
+
+def _names_with_zeros(head: pd.DataFrame) -> list[str]:
+    """Return the columns of ids such as 007, which as numbers would be those of others."""
+    numbers = ("step", "outcome", "confidence", "cost", "tokens")
+    known = {name for part in numbers for name in usual_names(part, head)}
+    texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
+    return [name for name, column in texts.items() if column.str.fullmatch(_ZEROS).any()]
 
 
 def _of_folder(path: Path) -> pd.DataFrame:
