@@ -7,7 +7,8 @@ truncates it, drops, renames, repeats or nests a part, gives it another type, or
 into it. What comes of it is one of:
 
 sane      it is read; every invariant of runs holds, and tables, signals and a description follow
-counted   it is read otherwise than the good log, and what is left out or not used is said otherwise
+counted   it is read otherwise than the good log, and what is left out or not used is said so,
+          or the damaged log no longer has what is missing
 moved     a turn of the good log is read as another part of the run, where the damaged log has it
 silent    it is read without a turn of the good log that is still in it, and nothing is said
 refused   an error of one sentence that names the file, or says that there are no outcomes
