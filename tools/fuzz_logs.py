@@ -7,7 +7,9 @@ truncates it, drops, renames, repeats or nests a part, gives it another type, or
 into it. What comes of it is one of:
 
 sane      it is read; every invariant of runs holds, and tables, signals and a description follow
-counted   it is read otherwise than the good log, and what is left out or not used is said otherwise
+counted   it is read otherwise than the good log, and what is left out or not used is said so,
+          or the damaged log no longer has what is missing
+moved     a turn of the good log is read as another part of the run, where the damaged log has it
 silent    it is read without a turn of the good log that is still in it, and nothing is said
 refused   an error of one sentence that names the file, or says that there are no outcomes
 raw       any other error
@@ -234,13 +236,40 @@ def readings(logs: list[tuple[str, str, object]], folder: Path) -> dict[str, io.
     return good
 
 
-def lost(before: io.Runs, after: io.Runs, value: object) -> list[str]:
-    """Return what a damaged log still says, but its reading does not, if nothing tells of it."""
-    missing = turns(before) - turns(after)
+def missing_turns(before: io.Runs, after: io.Runs) -> set[tuple[str, str]]:
+    """Return the turns that only one reading has; a text may be part of a longer one."""
+    still = turns(after)
+    return {
+        (who, what)
+        for who, what in turns(before)
+        if not any(who == other and what in text for other, text in still)
+    }
+
+
+def lost(before: io.Runs, after: io.Runs, value: object) -> tuple[list[str], bool]:
+    """Return what a damaged log still says, but its reading does not, if nothing tells of it.
+
+    Return as well whether something is read as another part of a run.
+    """
+    missing = missing_turns(before, after)
     if not missing or (before.notes, len(before.left_out)) != (after.notes, len(after.left_out)):
-        return []
-    still = leaves(value)
-    return [f"{who}: {what[:40]!r}" for who, what in sorted(missing) if what in still]
+        return [], False
+    log, elsewhere = leaves(value), others(after)
+    still = [(who, what) for who, what in sorted(missing) if what in log]
+    silent = [f"{who}: {what[:40]!r}" for who, what in still if what not in elsewhere]
+    return silent, bool(still)
+
+
+def others(runs: io.Runs) -> set[str]:
+    """Return the texts of all parts of runs but of what turns say, and fields beside that."""
+    texts = set()
+    for run in runs:
+        texts |= leaves([run.id, run.task, run.stop_reason, run.extra, run.meta])
+        for step in run.steps:
+            called = [[c.id, c.name, c.arguments, c.result] for c in step.tool_calls]
+            texts |= leaves([step.observation, called])
+            texts |= leaves(step.extra.get("role"))
+    return texts
 
 
 def try_out(path: Path, good: io.Runs | None, value: object) -> tuple[str, str]:
@@ -290,8 +319,10 @@ def use(path: Path, good: io.Runs | None, value: object) -> tuple[str, str]:
         StepConfidence().fit_transform(runs)
     if good is None or turns(good) == turns(runs):
         return "sane", ""
-    missing = lost(good, runs, value)
-    return ("silent", missing[0]) if missing else ("counted", "")
+    missing, is_moved = lost(good, runs, value)
+    if missing:
+        return "silent", missing[0]
+    return ("moved" if is_moved else "counted"), ""
 
 
 def nonsense(runs: io.Runs) -> str:
@@ -367,7 +398,7 @@ def main() -> int:
 
 def report(counts: Counter[tuple[str, str]], bad: dict[str, list[str]], show: int) -> int:
     """Print how many mutations came to what, and the errors, the most frequent first."""
-    kinds = ["sane", "counted", "silent", "refused", "raw", "nonsense", "hang"]
+    kinds = ["sane", "counted", "moved", "silent", "refused", "raw", "nonsense", "hang"]
     print(f"{'mutation':<10}" + "".join(f"{kind:>10}" for kind in kinds))
     for what in sorted({what for what, _ in counts}):
         print(f"{what:<10}" + "".join(f"{counts[what, kind]:>10}" for kind in kinds))

@@ -201,6 +201,7 @@ def test_tables_beside_logs_are_said(folder, capsys):
         ("a.csv", "tables are read one at a time, give {folder}/a.csv"),
         ("in/b.json", "its folder in has, give {folder}/in"),
         ("a.txt", " file\n"),
+        ("a.md", "for f in {folder}/a.md; do jq -R -s -c --arg id "),
     ],
 )
 def test_a_folder_without_logs(folder, capsys, name, hint):

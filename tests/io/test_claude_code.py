@@ -128,6 +128,17 @@ def test_what_is_left_out_is_counted(read):
     assert run.extra["n_left_out"] == {"put in": 6, "subagent": 2}
 
 
+def test_lines_of_other_types_and_without_a_session(write):
+    lines = [user("q", "1"), {**agent("a b", "2", "1"), "type": ["assistant"]}]
+    runs = io.read_runs(write("s.jsonl", [*lines, agent("c", "3", "2")], lines=True))
+    assert texts(runs[0]) == [("user", "q"), ("agent", "c")]
+    assert runs.notes == ["1 text not read, in 'message.content'"]
+    lines = [user("q", "1"), agent("a b", "2", "1")]
+    lines[1].pop("sessionId")
+    (run,) = io.read_runs(write("t.jsonl", lines, lines=True))
+    assert texts(run) == [("user", "q"), ("agent", "a b")]
+
+
 def test_turns_that_the_user_took_back(read):
     run = read(
         user("q", "1"),

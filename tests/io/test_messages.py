@@ -1,6 +1,7 @@
 """One dialogue in the forms of many libraries is one run."""
 
 import json
+import re
 
 import pytest
 
@@ -772,5 +773,11 @@ def test_a_dialogue_in_one_text(write, name):
         ("user", "Where is it?"), ("agent", "I look.\nIt takes long."), ("user", "Well?"),
         ("agent", "Rome."),
     ]  # fmt: skip
+    for form in ("## {}", "**{}:**", "**{}**:", "{}:"):
+        marked = re.sub(r"(?m)^(User|Assistant):", form.format(r"\1") + "\n", text)
+        (other,) = io.read_runs(write("t.jsonl", [{"id": "a", name: marked}], lines=True))
+        assert [s.text.strip() for s in other.steps] == [s.text for s in run.steps]
+    listed = {"id": "a", name: "user: Hi\nassistant: Look:\n## User\nNo."}  # no turn of its own
+    assert len(_messages.find_messages(listed)[0]) == 2
     one_sided = {"id": "a", name: "User: Where is it?\nUser: Well?"}
     assert _messages.find_messages(one_sided) == (None, set())

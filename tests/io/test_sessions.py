@@ -49,8 +49,9 @@ SESSION = [
 
 
 def test_claude_code(write):
-    (run,) = io.read_runs(write("s1.jsonl", SESSION, lines=True))
+    (run,) = runs = io.read_runs(write("s1.jsonl", SESSION, lines=True))
     assert said(run) == ALL
+    assert [note[:10] for note in runs.notes] == ["6 messages"]  # that are left out
     assert (run.id, run.stop_reason, run.stop_kind) == ("s1", "end_turn", "complete")
     assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (14, 4)
     assert run.extra["n_left_out"] == {"put in": 2, "taken back": 2, "subagent": 2}

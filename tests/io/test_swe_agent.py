@@ -67,6 +67,8 @@ def test_prompts_before_the_first_turn(write):
     run = read(write, history=history)
     assert (run.extra["system"], [step.text for step in run.steps]) == (["S"], ["Fix", "Look"])
     assert [step.text for step in read(write, history=["x", *history]).steps] == ["Look"]
+    history[2]["role"] = "x"
+    assert read(write, history=history).steps[0].actor == "environment"  # which is counted
 
 
 @pytest.mark.parametrize("report", ["results.json", "report.json", "i/results.json"])

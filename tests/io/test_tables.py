@@ -395,3 +395,17 @@ def test_tables_with_a_row_a_run_are_compared():
     with pytest.raises(ArgumentError) as error:
         choose_columns(steps, Fields(id="task_id"))
     assert "compare" not in str(error.value)
+
+
+def test_ids_that_begin_with_zeros_are_text(tmp_path):
+    rows = [("01", "02", "007", "", 0.5), ("1", "03", "8", "", 0.4)]
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "run,step,badge,empty,p\n" + "".join(f"{','.join(map(str, r))}\n" for r in rows)
+    )
+    frame = read_table(path)
+    assert frame["run"].tolist() == ["01", "1"]
+    assert frame["step"].tolist() == [2, 3]
+    assert frame["badge"].tolist() == ["007", "8"]
+    path.write_text("run,p\n10,0.5\n0,0.4\n")
+    assert read_table(path)["run"].tolist() == [10, 0]

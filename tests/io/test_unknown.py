@@ -1,15 +1,22 @@
 """JSON that no format recognises: what is nearest, and how its parts are named."""
 
+import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io._unknown import guess_parts, unknown_json, what_instead
+from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
 from trajscore.io.registry import detect_log
 
 FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
+
+
+def said(**more):
+    return [{"say": "one two"} | more] * 2
 
 
 def turns(n=3):
@@ -32,6 +39,20 @@ def turns(n=3):
         ({"request": {"messages": turns()}}, {}),  # what was asked
         ({"43": {"say": "one two"}}, {}),  # a name that is an id
         ({"say": "one two", "agent_version": "1.0"}, {"text": "say"}),
+        # what the agent was asked or sees, and labels, are not what it says
+        ({"system": {"text": "You help people."}}, {}),
+        ({"session": 1, "queryText": "Where is it?", "replies": [{"text": ["It is here."]}]},
+         {"text": "replies.0.text.0"}),
+        ({"a": [{"observation": {"text": "A long page."}}, {"raw": "I click it."}]},
+         {"steps": "a", "text": "raw"}),
+        ({"data": {"lastNode": "AI Agent"}}, {}),
+        ({"data": {"lastNode": "The agent at the end"}}, {"text": "data.lastNode"}),
+        # who speaks, in an object of its own
+        ({"a": said(author={"type": "bot", "name": "Fin"})},
+         {"steps": "a", "text": "say", "actor": "author.type"}),
+        # one step within a record that names its session is the record's
+        ({"session": "s", "a": said()[:1]}, {"text": "a.0.say"}),
+        ({"session": "s", "a": said()}, {"steps": "a", "text": "say"}),
         ({}, {}),
     ],
 )  # fmt: skip
@@ -93,10 +114,6 @@ def nested(value, *names):
     for name in reversed(names):
         value = {name: value}
     return value
-
-
-def said(**more):
-    return [{"say": "one two"} | more] * 2
 
 
 @pytest.mark.parametrize(
@@ -276,3 +293,108 @@ def test_steps_without_a_role_are_counted(write):
         assert "1 turn without a role, where others have one, taken as the agent's" in notes
     bare = [{"run_id": "r", "text": "Yes"}, {"run_id": "r", "text": "No"}]
     assert io.read_runs(write("c.jsonl", bare, lines=True)).notes == []
+
+
+def chat(answer):
+    return [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": answer}]
+
+
+def typed(error, folder):
+    """Run the command that an error gives in a folder, and return what it wrote."""
+    command, name = re.search(r", (jq .*), and give (\w+\.jsonl)", str(error)).groups()
+    if shutil.which("jq") is None:
+        pytest.skip("needs jq")
+    subprocess.run(command, shell=True, check=True, cwd=folder)
+    return folder / name
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_conversations_side_by_side_are_runs(write, tmp_path, lines):
+    pairs = [
+        {"id": k, "winner": winner, "chat_a": chat("One."), "chat_b": chat("Two.")}
+        for k, winner in enumerate(["model_a", "model_b", "tie"])
+    ]
+    path = write("a.jsonl" if lines else "a.json", pairs, lines=lines)
+    with pytest.raises(ValueError, match="several conversations, 'chat_a', 'chat_b'") as error:
+        detect_log(path)
+    runs = io.read_runs(typed(error.value, tmp_path), outcome="won")
+    assert [run.id for run in runs] == ["0-a", "0-b", "1-a", "1-b", "2-a", "2-b"]
+    assert [run.outcome for run in runs] == [1, 0, 0, 1, -1, -1]
+    assert [run.steps[-1].text for run in runs] == ["One.", "Two."] * 3
+
+
+def test_calls_under_names_of_their_own_are_written_out(write, tmp_path):
+    talk = [*chat("One."), {"role": "user", "content": "Go on"}]
+    sides = [(talk[:1], talk[1:2]), (talk, chat("Two.")[1:])]
+    events = [
+        {"event": "x", "properties": {"$trace_id": run, "$input": asked, "$output": answer}}
+        for run in "ab"
+        for asked, answer in sides
+    ]
+    with pytest.raises(ValueError, match="a call of a model, from '.input' to '.output'") as error:
+        detect_log(write("a.json", events))
+    runs = io.read_runs(typed(error.value, tmp_path))
+    assert [run.id for run in runs] == ["a", "b"]
+    assert [[step.text for step in run.steps] for run in runs] == [
+        ["Hi", "One.", "Go on", "Two."]
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"a": chat("x")},
+        {"a": chat("x"), "b": [1]},
+        {"a": {"a": chat("x")}, "b": {"b": chat("x")}},
+    ],
+)
+def test_one_conversation_has_none_beside_it(tmp_path, record):
+    assert side_by_side(tmp_path, record) == ""
+
+
+def test_rows_are_taken_out_of_what_is_around_each_of_them(write, tmp_path):
+    rows = [{"run_id": f"r{k}", "step": 1, "confidence": 0.5, "success": k} for k in range(2)]
+    around = [{"row_idx": k, "row": row, "truncated": []} for k, row in enumerate(rows)]
+    with pytest.raises(ValueError, match="if its 'rows' are runs") as error:
+        io.read_runs(write("a.json", {"features": [{}], "rows": around}))
+    path = typed(error.value.args[0].replace(", or name it", " "), tmp_path)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == rows
+
+
+def test_a_question_and_its_answer_may_be_a_run(write):
+    rows = [{"input": "Where is it?", "output": "Here.", "score": k, "step": 10} for k in range(2)]
+    path = write("a.jsonl", rows, lines=True)
+    with pytest.raises(ArgumentError, match="a text 'input' and a text 'output'.*'openai'"):
+        detect_log(path)
+    runs = io.read_runs(path, format="openai", outcome="score")
+    assert [(len(run.steps), run.outcome) for run in runs] == [(2, 0), (2, 1)]
+    for more in ({"id": 1}, {"confidence": 0.5}, {"correct": 1}):
+        assert detect_log(write("b.jsonl", [row | more for row in rows], lines=True)) is None
+
+
+def test_the_id_of_a_step_is_what_several_share(tmp_path):
+    text = {"say": "one two three"}
+    for names, own in (
+        (("task_name", "kickoff_id"), "kickoff_id"),
+        (("reply_id", "session"), "session"),
+        (("task_key", "conv"), "task_key"),
+    ):
+        error = unknown_json(tmp_path / "a.json", dict.fromkeys(names, "x") | text, FORMATS)
+        assert f"id='{own}'" in str(error)
+
+
+def test_the_record_with_most_steps_is_looked_at(write):
+    lines = [{"session": k, "events": turns(1 + (k == "b"))} for k in "ab"]
+    with pytest.raises(ArgumentError) as error:
+        detect_log(write("a.jsonl", lines, lines=True))
+    assert followed(error.value)["fields"].startswith("steps=events")
+
+
+def test_what_is_seen_between_two_turns_is_observed(write):
+    steps = [{"observation": {"text": "Page 1"}}, {"raw": "I click it."}]
+    path = write("a.json", [{"id": k, "trajectory": steps * 2} for k in "ab"])
+    runs = io.read_runs(path, fields="steps=trajectory,text=raw")
+    assert [[step.text for step in run.steps] for run in runs] == [["I click it."] * 2] * 2
+    assert [step.observation for step in runs[0].steps] == ["Page 1", None]
+    assert runs.notes[0].startswith("4 results of a tool without its call")

@@ -32,6 +32,7 @@ _ODD = {  # the word to count, and what is said of them
     "call": ("call", "of a tool without a name"),
     "event": ("event", "that starts or ends nothing known, not used"),
     "answer": ("call", "of a model without an answer, which is not a turn"),
+    "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "score": ("score", "with another value than one of the same name; the last counts"),
     "run": (
         "run",
@@ -257,6 +258,9 @@ class Findings:
                 f"{role!r}, taken as the environment's; if it is an agent's, pass "
                 f"{{argument:roles={role}=agent}}"
             )
+        if unread := self.tally.unread:
+            fields = ", ".join(repr(name) for name, _ in unread.most_common(_MAX_EXAMPLES))
+            yield f"{number_of(unread.total(), 'text')} not read, in {fields}"
 
     def _joined_records(self) -> Iterator[str]:
         """Say which records were joined into runs, and which may have to be."""

@@ -34,8 +34,8 @@ def _of_node(message: Mapping[str, Any]) -> dict[str, Any]:
     return {**message, "role": role, **text}
 
 
-def beside_path(raw: Mapping[str, Any], used: set[str], n_messages: int) -> dict[str, int]:
+def beside_path(raw: Mapping[str, Any], used: set[str], n_messages: int) -> dict[str, Any]:
     """Return how many messages of a tree do not lead to the last one, such as other answers."""
     nodes = [node for name in used for node in as_fields(raw.get(name)).values()]
     n_others = sum(isinstance(as_fields(node).get("message"), dict) for node in nodes) - n_messages
-    return {"n_left_out": n_others} if n_others > 0 else {}
+    return {"n_left_out": {"other branch": n_others}} if n_others > 0 else {}

@@ -54,8 +54,10 @@ _PRINTED = re.compile(
 )
 
 
-_SPEAKER = re.compile(
-    r"^(system|developer|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE
+_WHO = "(system|developer|user|human|assistant|ai|tool)"
+_SPEAKERS = tuple(  # before a turn: a name, a heading of Markdown, or bold words
+    re.compile(form.replace("WHO", _WHO), re.IGNORECASE | re.MULTILINE)
+    for form in (r"^WHO:[ \t]*", r"^#{1,6}[ \t]+WHO:?[ \t]*$", r"^\*\*WHO(?::\*\*|\*\*:)[ \t]*")
 )
 _TRANSCRIPTS = {
     "chat",
@@ -71,11 +73,12 @@ _TRANSCRIPTS = {
 
 def turns_of_transcript(text: str) -> list[Any]:
     """Return the turns of a dialogue in one text, each on its own lines; none of another text."""
-    if not _SPEAKER.match(text.lstrip()):
+    speaker = next((form for form in _SPEAKERS if form.match(text.lstrip())), None)
+    if speaker is None:
         return []
-    _, *parts = _SPEAKER.split(text.lstrip())
+    _, *parts = speaker.split(text.lstrip())
     return [
-        {"role": who.lower(), "content": "" if words.strip() == "None" else words.rstrip("\n")}
+        {"role": who.lower(), "content": "" if words.strip() == "None" else words.strip("\n")}
         for who, words in zip(parts[::2], parts[1::2], strict=True)
     ]
 

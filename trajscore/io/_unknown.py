@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number
+from trajscore.io._messages import is_chat_list
 from trajscore.io._vocabulary import as_fields, as_list, parsed
 from trajscore.io.fields import USUAL, by_keys, usual_names
 
@@ -20,11 +22,12 @@ _BESIDE_TEXT = {
     "action": ("action", "act", "command"), "observation": ("observation", "obs", "tool_output"),
 }  # fmt: skip
 _KINDS = ("role", "type", "kind", "sender", "author")
-_ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "who"}
+_ACTORS = {*USUAL["actor"], "author", "speaker", "agent", "from", "sender", "user", "who"}
 _IDS = {
     "id", "key", "conv", "conversation", "session", "run", "thread", "trace", "traj", "episode",
     "task",
 }  # fmt: skip
+_SHORT = 3  # words of a label
 _MOST = 12  # names of fields that are shown
 _LONGEST_NAME = 40  # of an actor
 _FIELD = re.compile(r"[$@]?[^\W\d][\w.-]{0,40}")  # what a field of an object is called
@@ -37,7 +40,9 @@ _OF_TASKS = {
     "goal", "task", "question", "prompt", "instruction", "description", "title", "label", "system",
     "query", "error",
 }  # fmt: skip
-_ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant"}
+_OF_TEXTS = {"text", "content", "message", "body"}
+_ANSWERS = {"response", "answer", "output", "completion", "reply", "assistant", "choices"}
+_SESSIONS = {"conversation", "run", "session", "thread", "trace"}
 _REQUESTS = {
     "request", "input", "inputs", "prompt", "prompts", "tools", "functions", "function",
     "schema", "config", "metadata", "options",
@@ -104,6 +109,8 @@ def unknown_json(
         missing = [key for key in formats[nearest] if key not in record]
         text += f"nearest is {nearest}, for {_names(common[nearest])}, but there is no "
         text += f"{_names(missing)}; " if missing else "list of runs; "
+    if sides := side_by_side(file, record):
+        return ArgumentError(f"{file}: {sides}", "format")
     parts = guess_parts(record)
     if (name := parts.get("steps")) in _SAMPLES:
         return ArgumentError(
@@ -117,16 +124,79 @@ def unknown_json(
         named = ",".join(f"{part}={path}" for part, path in parts.items())
         text += "if it holds steps, name their parts, such as "
         scalars = [name for name, value in record.items() if isinstance(value, (str, int))]
-        ids = [name for name in scalars if words_of(name) & _IDS]
+        ids = sorted((name for name in scalars if words_of(name) & _IDS), key=_rank_of_id)
         if "steps" not in parts and ids and not usual_names("id", record):
             text += f"{{argument:id={ids[0]}}} "
         text += f"{{argument:fields={named}}}, or "
-    elif lists := {name: len(value) for name, value in record.items() if as_list(value)}:
-        name = max(lists, key=lambda name: lists[name])
-        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]' {file} > rows.jsonl"
+    elif lists := {name: value for name, value in record.items() if as_list(value)}:
+        name = max(lists, key=lambda name: len(lists[name]))
+        wrappers = "".join(f' | .["{inner}"]' for inner in _wrapper(lists[name]))
+        rows = f"jq -c '.. | .[\"{name}\"]? | arrays | .[]{wrappers}' {file} > rows.jsonl"
         text += f"if its {name!r} are runs or rows, write one a line, {rows}, and give "
         text += "rows.jsonl, or "
     return ArgumentError(text + f"name it with {{argument}}, one of {', '.join(formats)}", "format")
+
+
+def _wrapper(rows: list[Any]) -> list[str]:
+    """Return the field in which each of a list's items keeps its row, beside numbers of it."""
+    objects = [
+        {name for name, value in as_fields(row).items() if isinstance(value, dict)}
+        for row in rows[:_SAMPLE]
+    ]
+    is_alone = len(objects[0]) == 1 and all(names == objects[0] for names in objects)
+    return list(objects[0]) if is_alone else []
+
+
+def side_by_side(file: Path, record: Mapping[str, Any]) -> str:
+    """Say how to write the conversations that a record holds under several names; "" of others.
+
+    They are the two sides of one call of a model, or runs of their own.
+    """
+    fields = _with_chats(record)
+    names = [str(name) for name, value in fields.items() if is_chat_list(value)]
+    if not names:
+        return ""
+    there = " and ".join(f'has("{name}")' for name in names)
+    select = f"jq -c '.. | objects | select({there}) |"
+    asked = [name for name in names if words_of(name) & _REQUESTS]
+    answers = [name for name in names if words_of(name) & _ANSWERS and name not in asked]
+    if len(asked) == len(answers) == 1 and len(names) == 2:
+        ids = (name for name in fields if words_of(str(name)) & _SESSIONS)
+        own = "".join(f'session_id: .["{name}"], ' for name in islice(ids, 1))
+        call = f'{{{own}input: .["{asked[0]}"], output: .["{answers[0]}"]}}'
+        return (
+            f"each record is a call of a model, from {asked[0]!r} to {answers[0]!r}; write the "
+            f"calls out, {select} {call}' {file} > calls.jsonl, and give calls.jsonl"
+        )
+    return (
+        f"each record holds several conversations, {_names(names)}; write each as a run, {select} "
+        f"{_runs_of_sides(fields, names)}' {file} > runs.jsonl, and give runs.jsonl"
+    )
+
+
+def _runs_of_sides(fields: Mapping[str, Any], names: list[str]) -> str:
+    """Return the words of jq that make a run of each of an object's conversations."""
+    starts = {name.rpartition("_")[0] for name in names}
+    start = f"{starts.pop()}_" if len(starts) == 1 and "" not in starts else ""
+    sides = [name.removeprefix(start) for name in names]
+    own = f'side: $side, messages: .["{start}" + $side]'
+    for name in usual_names("id", fields)[:1]:
+        own += f', "{name}": "\\(.["{name}"])-\\($side)"'
+    winners = (name for name, value in fields.items() if str(value).rpartition("_")[2] in sides)
+    for name in islice(winners, 1):
+        is_decided = f'test("_({"|".join(sides)})$")'
+        own += f', won: (.["{name}"] | if {is_decided} then endswith("_" + $side) else null end)'
+    listed = ", ".join(f'"{side}"' for side in sides)
+    others = ", ".join(f'.["{name}"]' for name in names)
+    return f"({listed}) as $side | del({others}) + {{{own}}}"
+
+
+def _with_chats(fields: Mapping[str, Any], depth: int = _DEPTH) -> Mapping[str, Any]:
+    """Return the object within a record that holds several conversations; {} if none does."""
+    if sum(map(is_chat_list, fields.values())) > 1:
+        return fields
+    inner = (_with_chats(as_fields(value), depth - 1) for value in fields.values() if depth)
+    return next(filter(None, inner), {})
 
 
 def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
@@ -134,6 +204,8 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     runs = by_keys(record, _lists_objects)
     record = runs[0][1] if len(runs) > 1 else record
     lists = [(path, items) for path, items in _lists(record) if _prose(_texts(items))]
+    if any(words_of(str(k)) & _SESSIONS for k, v in record.items() if isinstance(v, (str, int))):
+        lists = [(path, items) for path, items in lists if len(items) > 1]  # else it is a step
     parts: dict[str, str] = {}
     steps: list[Any] = [record]
     if lists:
@@ -144,6 +216,9 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     texts = _texts(steps)
     prose = _prose(texts)
     prose = [path for path in prose if [path[-1]] not in others.values()] or prose
+    prose = [path for path in prose if not _is_shown(path)] or prose
+    if not lists:  # a text of a record may be anything
+        prose = [path for path in prose if any(_says(path)) or _is_long(texts[path])]
     prose = [path for path in prose if 2 * len(texts[path]) > len(steps)] or prose
     if not prose:
         return {}
@@ -155,7 +230,7 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
         for name in own
         if name not in USUAL[part] and name != parts["text"]
     }
-    actors = [path for path in texts if path[-1].lower() in _ACTORS and _are_names(texts[path])]
+    actors = [path for path in texts if _is_actor(path) and _are_names(texts[path])]
     actors = actors or [path for path in texts if path not in prose and _may_be_roles(texts[path])]
     actors = actors or [(name,) for name in _KINDS if _are_codes([s.get(name) for s in steps])]
     if actors:
@@ -164,20 +239,38 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     return parts
 
 
+def _rank_of_id(name: str) -> tuple[bool, bool]:
+    """Return 0 for a name of what several records share, and more for other names."""
+    words = words_of(name)
+    return not words & _SESSIONS, not words & {"id", "key"}
+
+
 def _prose(texts: dict[Path_, list[str]]) -> list[Path_]:
     """Return the paths of what somebody says: words, under names that are not those of others."""
     return [
         path
         for path, values in texts.items()
-        if not (words_of(path[-1]) & _NOT_TEXTS or words_of(path[-1]) <= _OF_TASKS)
+        if not (words_of(path[-1]) & _NOT_TEXTS or any(map(_is_of_task, path)))
         and sum(" " in (v := value.strip()) or _LONG.search(v) is not None for value in values) * 2
         >= len(values)
     ]
 
 
+def _is_of_task(name: str) -> bool:
+    """Tell a field of what the agent was asked, such as queryText."""
+    words = words_of(name)
+    return bool(words) and (words - _OF_TEXTS or words) <= _OF_TASKS
+
+
+def _is_shown(path: Path_) -> bool:
+    """Tell what the agent sees from what it says."""
+    return any(words_of(name) & set(_BESIDE_TEXT["observation"]) for name in path)
+
+
 def _says(path: Path_) -> tuple[bool, bool]:
     """Return how sure it is that a path leads to what the agent says, and not the user."""
-    return bool(words_of(".".join(path)) & _ANSWERS), path[-1].lower() in _TEXTS
+    name = next((name for name in reversed(path) if not name.isdigit()), "")
+    return bool(words_of(".".join(path)) & _ANSWERS), name.lower() in _TEXTS
 
 
 def _are_codes(values: list[Any]) -> bool:
@@ -190,6 +283,16 @@ def _may_be_roles(values: list[str]) -> bool:
     """Tell who speaks in a script whose words for it are not known."""
     are_short = all(" " not in value and len(value) <= _LONGEST_NAME for value in values)
     return are_short and 1 < len(set(values)) <= _MOST and not any(map(str.isascii, values))
+
+
+def _is_actor(path: Path_) -> bool:
+    """Tell who speaks: its field, or the kind within it."""
+    *_, outer, name = ("", *map(str.lower, path))
+    return name in _ACTORS or (outer in _ACTORS and name in ("kind", "role", "type"))
+
+
+def _is_long(values: list[str]) -> bool:
+    return any(len(value.split()) > _SHORT or _LONG.search(value) for value in values)
 
 
 def _are_names(values: list[str]) -> bool:
@@ -245,6 +348,8 @@ def _leaves(value: Mapping[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_,
                 yield from _leaves(inner, (*path, str(name)))
         elif isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
             yield from _leaves(inner[0], (*path, str(name), "0"))
+        elif isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str):
+            yield (*path, str(name), "0"), inner[0]
         else:
             yield (*path, str(name)), inner
 

@@ -25,6 +25,7 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet")
+TEXT_ENDINGS = (".md", ".txt", ".log")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
@@ -169,7 +170,24 @@ def _elsewhere(folder: Path, endings: Sequence[str]) -> str:
     if tables := tables_in(folder):
         more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
         return f"; tables are read one at a time, give {tables[0]}{more}, or write all to Parquet"
-    return ""
+    return text_hint(sorted(path for path in folder.iterdir() if has_ending(path, TEXT_ENDINGS)))
+
+
+def text_hint(files: list[Path]) -> str:
+    """Say what to make of text that is not JSON, or not named so; "" without any."""
+    if not files:
+        return ""
+    if files[0].is_file() and _begins_with(files[0], b"{"):
+        return f"; {files[0]} holds JSON, give it that ending, mv {files[0]} {files[0]}.jsonl"
+    files = [file for file in files if has_ending(file, (".md",))]
+    if not files:
+        return ""
+    names = files[0] if len(files) == 1 else files[0].parent / "*.md"
+    return (
+        f"; if each text is a run, with user: or assistant: before each turn, write them as JSON, "
+        f'for f in {names}; do jq -R -s -c --arg id "$f" \'{{id: $id, transcript: .}}\' "$f"; '
+        f"done > runs.jsonl, and give runs.jsonl"
+    )
 
 
 def tables_in(folder: Path) -> list[Path]:
@@ -240,7 +258,11 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
             yield opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         refuse_database(path)
-        code = "UTF-16" if _begins_as_utf16(path) else "WINDOWS-1252"
+        code = (
+            "UTF-16"
+            if _begins_with(path, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            else "WINDOWS-1252"
+        )
         raise ValueError(
             f"{path} is not text in UTF-8 ({error.reason}); convert it, such as iconv -f {code} -t "
             f"UTF-8 FILE > NEW"
@@ -251,16 +273,14 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
 
 
-def _begins_as_utf16(path: Path) -> bool:
+def _begins_with(path: Path, *starts: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return file.read(len(starts[0])) in starts
 
 
 def refuse_database(path: Path) -> None:
     """Refuse a database, in which agents keep sessions, and say how to write them as JSON."""
-    with path.open("rb") as file:
-        is_database = file.read(len(_SQLITE)) == _SQLITE
-    if is_database:
+    if _begins_with(path, _SQLITE):
         raise ValueError(
             f"{path} is an SQLite database; write its sessions as JSON: with OpenAI's Agents SDK "
             f"json.dumps(await session.get_items()), with LangGraph "

@@ -244,6 +244,7 @@ class _Reading:
             run = self.format.run(raw, place, self.options)
             selection.apply(run, tally)
             tally.note_run(run, place)
+            tally.note_unread(raw, run)
             place.run, place.stop_reason = run.id, run.stop_reason
             self._set_stop_kind(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED

@@ -15,8 +15,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
 from trajscore.io._messages import find_messages, is_message, is_nested
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._unknown import guess_parts, unknown_json, what_instead
-from trajscore.io.fields import OF_STEPS, steps_field, usual_names
+from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
+from trajscore.io._vocabulary import as_list
+from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -273,10 +274,7 @@ def detect_log(
     try:
         known = detect_format(path, max_size)
     except ArgumentError:
-        record = first_record(path, max_size)
-        is_text = needs_scores and is_turn(record, guess_parts(record))
-        is_row = _may_be_row(record) and not is_text
-        if (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size):
+        if _is_table(path, max_size, needs_scores):
             return None  # as a table it says what is wrong
         raise
     if known.name != "jsonl":
@@ -290,6 +288,22 @@ def detect_log(
     if steps is None and not (_may_be_row(record) or is_results(path, max_size)):
         raise unknown_format(path, max_size=max_size)
     return None
+
+
+def _is_table(path: Path, max_size: int | None, needs_scores: bool) -> bool:
+    """Tell rows of a table from JSON of no known format; ask where they may be runs of one turn."""
+    record = first_record(path, max_size)
+    is_text = needs_scores and is_turn(record, guess_parts(record))
+    is_row = _may_be_row(record) and not (is_text or side_by_side(path, record))
+    if is_row and (names := _question_and_answer(record)):
+        asked, answer = names
+        raise ArgumentError(
+            f"{path}: each record has a text {asked!r} and a text {answer!r}, and no run id. If it "
+            f"is a run of one turn, pass {{argument:format=openai}}; if it is a step of a run, "
+            f"name the id of its run with {{argument:id}}",
+            "format",
+        )
+    return (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size)
 
 
 def is_turn(record: Mapping[str, Any], texts: Container[str] | None = None) -> bool:
@@ -321,6 +335,15 @@ def _may_be_row(record: Mapping[str, Any]) -> bool:
     return bool(usual_names("step", record)) and not known.issuperset(scores)
 
 
+def _question_and_answer(record: Mapping[str, Any]) -> list[str]:
+    """Return the two texts of a record that has no id, no outcome and no confidence beside them."""
+    _, names = find_messages(record)
+    known = (*usual_names("id", record), *usual_names("outcome", record))
+    known += tuple(name for name in usual_names("confidence", record) if name != "score")
+    are_texts = len(names) == 2 and all(isinstance(record[name], str) for name in names)
+    return sorted(names, key=list(record).index) if are_texts and not known else []
+
+
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, (int, float, type(None))) for x in value)
 
@@ -338,7 +361,13 @@ def _best_record(file: Path, max_size: int | None) -> dict[str, Any]:
     items = islice(LogFile(file, max_size=max_size).items(STREAMED), _FIRST)
     records = [value for key, _, value in items if key is None and isinstance(value, dict)]
     first = first_record(file, max_size)
-    return max((first, *records), key=lambda record: len(guess_parts(record)))
+    return max((first, *records), key=_n_guessed)
+
+
+def _n_guessed(record: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many parts of a record can be guessed, and how many steps it has."""
+    parts = guess_parts(record)
+    return len(parts), len(as_list(dig(record, parts.get("steps", ""))))
 
 
 def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:

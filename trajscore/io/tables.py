@@ -54,7 +54,13 @@ from trajscore.io.fields import (
     Fields,
     usual_names,
 )
-from trajscore.io.files import open_text, parquet_dataset, parquet_files
+from trajscore.io.files import (
+    TEXT_ENDINGS,
+    open_text,
+    parquet_dataset,
+    parquet_files,
+    text_hint,
+)
 from trajscore.io.registry import format_of_row
 from trajscore.io.results import is_result, json_rows
 
@@ -64,7 +70,7 @@ _OTHER_FILES = {  # which are not read, by their endings
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "; save the sheet as CSV"),
     **dict.fromkeys((".pkl", ".pickle"), "; a pickle may run code, write it with to_parquet"),
     **dict.fromkeys((".feather", ".arrow", ".orc"), "; write it with to_parquet"),
-    **dict.fromkeys((".yaml", ".yml", ".xml", ".log", ".txt", ".md"), "; write it as JSON or CSV"),
+    **dict.fromkeys((".yaml", ".yml", ".xml", ".log", ".txt"), "; write it as JSON or CSV"),
 }
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
@@ -73,6 +79,7 @@ RESULTS = "results"
 """In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
+_ZEROS = r"0\d+"
 _HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of shares
 
@@ -101,9 +108,11 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             refuse_lines_above(head, sep)
             refuse_shared_names(head, sep)
             has_commas = sep == ";" and any(map(_DECIMAL_COMMA.search, head[1:]))
+            options: Any = {"sep": sep, "low_memory": False, "decimal": "," if has_commas else "."}
             with open_text(path, max_size) as file:
-                decimal = "," if has_commas else "."
-                return pd.read_csv(file, sep=sep, low_memory=False, decimal=decimal)
+                texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
+            with open_text(path, max_size) as file:
+                return pd.read_csv(file, dtype=dict.fromkeys(texts, str), **options)
         if name.endswith((".json", ".jsonl", ".ndjson")):
             rows = list(json_rows(path, max_size))
             frame = pd.DataFrame(rows)
@@ -119,10 +128,19 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     other = next((hint for ending, hint in _OTHER_FILES.items() if name.endswith(ending)), "")
+    other = (text_hint([path]) if name.endswith(TEXT_ENDINGS) else "") or other
     raise ValueError(
         f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or "
         f".json{other}"
     )
+
+
+def _names_with_zeros(head: pd.DataFrame) -> list[str]:
+    """Return the columns of ids such as 007, which as numbers would be those of others."""
+    numbers = ("step", "outcome", "confidence", "cost", "tokens")
+    known = {name for part in numbers for name in usual_names(part, head)}
+    texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
+    return [name for name, column in texts.items() if column.str.fullmatch(_ZEROS).any()]
 
 
 def _of_folder(path: Path) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 
 from trajscore.core.meanings import words_of
 from trajscore.io._run import Run, Step
+from trajscore.io._unread import unread_texts
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.text import is_known
@@ -42,6 +43,7 @@ class Tally:
     n_parent_rings: int = 0  # of spans that are each other's parents
     n_blank: int = 0  # runs in which nothing could be read
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
+    unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     n_retried: int = 0  # answers of a model that was asked again
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs
@@ -71,6 +73,7 @@ class Tally:
             self.n_of_models += 1
             self.asked_alike = self.asked_alike or place.asked_alike
         self.odd["score"] += run.extra.get("replaced_scores", 0)
+        self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["event"] += run.extra.get("unknown_events", 0)
         self.odd["answer"] += run.extra.get("unanswered", 0)
         self.odd["role"] += run.extra.get("without_role", 0)
@@ -81,6 +84,11 @@ class Tally:
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
             self._note_sessions(run)
+
+    def note_unread(self, raw: Any, run: Run) -> None:
+        """Count the texts of a record that its run does not hold, but where it left some out."""
+        if not {"n_left_out", "retried"} & run.extra.keys():
+            self.unread += unread_texts(raw, run)
 
     def _note_turns(self, run: Run) -> None:
         of_agents = (name_of(step) for step in run.steps if step.actor == "agent")

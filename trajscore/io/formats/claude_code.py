@@ -57,7 +57,9 @@ class ClaudeCode(Format):
                 yield file.place(index or 0), line
                 continue
             name = first(line, _SESSION)
-            if name is not None and line.get("type") in (*_TURNS, "result", "system"):
+            name = next(reversed(sessions), None) if name is None else name
+            is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
+            if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
         whole = [
             (name, lines)

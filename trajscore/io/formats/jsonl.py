@@ -360,6 +360,10 @@ def _add(
     if actor is not None or kind is None or not is_message(record):
         role = _role_in(record.get(kind)) if kind else "agent"
         parts["role"] = role if actor in (None, "") else actor
+    is_silent = actor is None and not any(v for k, v in parts.items() if k != "role")
+    if fields.text is not None and observation is not None and is_silent:
+        talk.add({"role": "tool", "content": observation}, index)  # between two turns
+        return
     added = [talk.add(own, index) for own in chat_messages(message | parts)]
     step = next(filter(None, added), None)
     if step is None:

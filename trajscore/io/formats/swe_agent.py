@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.io._conversation import Conversation
+from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import is_chat_list
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._vocabulary import as_fields
@@ -76,8 +76,7 @@ class SWEAgent(Format):
 def _add_prompts(talk: Conversation, history: Any) -> None:
     """Add the prompts before the agent's first turn, but no demonstrations."""
     for index, message in enumerate(history if isinstance(history, list) else []):
-        role = message.get("role") if isinstance(message, Mapping) else None
-        if role not in ("system", "user"):
+        if not isinstance(message, dict) or role_of(message.get("role")) in ("agent", "tool"):
             return
         if not message.get("is_demo"):
             talk.add(message, index)
