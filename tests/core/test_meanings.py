@@ -19,6 +19,7 @@ from trajscore.core.meanings import (
     counts_tests,
     map_outcomes,
     note_on_words,
+    outcome_candidates,
     outcome_hint,
     propose,
     refuse_counts_in,
@@ -249,3 +250,8 @@ def test_an_outcome_on_another_scale_is_asked_for():
 )  # fmt: skip
 def test_numbers_that_count_tests(value, other, is_count):
     assert counts_tests(value, other) is is_count
+
+
+def test_a_reward_between_0_and_1_may_be_the_outcome_and_another_number_may_not():
+    assert outcome_candidates({"reward": [0, 0.5, 1]}) == ["{argument:outcome=reward}"]
+    assert outcome_candidates({"sure": [0, 0.5, 1], "reward": [0, 2]}) == []

@@ -48,6 +48,16 @@ def test_changes_are_named(display):
     assert np.isfinite(shown.ax_.get_ylim()).all()
 
 
+def test_the_line_of_alarms_and_all_evidence_are_in_view(display):
+    shown, _ = display
+    flat = [line for line in shown.ax_.lines if line not in shown.line_]
+    assert [set(line.get_ydata()) for line in flat] == [{1}]
+    low, high = shown.ax_.get_ylim()
+    values = shown.evidence.to_numpy()
+    assert low < np.nanmin(values)
+    assert high > max(np.nanmax(values), 1)
+
+
 def test_nothing_changed():
     runs = make_trajectories(700, random_state=0)
     fleet = FleetMonitor().fit(runs.q[:N], runs.target[:N])

@@ -9,7 +9,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.report._data import MonitoringOptions
-from trajscore.report.render.tables import group_cells, step_cells, stopping_cells
+from trajscore.report.render.tables import group_cells, step_cells, stopping_cells, tables_of
 
 NAN = float("nan")
 
@@ -89,3 +89,12 @@ def test_pairs_are_a_table_from_two_predictors_on(n_predictors):
     }
     text = evaluate(X, runs.target, intervals="influence", calibrator=None).to_text(verbose=True)
     assert ("Every pair" in text) == (n_predictors > 1)
+
+
+def test_shares_of_forecasts_at_the_ends():
+    runs = make_trajectories(60, random_state=0)
+    cells = runs.q.cells.copy()
+    cells[:5], cells[5:12] = 0.0, 1.0
+    report = evaluate({"judge": runs.q.with_cells(cells)}, runs.target)
+    (values,) = [table for table in tables_of(report) if table.title == "The values as given"]
+    assert values.frame.loc["judge", "exactly 0 or 1"] == f"{12 / len(cells):.1%}"
