@@ -1,10 +1,12 @@
 """Counts over a log: scores that were not used, and fields that may be outcomes."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from trajscore import io
+from trajscore.io.files import Place
 from trajscore.io.tally import Tally
 
 
@@ -66,3 +68,15 @@ def test_values_within_two_objects():
     record = {"output": {"result": {"won": True, "steps": [1]}, "status": "done"}}
     tally = noted(record, {"output": {"result": {"won": False}, "status": "done"}})
     assert list(tally.candidates()) == ["output.result.won", "output.status"]
+
+
+@pytest.mark.parametrize(("to", "n"), [("left", 1), ("right", 0)])
+def test_calls_with_other_arguments_are_another_beginning(to, n):
+    def moves(*targets):
+        return [io.Step("agent", tool_calls=[io.ToolCall("move", {"to": to})]) for to in targets]
+
+    tally = Tally()
+    place = Place(Path("log.json"), 0)
+    tally.note_run(io.Run("short", moves("up", to)), place)
+    tally.note_run(io.Run("long", moves("up", "left", "up")), place)
+    assert tally.n_beginnings() == n

@@ -106,7 +106,8 @@ class Tally:
     def _note_beginnings(self, run: Run) -> None:
         beginning = 0
         for k, step in enumerate(run.steps):
-            beginning = hash((beginning, step.actor, step.text, *(c.name for c in step.tool_calls)))
+            calls = ((call.name, str(call.arguments)) for call in step.tool_calls)
+            beginning = hash((beginning, step.actor, step.text, *calls))
             if k == len(run.steps) - 1:
                 self.wholes[beginning] += k > 0
             else:

@@ -19,7 +19,7 @@ from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import Place, stem
 from trajscore.io.registry import Format, Head, register
 
-_RUN = ("task", "progression", "input_tokens", "output_tokens", "mission", "done")
+_RUN = ("task", "progression", "input_tokens", "output_tokens", "done")
 
 
 @register
