@@ -269,7 +269,7 @@ def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
         agent = Agent(FunctionModel(answer), tools=[find], capabilities=[GuardHooks(own)])
         question = talk.question if history is None else None
         with suppress(RuntimeError):
-            agent.run_sync(question, message_history=history)
+            asyncio.run(agent.run(question, message_history=history))  # which closes its loop
         if history is None:
             break
     return calls
