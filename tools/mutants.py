@@ -1,9 +1,13 @@
 """Would the tests notice? Changes formulas, one at a time, and runs the tests on each change.
 
 A mutant differs from the package in one operator, constant, bound or operand. It is written into a
-copy of the tree, where the tests of its part run first, the file of its own name at the head; then
-all others that reach it by imports, doctests included, until one fails. `--seed` fixes the choice,
-which stays when other lines of the files change; `--only` runs some of its numbers again.
+copy of the tree, where the tests that run its line are run, those of its own file first, until one
+fails. Which tests run a line is read from a coverage run of the whole suite, doctests included:
+
+    python -m pytest -n 2 --cov=trajscore --cov-context=test --cov-report=
+
+`--seed` fixes the choice, which stays when other lines of the files change; `--only` runs some of
+its numbers again.
 
     python tools/mutants.py [FILE_OR_FOLDER ...] [-n 100] [--seed 0] [--only 3 17] [--list]
 """
@@ -12,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import doctest
 import hashlib
 import os
 import resource
@@ -28,6 +31,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
+
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 FORMULAS = (
@@ -51,7 +56,6 @@ FORMULAS = (
     "trajscore/inference",
     "trajscore/tracer/_early_warning.py",
 )
-FORMATS = "trajscore/io/formats/__init__.py"  # whoever loads one format loads them all
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
 
@@ -275,7 +279,9 @@ OPERATORS: dict[type, type] = {
 NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "floor": "ceil", "any": "all"}
 NAMES |= {new: old for old, new in NAMES.items()}
 SIDES = {"left": "right", "right": "left"}
-NO_NUMBERS = {"test_layers.py", "test_public.py"}  # tests that read the source
+# tests that read the source
+NO_NUMBERS = ("tests/test_layers.py", "tests/test_public.py", "tests/test_language.py")
+AT_ONCE, AT_MOST = 40, 600  # tests of a mutant
 COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp)
 NO_FORMULA = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)
 NO_FIELD = {"annotation", "returns", "decorator_list", "type_params"}
@@ -311,6 +317,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="show the choice, run nothing")
     parser.add_argument("--limit", type=float, default=900, help="seconds a mutant may take")
     parser.add_argument("--workers", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", metavar="FILE")
     args = parser.parse_args()
 
     chosen = choose(args.files, 10 if args.quick else args.n, args.seed)
@@ -319,6 +326,8 @@ def main() -> int:
         for k in numbers:
             print(f"{k:3d} {chosen[k]}")
         return 0
+    if not args.coverage.exists():
+        parser.error(f"there is no {args.coverage}: make it by the command in this file's head")
 
     start = time.perf_counter()
     results: dict[int, tuple[str, str]] = {}
@@ -326,7 +335,8 @@ def main() -> int:
         tempfile.TemporaryDirectory() as work,
         ProcessPoolExecutor(args.workers, initializer=copy_tree, initargs=(work,)) as pool,
     ):
-        jobs = {pool.submit(run, chosen[k], args.limit): k for k in numbers}
+        options = str(args.coverage.resolve()), args.limit
+        jobs = {pool.submit(run, chosen[k], *options): k for k in numbers}
         for job in as_completed(jobs):
             k = jobs[job]
             results[k] = verdict, by = job.result()
@@ -496,77 +506,42 @@ def is_text(*operands: ast.AST) -> bool:
 # --------------------------------------------------------------------- the tests of a mutant
 
 
-def tests_of(file: str) -> tuple[list[str], list[str]]:
-    """Return test files that reach a file by imports, of its part and of others, nearest first."""
-    part, name = Path(file).parts[1], Path(file).stem.lstrip("_")
-    far = {one: distance(one, file) for one in test_files()}
-    order = sorted((k, one) for one, k in far.items() if k is not None)
+def tests_of(mutant: Mutant, coverage: str) -> list[str]:
+    """Return tests that run the statement of a mutant, or else its file, nearest first."""
+    part, name = Path(mutant.file).parts[1], Path(mutant.file).stem.lstrip("_")
+    of_lines = tests_by_line(mutant.file, coverage)
+    tests = set().union(*(of_lines.get(line, ()) for line in lines_of_statement(mutant)))
+    tests = tests or set().union(*of_lines.values())  # what is run where a file is imported
     own = f"tests/{part}/"
-    near = [one for _, one in order if one.startswith(own) or one == file]
-    near.sort(key=lambda one: one != f"{own}test_{name}.py")
-    return near, [one for _, one in order if one not in near]
+
+    def far(test: str) -> tuple[bool, bool, str]:
+        is_near = test.startswith((f"{own}test_{name}.py", mutant.file))
+        return not is_near, not test.startswith(own), hashlib.sha256(test.encode()).hexdigest()
+
+    return sorted((test for test in tests if not test.startswith(NO_NUMBERS)), key=far)
 
 
 @cache
-def test_files() -> list[str]:
-    """Return files of tests, and files and pages that hold examples."""
-    paths = [
-        *(path for path in ROOT.glob("tests/**/test_*.py") if path.name not in NO_NUMBERS),
-        *(path for path in ROOT.glob("trajscore/**/*.py") if ">>>" in path.read_text()),
-        *ROOT.glob("docs/**/*.rst"),
+def tests_by_line(file: str, coverage: str) -> dict[int, set[str]]:
+    """Return which tests run each line of a file, by a coverage run of the whole suite."""
+    source = ROOT / file
+    if source.stat().st_mtime > Path(coverage).stat().st_mtime:
+        print(f"{file} is newer than {coverage}: its lines may have moved", file=sys.stderr)
+    data = CoverageData(coverage)
+    data.read()
+    lines = data.contexts_by_lineno(file)
+    return {line: {one.rpartition("|")[0] for one in lines[line]} - {""} for line in lines}
+
+
+def lines_of_statement(mutant: Mutant) -> range:
+    """Return the lines from the head of the statement that a mutant is in to its own."""
+    tree = ast.parse((ROOT / mutant.file).read_bytes())
+    heads = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or 0)
     ]
-    return sorted(path.relative_to(ROOT).as_posix() for path in paths)
-
-
-@cache
-def distance(file: str, target: str) -> int | None:
-    """Return how many imports lead from a file to another; None if none do."""
-    seen, border, k = {file}, {file}, 0
-    while border:
-        if target in border:
-            return k
-        border = {other for one in border for other in imported(one)} - seen
-        seen |= border
-        k += 1
-    return None
-
-
-@cache
-def imported(file: str) -> frozenset[str]:
-    """Return the files of the package that a file takes names from, or loads with them."""
-    files = frozenset(found for name in names_of(file) if (found := source_of(name)))
-    of_formats = any(Path(one).parent == Path(FORMATS).parent for one in files)
-    return files | {FORMATS} if of_formats else files
-
-
-@cache
-def names_of(file: str) -> dict[str, str]:
-    """Return full names that a file, or the examples of a page, imports, by local name."""
-    text = (ROOT / file).read_text()
-    if file.endswith(".rst"):
-        text = "\n".join(one.source for one in doctest.DocTestParser().get_examples(text))
-    full = {}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trajscore"):
-            full |= {f"{node.module}.{a.name}": a.asname or a.name for a in node.names}
-        elif isinstance(node, ast.Import):
-            full |= {a.name: a.name for a in node.names if a.name.startswith("trajscore")}
-    return full
-
-
-def source_of(name: str) -> str | None:
-    """Return the file that defines what a full name stands for."""
-    path = name.replace(".", "/")
-    if (ROOT / f"{path}.py").exists():
-        return f"{path}.py"
-    if (ROOT / path / "__init__.py").exists():
-        return f"{path}/__init__.py"
-    module, _, last = name.rpartition(".")
-    found = source_of(module) if module else None
-    if found and found.endswith("__init__.py"):
-        inside = [full for full, local in names_of(found).items() if local == last]
-        return source_of(inside[0]) if inside else found
-    return found
+    return range(max(heads), mutant.line + 1)
 
 
 # ------------------------------------------------------------------------------- runs
@@ -584,17 +559,17 @@ def copy_tree(work: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def run(mutant: Mutant, limit: float) -> tuple[str, str]:
+def run(mutant: Mutant, coverage: str, limit: float) -> tuple[str, str]:
     """Return what became of a mutant, and the test that noticed it."""
-    near, far = tests_of(mutant.file)
+    tests = tests_of(mutant, coverage)[:AT_MOST]
     try:
         with written(mutant):
-            test = (near and first_failure(near, limit)) or (far and first_failure(far, limit))
+            failed = first_failure(tests[:AT_ONCE], limit) or first_failure(tests[AT_ONCE:], limit)
     except subprocess.TimeoutExpired:
         return "timed out", ""
-    if test and not is_sound(test, limit):
-        raise RuntimeError(f"this test fails without any mutant, too: {test}")
-    return ("killed", test) if test else ("survived", "")
+    if failed and not is_sound(failed, limit):
+        raise RuntimeError(f"this test fails without any mutant, too: {failed}")
+    return ("killed", failed) if failed else ("survived", f"{len(tests)} tests")
 
 
 @contextmanager
@@ -617,8 +592,10 @@ def is_sound(test: str, limit: float) -> bool:
     return not first_failure([test], limit)
 
 
-def first_failure(tests: Iterable[str], limit: float) -> str:
+def first_failure(tests: list[str], limit: float) -> str:
     """Run tests in this process's copy of the tree; return the first that fails, or ""."""
+    if not tests:
+        return ""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     told = subprocess.run(
         [*command, "--hypothesis-seed=0", *tests],
