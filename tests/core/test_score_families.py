@@ -69,7 +69,7 @@ def test_log_score_clips():
 
 def spherical(base=object):
     class Spherical(base):
-        keyword = "spherical"
+        keyword = "pseudo_spherical"
 
         def success(self, p):
             return p / np.hypot(p, 1 - p)
@@ -97,13 +97,17 @@ def test_a_registered_family_is_everywhere(monkeypatch, ragged):
     X, y = ragged
     registered = spherical(ScoreFamily)
     monkeypatch.setattr(score_families, "FAMILIES", (*score_families.FAMILIES, registered))
-    assert usage() == "'log', 'log(clip)', 'brier', 'beta(a,b)' or 'spherical'"
-    value = metrics.tps_score(y, X, score="spherical")
+    assert usage() == "'log', 'log(clip)', 'brier', 'beta(a,b)' or 'pseudo_spherical'"
+    value = metrics.tps_score(y, X, score="pseudo_spherical")
     assert value == metrics.tps_score(y, X, score=spherical()())
-    report = evaluate(X, y, scores=["spherical", "log"], calibrator=None)
-    assert report.table["TPS spherical"].iloc[0] == pytest.approx(value)
-    parsed = read_family("spherical")
-    assert (parsed.name, digits_of("TPS spherical"), parsed.clip) == ("spherical", 3, None)
+    report = evaluate(X, y, scores=["pseudo_spherical", "log"], calibrator=None)
+    assert report.table["TPS pseudo_spherical"].iloc[0] == pytest.approx(value)
+    parsed = read_family("pseudo_spherical")
+    assert (parsed.name, digits_of("TPS pseudo_spherical"), parsed.clip) == (
+        "pseudo_spherical",
+        3,
+        None,
+    )
 
 
 @pytest.mark.parametrize(

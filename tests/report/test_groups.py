@@ -1,6 +1,7 @@
 """Groups of runs: whether they differ, and what a report says of each."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from trajscore import TrajectoryArray, evaluate
 from trajscore.core.errors import ArgumentError
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
+from trajscore.metrics import LogScore
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
 from trajscore.report._data import RECALIBRATED, Options
@@ -27,12 +29,12 @@ def made(n, seed):
     return runs.q, runs.target
 
 
-def p_of(p, y, labels, clusters=None):
+def p_of(p, y, labels, clusters=None, options=OPTIONS):
     """Return the p-value of forecasts of one step being worth another share in some group."""
     judged = choose_runs(check_predictors(p[:, None], y, clusters, None), None, "failure")
     row = Row("forecast", RECALIBRATED, judged.traces["forecast"], judged.runs, True)
     labels = np.asarray(labels)[judged.runs.source_rows].astype(str).astype(object)
-    return differ([row], judged.runs, labels, OPTIONS, QUICK)[0]
+    return differ([row], judged.runs, labels, options, QUICK)[0]
 
 
 def forecasts(seed, n=180):
@@ -49,6 +51,23 @@ def test_groups_drawn_at_random_are_rarely_called_different():
         p, y, rng = forecasts(seed)
         found += p_of(p, y, rng.integers(0, 6, len(y))) < 0.05
     assert found < 10
+
+
+class ShiftedLog:
+    """The log score and 3, which a perfect forecast has."""
+
+    def success(self, p):
+        return LogScore().success(p) + 3
+
+    def failure(self, p):
+        return LogScore().failure(p) + 3
+
+
+def test_what_a_perfect_forecast_scores_does_not_matter():
+    p, y, rng = forecasts(1)
+    labels = rng.integers(0, 3, len(y))
+    options = replace(OPTIONS, scores=(ShiftedLog(),))
+    assert p_of(p, y, labels, options=options) == pytest.approx(p_of(p, y, labels), rel=1e-9)
 
 
 @pytest.mark.parametrize("n_labels", ["one group a cluster", "several"])

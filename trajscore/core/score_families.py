@@ -300,7 +300,7 @@ def _counts(family: type[ScoreFamily]) -> range:
 
 def _words(text: str) -> list[str]:
     """Split "beta(4, 2)" or "log(clip=0.01)" into the keyword and its numbers."""
-    parts = re.fullmatch(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*", text.lower())
+    parts = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", text.lower())
     if parts is None:
         return []
     numbers = [part.rpartition("=")[2].strip() for part in (parts[2] or "").split(",") if part]
@@ -332,7 +332,7 @@ def family_name(score: Any) -> str:
 
 def digits_of(metric: str) -> int:
     """How many digits a metric is written with; the name of a score ends in that of its family."""
-    words = re.findall(r"[a-z]+", metric)
+    words = re.findall(r"[a-z_]+", metric)
     return next((family.digits for family in FAMILIES if family.keyword in words), 3)
 
 

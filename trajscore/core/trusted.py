@@ -16,6 +16,7 @@ _OURS = {
     "censoring._hazard": ("StopHazard",),
     "censoring._monte_carlo": ("MonteCarloContinuation",),
     "censoring._shares": ("_with_squares",),
+    "core.score_families": ("BetaScore", "BrierScore", "LogScore"),
     "integrations._guard": ("Guard",),
     "metrics._scorers": ("CensoredTPSScorer", "TPSScorer"),
     "monitoring._audit_rule": ("AuditRule",),

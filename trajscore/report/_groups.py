@@ -195,7 +195,8 @@ def _share_saved(
         margin = (own - success * gain - failure * loss) / divisor
         smooth_gain, smooth_loss, rate = branches(success + prior[0], failure + prior[1])
         # a group of one outcome has no loss to save: some runs of all have to count
-        scale = np.abs(rate * smooth_gain + (1 - rate) * smooth_loss) * divisor
+        best = family.success(np.ones(1)), family.failure(np.zeros(1))
+        scale = (rate * (best[0] - smooth_gain) + (1 - rate) * (best[1] - smooth_loss)) * divisor
         slope = np.stack([np.ones_like(own), -gain, -loss, -margin]) / scale
         return margin * divisor / scale, slope
 
