@@ -66,8 +66,8 @@ def fetch_logs(
     ``mistake_agent``; to read it as a log, name its agents by ``roles=``.
 
     Where only git reaches GitHub, make the archive from a clone of the repository, at the path that
-    the error under ``download_if_missing=False`` names, of the folders ``trajs`` and ``results``, or
-    of ``Who&When``::
+    the error under ``download_if_missing=False`` names, of the folders ``trajs`` and ``results``,
+    or of ``Who&When``::
 
         git archive --prefix=experiments/ -o PATH 89888f160400 FOLDER ...
 
@@ -75,8 +75,8 @@ def fetch_logs(
     ----------
     Yao et al. (2024), tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains;
     logs at github.com/sierra-research/tau-bench. Zan et al. (2024), SWE-bench-java: A GitHub Issue
-    Resolving Benchmark for Java; logs at github.com/multi-swe-bench/experiments. Zhang et al. (2025),
-    Which Agent Causes Task Failures and When?; logs at
+    Resolving Benchmark for Java; logs at github.com/multi-swe-bench/experiments. Zhang et al.
+    (2025), Which Agent Causes Task Failures and When?; logs at
     github.com/mingyin1/Agents_Failure_Attribution.
 
     Examples
