@@ -27,6 +27,7 @@ import argparse
 import json
 import os
 import runpy
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -41,7 +42,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from board_entries import LENGTH, Entry, entries_of, over_length
+from board_entries import LENGTH, Entry, entries_of
 from board_sets import HORIZON, SOURCES, RunsOfASet
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.look_ahead import sample_look_ahead
@@ -63,6 +64,14 @@ def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
     """
     fitted = clone(entry.pipeline).fit(runs.X, runs.y)
     steps = [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else [fitted]
+    lengths = np.array([len(run) for run in runs.X])
+    rows = steps[0].transform(runs.X).lengths
+    if (rows != lengths).any():
+        run = int(np.argmax(rows != lengths))
+        raise RefusedError(
+            f"run {run} has {lengths[run]} steps, but the entry gives {rows[run]} rows; give a row "
+            f"for each step, those of the user too"
+        )
     for last in {max(1, len(steps) - 1), len(steps)}:
 
         def transform(X: Any, upto: int = last) -> Any:
@@ -102,6 +111,10 @@ def judge(
             of_runs[name] = scores(entry, runs, n_repeats)
         except RefusedError as error:
             refused[name] = str(error)
+        except Exception as error:  # other people's code may raise anything
+            if not entry.is_own:
+                raise
+            refused[name] = f"{type(error).__name__}: {error}"
     rows = {name: {"score": float(values.mean())} for name, values in of_runs.items()}
     for reference in dict.fromkeys(entries[name].reference for name in of_runs):
         held = [name for name in of_runs if entries[name].reference == reference != name]
@@ -110,9 +123,12 @@ def judge(
             table, reference=reference, groups=runs.group, n_resamples=N_RESAMPLES, random_state=0
         )
         for _, row in compared.iterrows():
-            rows[row["predictor"]] |= {
-                "over": reference, "margin": row["difference"], "low": row["low"],
-                "high": row["high"], "p_holm": row["p_holm"],
+            name, low, high = row[["predictor", "low", "high"]]
+            if np.abs(of_runs[name] - of_runs[reference]).max() < 1e-12:  # the same forecasts
+                low = high = 0.0
+            rows[name] |= {
+                "over": reference, "margin": row["difference"], "low": low, "high": high,
+                "p_holm": row["p_holm"],
             }  # fmt: skip
     lengths = [len(run) for run in runs.X]
     return {
@@ -163,10 +179,16 @@ def of_set(
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
-        entries = entries_of(runs)
-        if entry is not None and runs.is_log:
-            entries[entry.stem] = over_length(runpy.run_path(str(entry))["ENTRY"])
-        return judge(runs, entries), time.perf_counter() - started
+        own = {} if entry is None else {entry.stem: read_entry(entry)}
+        return judge(runs, entries_of(runs, own)), time.perf_counter() - started
+
+
+def read_entry(file: Path) -> Any:
+    """Return the transformer in a file."""
+    variables = runpy.run_path(str(file))
+    if not hasattr(variables.get("ENTRY"), "transform"):
+        raise ValueError(f"{file} has no ENTRY = a transformer from runs to numbers, a row a step")
+    return variables["ENTRY"]
 
 
 def rounded(value: Any) -> Any:
@@ -193,21 +215,33 @@ def show(one: dict[str, Any]) -> None:
         print(text)
     for name, why in one["refused"].items():
         print(f"  {name:32} refused: {why}")
+    print(
+        "  score in nats a step; margin in thousandths [interval]; * differs from 0 at 5%, by Holm"
+    )
 
 
-def main() -> None:
-    """Judge the sets, print them as they come, and write all numbers."""
+def main() -> int:
+    """Judge the sets, print them as they come, and write all numbers; 1 where one is refused."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data-home", type=Path, help="of scikit-learn, by default")
-    parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
-    parser.add_argument("--entry", type=Path, help="a Python file with an ENTRY")
-    parser.add_argument("--out", type=Path, help="all numbers, as JSON")
-    parser.add_argument("--only", nargs="+", default=[""], help="words in the names of sets")
-    parser.add_argument("--jobs", type=int, default=2)
+    add = parser.add_argument
+    add("--data-home", type=Path, help="where sets are downloaded to (~/scikit_learn_data)")
+    add("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"),
+        help="folder that holds tau2, a folder of results of tau2-bench")  # fmt: skip
+    add("--entry", type=Path, metavar="FILE", help="a Python file with an ENTRY")
+    add("--out", type=Path, help="all numbers, as JSON")
+    add("--only", nargs="+", default=[""], metavar="WORD", help="words in the names of sets")
+    add("--jobs", type=int, default=2, help="sets that are judged at a time")
     args = parser.parse_args()
+    if args.entry is not None:
+        try:
+            read_entry(args.entry)
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
     folder = None if args.logs is None else Path(args.logs)
     started = time.perf_counter()
     names = [name for name in SOURCES if any(word in name for word in args.only)]
+    if not names:
+        parser.error(f"no set is named {' or '.join(args.only)}; the sets: {', '.join(SOURCES)}")
     judged: dict[str, Any] = {}
     todo = Parallel(args.jobs, return_as="generator_unordered")(
         delayed(of_set)(name, args.data_home, folder, args.entry) for name in names
@@ -232,7 +266,8 @@ def main() -> None:
     if result["ranks"]:
         print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
     print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")
+    return int(not sets or any(one["refused"] for one in sets))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -404,6 +404,7 @@ class Entry:
     pipeline: Any
     reference: str = LENGTH
     is_checked: bool = True  # that it does not look ahead
+    is_own: bool = False  # of who runs the board
 
 
 def over_length(signals: Any) -> Entry:
@@ -411,9 +412,9 @@ def over_length(signals: Any) -> Entry:
     return Entry(make_pipeline(signals, OverLength()))
 
 
-def entries_of(runs: RunsOfASet) -> dict[str, Entry]:
-    """Return the entries of a set, by name."""
-    return of_logs(runs) if runs.is_log else of_values()
+def entries_of(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
+    """Return the entries of a set, by name; of a log, your own transformers among them."""
+    return of_logs(runs, own) if runs.is_log else of_values()
 
 
 def of_values() -> dict[str, Entry]:
@@ -429,7 +430,7 @@ def of_values() -> dict[str, Entry]:
     }
 
 
-def of_logs(runs: RunsOfASet) -> dict[str, Entry]:
+def of_logs(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of logs; those beside the identity are held against it."""
     signals = {
         "repeated calls": RepeatedCalls(),
@@ -442,11 +443,14 @@ def of_logs(runs: RunsOfASet) -> dict[str, Entry]:
         LENGTH: Entry(make_pipeline(Turns(), AliveRate())),
         "base rate": Entry(make_pipeline(Turns(), BaseRate())),
         **{name: over_length(numbers) for name, numbers in signals.items()},
+        **{name: replace(over_length(numbers), is_own=True) for name, numbers in own.items()},
     }
     if runs.identity is not None:
         known = Identity({run.id: str(of) for run, of in zip(runs.X, runs.identity, strict=True)})
         entries["identity"] = Entry(make_pipeline(known, OverLength()), is_checked=False)
-        for name in ("TRACER", "actions", "text classifier"):
-            both = make_pipeline(Beside(known, signals[name]), OverLength())
-            entries[f"identity and {name}"] = Entry(both, "identity", is_checked=False)
+        for name in ("TRACER", "actions", "text classifier", *own):
+            both = make_pipeline(Beside(known, {**signals, **own}[name]), OverLength())
+            entries[f"identity and {name}"] = Entry(
+                both, "identity", is_checked=False, is_own=name in own
+            )
     return entries

@@ -3,6 +3,7 @@
 import io as io_bytes
 import json
 import tarfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ class Id(Read):
         return self.container(X, [int(run.id) % 97 for run in X for _ in run.steps])
 
 
+class OddRows(Read):
+    """Cheats by mistake: rows of every other step alone."""
+
+    def transform(self, X):
+        cells = [[step.scores[self.name] for step in run.steps[::2]] for run in X]
+        return TrajectoryArray.from_list(cells, ids=[run.id for run in X])
+
+
 class Horizon(TransformerMixin, BaseEstimator):
     """Cheats: the horizon of stated values."""
 
@@ -100,6 +109,9 @@ def judged(runs):
         "its length": entries.over_length(Length(None)),
         "its last step": entries.over_length(LastStep("noise")),
         "its id": entries.over_length(Id(None)),
+        "odd rows": entries.over_length(OddRows("noise")),
+        "nothing": entries.over_length(entries.Turns()),
+        "broken": replace(entries.over_length(Read("typo")), is_own=True),
     }
     return board.judge(runs, own, n_repeats=1)
 
@@ -116,10 +128,49 @@ PLATT = PlattCrossFitCalibrator()
 
 
 def test_what_looks_ahead_is_refused(judged):
-    assert set(judged["refused"]) == {"its length", "its last step", "its id"}
+    assert set(judged["refused"]) == {
+        "its length", "its last step", "its id", "odd rows", "broken"
+    }  # fmt: skip
     for name in ("its length", "its last step"):
         assert "The value depends on later steps" in judged["refused"][name]
     assert "The value depends on the ids" in judged["refused"]["its id"]
+
+
+def test_rows_that_are_no_steps_are_refused(judged, runs):
+    n = len(runs.X[0])
+    message = f"run 0 has {n} steps, but the entry gives {-(-n // 2)} rows; give a row for each"
+    assert message in judged["refused"]["odd rows"]
+
+
+def test_an_entry_that_fails_is_refused_with_its_error(judged):
+    assert judged["refused"]["broken"] == "KeyError: 'typo'"
+
+
+def test_the_forecast_from_length_is_exactly_as_good_as_itself(judged):
+    row = judged["rows"]["nothing"]
+    assert [row["margin"], row["low"], row["high"]] == [0, 0, 0]
+
+
+def test_your_entry_stands_beside_the_identity(runs):
+    with_identity = replace(runs, identity=runs.group)
+    names = entries.entries_of(with_identity, {"mine": Read("noise")})
+    assert names["identity and mine"].reference == "identity"
+    assert names["mine"].is_own
+    assert names["mine"].is_checked
+
+
+def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("ENTRY = 3")
+    for words, message in (
+        (["--only", "nosuch"], "no set is named nosuch; the sets: tau-bench airline, "),
+        (["--entry", str(file)], "mine.py has no ENTRY = a transformer"),
+        (["--entry", str(tmp_path / "none.py")], "No such file"),
+    ):
+        monkeypatch.setattr("sys.argv", ["board.py", *words])
+        with pytest.raises(SystemExit, match="2"):
+            board.main()
+        assert message in capsys.readouterr().err
 
 
 def test_a_forecast_that_reads_the_horizon_is_refused(values):

@@ -234,14 +234,18 @@ def test_intercode_says_what_is_wrong(tmp_path):
 
 
 def _archive(folder, results):
-    """Pack results as GitHub packs a commit, where the fetcher of BALROG looks."""
-    (folder / "trajscore").mkdir(exist_ok=True)
-    with tarfile.open(folder / "trajscore" / _balrog._FILE, "w:gz") as archive:
-        for path, result in results.items():
-            content = _bytes_of(result)
-            member = tarfile.TarInfo(f"experiments-abc/submissions/{path}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+    files = {f"experiments-abc/submissions/{path}": result for path, result in results.items()}
+    _pack(folder / "trajscore" / _balrog._FILE, files)
+
+
+def _pack(path, files):
+    """Pack files as GitHub packs a commit, where a fetcher looks."""
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, "w:gz") as archive:
+        for file, content in files.items():
+            member = tarfile.TarInfo(file)
+            member.size = len(_bytes_of(content))
+            archive.addfile(member, io.BytesIO(_bytes_of(content)))
 
 
 def _played(task, n_steps, progression):
@@ -352,18 +356,35 @@ def test_runs_that_were_not_evaluated_are_no_failures(tmp_path, monkeypatch):
     }  # fmt: skip
     folder = "experiments-abc/evaluation/java/verified/agent"
     files = {f"trajs/a__a-{k}.traj": _of_model(k) for k in range(1, 6)}
-    (tmp_path / "trajscore").mkdir()
-    with tarfile.open(tmp_path / "trajscore" / _logs._ARCHIVE, "w:gz") as archive:
-        for path, content in {**files, "results/results.json": results, "x.json": {}}.items():
-            member = tarfile.TarInfo(f"{folder}/{path}")
-            member.size = len(_bytes_of(content))
-            archive.addfile(member, io.BytesIO(_bytes_of(content)))
+    files |= {"results/results.json": results, "x.json": {}}
+    _of_repository(tmp_path, "multi_swe_bench", {f"{folder}/{path}": files[path] for path in files})
     with pytest.raises(ValueError, match="does not hold the published runs of Multi-SWE-bench"):
         fetch_logs("multi_swe_bench", data_home=tmp_path)
-    monkeypatch.setattr(_fetch, "checksum", lambda files: _logs._RUNS_SHA256)
+    monkeypatch.setattr(_fetch, "checksum", lambda files: _logs._ARCHIVES["multi_swe_bench"][3])
     log = fetch_logs("multi_swe_bench", data_home=tmp_path, download_if_missing=False)
     runs = sorted(read_runs(log), key=len)
     assert [run.outcome for run in runs] == [1, 0, 0, -1, -1]
+
+
+def _of_repository(data_home, name, files):
+    repository, commit, *_ = _logs._ARCHIVES[name]
+    _pack(data_home / f"trajscore/{repository.replace('/', '-')}-{commit[:12]}.tar.gz", files)
+
+
+def test_who_and_when_is_unpacked(tmp_path, monkeypatch):
+    run = {"history": [{"role": "user", "content": "?"}], "mistake_step": "0"}
+    files = {
+        "x/Who&When/Hand-Crafted/1.json": run, "x/Who&When/Algorithm-Generated/1.json": run,
+        "x/Who&When/notes.json": {}, "x/README.json": {},
+    }  # fmt: skip
+    _of_repository(tmp_path, "who_and_when", files)
+    with pytest.raises(ValueError, match="does not hold the published runs of Who&When"):
+        fetch_logs("who_and_when", data_home=tmp_path, download_if_missing=False)
+    monkeypatch.setattr(_fetch, "checksum", lambda files: _logs._ARCHIVES["who_and_when"][3])
+    folder = fetch_logs("who_and_when", data_home=tmp_path, download_if_missing=False)
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.json")}
+    assert sorted(found) == ["Who&When/Algorithm-Generated/1.json", "Who&When/Hand-Crafted/1.json"]
+    assert json.loads(found["Who&When/Hand-Crafted/1.json"].read_text()) == run
 
 
 def test_fetch_logs_from_a_local_copy(tmp_path, public_file):
@@ -375,9 +396,9 @@ def test_fetch_logs_from_a_local_copy(tmp_path, public_file):
 
 def test_fetch_logs_says_what_is_wrong(tmp_path):
     with pytest.raises(
-        ValueError, match="name must be 'tau_bench' or 'multi_swe_bench', got 'tau'"
+        ValueError, match="name must be 'tau_bench', 'multi_swe_bench' or 'who_and_when', got 'tau'"
     ):
         fetch_logs("tau")
-    for name in ("tau_bench", "multi_swe_bench"):
+    for name in ("tau_bench", "multi_swe_bench", "who_and_when"):
         with pytest.raises(OSError, match="download_if_missing=True"):
             fetch_logs(name, data_home=tmp_path, download_if_missing=False)

@@ -109,6 +109,7 @@ def test_means_of_very_many_are_drawn_like_those_of_few():
     scale = slow.std(axis=0)
     np.testing.assert_allclose(quick.std(axis=0), scale, rtol=0.06)
     for share in (0.025, 0.16, 0.5, 0.84, 0.975):
-        apart = np.quantile(quick, share, axis=0) - np.quantile(slow, share, axis=0)
-        assert np.abs(apart / scale).max() < 0.2
+        apart = np.abs(np.quantile(quick, share, axis=0) - np.quantile(slow, share, axis=0))
+        assert (apart[:2] < 0.2 * scale[:2]).all()
+        assert apart[2] < 1.5 / n  # of a share of runs, one run more or less
     np.testing.assert_allclose(np.corrcoef(quick.T), np.corrcoef(slow.T), atol=0.06)
