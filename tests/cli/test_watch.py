@@ -1,5 +1,6 @@
 """``trajscore watch``: tables and lines in, alarms out, and an exit code."""
 
+import html
 import io
 import json
 import subprocess
@@ -13,6 +14,7 @@ from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 
 N = 400
+STARTS = ("Alarm at run", "  Cause:", "  What to do:")
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +58,10 @@ def events(out):
     return [json.loads(line) for line in out.splitlines()]
 
 
-def test_quiet_runs(folder, capsys):
-    code, out, _ = run(folder, capsys, folder / "quiet.csv")
+def test_quiet_runs(folder, capsys, tmp_path):
+    page = tmp_path / "quiet.html"
+    code, out, _ = run(folder, capsys, folder / "quiet.csv", "--html", page)
+    assert "<h1>Nothing is shown to have changed</h1>" in page.read_text(encoding="utf-8")
     assert code == 0
     assert "400 runs since the reference: no change\nIf nothing changes, the chance of" in out
 
@@ -65,7 +69,8 @@ def test_quiet_runs(folder, capsys):
 def test_a_table_with_a_change(folder, capsys, tmp_path):
     pytest.importorskip("skops")
     picture, new_map = tmp_path / "evidence.png", tmp_path / "map.skops"
-    files = ("--picture", picture, "--recalibrated", new_map)
+    page = tmp_path / "watch.html"
+    files = ("--picture", picture, "--recalibrated", new_map, "--html", page)
     options = (*files, "--time", "started")
     code, out, _ = run(folder, capsys, folder / "quiet.csv", folder / "runs.csv", *options)
     assert code == 1
@@ -76,6 +81,13 @@ def test_a_table_with_a_change(folder, capsys, tmp_path):
     assert "1,200 runs since the reference: 1 change" in out
     assert "Recalibrating gains +" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
+    text = " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+    alarm, cause, advice = (line.strip() for line in out.splitlines() if line.startswith(STARTS))
+    assert f"<h1>{alarm}</h1> <svg" in text
+    assert f"<dt>Cause</dt><dd>{cause.removeprefix('Cause: ')}</dd>" in text
+    assert f"<dd>{advice.removeprefix('What to do: ')}</dd>" in text
+    assert "the chance of this alarm, at any time, was at most 0.025" in text
+    assert "of each 100 runs fail</dd>" in text or "rose from" in text or "fell from" in text
     assert new_map.exists()
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from trajscore.monitoring._fleet_service import FleetStream, batches_of_lines
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
 from trajscore.report._missing import whole_runs
+from trajscore.report.page.build import environment
 
 _QUANTITIES = {
     "length": "the lengths of runs changed",
@@ -94,6 +96,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--json", action="store_true", help="write a line of JSON for each alarm and each cause")
     add("--picture", type=Path, metavar="FILE.png", help="of tables: draw the evidence")
     add(
+        "--html",
+        type=Path,
+        metavar="FILE.html",
+        help="of tables: a page of what changed, since when, how sure that is, and what to do",
+    )
+    add(
         "--recalibrated",
         type=Path,
         metavar="MAP.skops",
@@ -105,10 +113,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what changed, and return the exit code."""
-    for option in ("picture", "recalibrated"):
+    for option in ("picture", "html", "recalibrated"):
         if (path := getattr(arguments, option)) is not None:
             check_folder(f"--{option}", path)
-    for option, is_for_tables in (("state", False), ("picture", True)):
+    for option, is_for_tables in (("state", False), ("picture", True), ("html", True)):
         if getattr(arguments, option) is not None and is_for_tables != bool(arguments.runs):
             used = "tables and logs" if is_for_tables else "a stream on standard input"
             raise ValueError(f"--{option} is for {used}; leave it out")
@@ -191,16 +199,26 @@ def _fitted(reference: _Runs, arguments: argparse.Namespace) -> FleetMonitor:
 
 def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Namespace) -> bool:
     runs = _joined([_read(path, arguments) for path in arguments.runs])
-    if arguments.picture is not None:
-        _draw(fleet, runs, arguments.picture)
+    display = None
+    if arguments.picture is not None or arguments.html is not None:
+        display = FleetDisplay.from_estimator(fleet, runs.X, *_labels(runs))
     fleet.update(runs.X, runs.y, runs.groups)
-    before = reference
+    before, shown = reference, []
     for change in fleet.changes_:
         rows = np.arange(change.alarm, min(change.alarm + arguments.n_after, len(runs.X)))
         after = runs.take(rows)
-        _show_change(change, "change", arguments, _compared(before, after), _a_week(after))
+        compared, a_week = _compared(before, after), _a_week(after)
+        _show_change(change, "change", arguments, compared, a_week)
+        shown.append((change, compared, a_week))
         before = after
     _show_status(fleet, arguments)
+    if arguments.picture is not None:
+        with replacing(arguments.picture) as file:
+            display.figure_.savefig(file, format="png", dpi=150)
+    if arguments.html is not None:
+        page = _page(fleet, shown, display)
+        with replacing(arguments.html) as file:
+            file.write(page.encode())
     if arguments.recalibrated is not None and fleet.changes_:
         since = runs.take(np.arange(fleet.changes_[-1].alarm, len(runs.X)))
         _write_map(lambda: _map_since(fleet, since), arguments)
@@ -290,9 +308,7 @@ def _show_change(
         fields = {"event": event, **change._asdict(), "advice": change.advice}
         print(json.dumps(plain(fields | {"success_change": ends})), flush=True)
         return
-    of = f" of {change.predictor}" if change.predictor else ""
-    words = _QUANTITIES[change.quantity].format(of=of)
-    lines = [f"Alarm at run {change.alarm:,}: {words}, since about run {change.since:,}."]
+    lines = [_alarm(change)]
     if event == "cause":
         lines = [f"Cause of the alarm at run {change.alarm:,}: {change.cause}"]
     elif change.cause:
@@ -303,6 +319,13 @@ def _show_change(
     print("\n".join(lines), flush=True)
     if compared is not None and len(compared.table) > 1:
         print(compared, flush=True)
+
+
+def _alarm(change: FleetChange) -> str:
+    """Say what changed, and since when."""
+    of = f" of {change.predictor}" if change.predictor else ""
+    words = _QUANTITIES[change.quantity].format(of=of)
+    return f"Alarm at run {change.alarm:,}: {words}, since about run {change.since:,}."
 
 
 def _cost(success: pd.Series, a_week: str) -> str:
@@ -320,6 +343,39 @@ def _cost(success: pd.Series, a_week: str) -> str:
     return f"Success went {span}: from {low:+.0f} to {high:+.0f} more of each 100 runs fail"
 
 
+def _page(
+    fleet: FleetMonitor, shown: list[tuple[FleetChange, Comparison | None, str]], display: Any
+) -> str:
+    """Return a page of what changed, with the picture of the evidence."""
+    changes = []
+    for k, (change, compared, a_week) in enumerate(shown):
+        cost = compared and _cost(compared.table.xs("success").iloc[0], a_week)
+        share = fleet.alpha / 2 ** (k + 1)
+        changes.append(
+            {
+                "alarm": _alarm(change),
+                "cause": change.cause or "not known yet",
+                "advice": change.advice,
+                "sure": f"If nothing had changed, the chance of this alarm, at any time, was at "
+                f"most {share:g}",
+                "cost": cost or "Outcomes of runs after the alarm are not known",
+                "table": "" if compared is None else str(compared),
+            }
+        )
+    picture = StringIO()
+    display.figure_.savefig(picture, format="svg", bbox_inches="tight")
+    svg = picture.getvalue()
+    template = environment().get_template("watch.html.j2")
+    return str(
+        template.render(
+            headline=changes[-1]["alarm"] if changes else "Nothing is shown to have changed",
+            changes=changes,
+            status=_status(fleet),
+            svg=svg[svg.index("<svg") :],
+        )
+    )
+
+
 def _show_status(fleet: FleetMonitor, arguments: argparse.Namespace) -> None:
     table = fleet.e_values_
     share = (table["log_e_value"] / table["log_threshold"]).max()
@@ -328,6 +384,11 @@ def _show_status(fleet: FleetMonitor, arguments: argparse.Namespace) -> None:
         fields |= {"n_late_outcomes": fleet.n_late_outcomes_, "n_changes": len(fleet.changes_)}
         print(json.dumps({"event": "status", **fields, "evidence": plain(float(share))}))
         return
+    print("\n".join(_status(fleet)))
+
+
+def _status(fleet: FleetMonitor) -> list[str]:
+    """Say how many runs were watched, what was left out, and what holds."""
     count = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     lines = [f"{number_of(fleet.n_runs_, 'run')} since the reference: {count}"]
     if fleet.n_left_out_:
@@ -342,7 +403,7 @@ def _show_status(fleet: FleetMonitor, arguments: argparse.Namespace) -> None:
     lines.append(
         f"If nothing changes, the chance of any alarm, ever, is at most {fleet.alpha:g} in all"
     )
-    print("\n".join(lines))
+    return lines
 
 
 def _write_map(fit: Callable[[], Recalibration], arguments: argparse.Namespace) -> None:
@@ -358,13 +419,6 @@ def _write_map(fit: Callable[[], Recalibration], arguments: argparse.Namespace) 
         print(json.dumps({"event": "recalibrated", **fields, "map": str(arguments.recalibrated)}))
     else:
         print(f"{result}\nwrote {arguments.recalibrated}")
-
-
-def _draw(fleet: FleetMonitor, runs: _Runs, path: Path) -> None:
-    """Draw the evidence of a copy of the monitor that follows these runs."""
-    display = FleetDisplay.from_estimator(fleet, runs.X, *_labels(runs))
-    with replacing(path) as file:
-        display.figure_.savefig(file, format="png", dpi=150)
 
 
 def _labels(runs: _Runs) -> tuple[Any, Any]:
