@@ -529,6 +529,8 @@ def tests_by_line(file: str, coverage: str) -> dict[int, set[str]]:
         print(f"{file} is newer than {coverage}: its lines may have moved", file=sys.stderr)
     data = CoverageData(coverage)
     data.read()
+    if file not in data.measured_files():
+        raise RuntimeError(f"{coverage} knows no tests of {file}; make it again")
     lines = data.contexts_by_lineno(file)
     return {line: {one.rpartition("|")[0] for one in lines[line]} - {""} for line in lines}
 
