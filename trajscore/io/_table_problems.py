@@ -32,13 +32,7 @@ def refuse_lines_above(head: list[str], sep: str) -> None:
     """Refuse a table with other lines above its column names."""
     for number, line in enumerate(head, start=1):
         names = [name.strip().strip('"') for name in line.split(sep)]
-        if (
-            sum(
-                bool(usual_names(part, names))
-                for part in ("id", "step", "outcome", "confidence", "task")
-            )
-            > 1
-        ):
+        if sum(bool(usual_names(part, names)) for part in _OF_HEADERS) > 1:
             if number > 1:
                 raise ValueError(
                     f"the names of its columns seem to stand in line {number}; delete the lines "

@@ -8,7 +8,7 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
+from trajscore.io._run import Run, as_object, as_objects, check_list, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
@@ -124,11 +124,8 @@ def _trace_fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(values: Any) -> list[Mapping[str, Any]]:
-    if values is not None and not isinstance(values, list):
-        raise MalformedRunError(
-            f"its observations or scores are {type(values).__name__}, not a list"
-        )
-    return [as_object(value) for value in values or []]
+    values = [] if values is None else values
+    return list(map(as_object, check_list(values, "its observations or scores are")))
 
 
 def _span(observation: Mapping[str, Any]) -> Span:

@@ -163,9 +163,8 @@ def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
     """Turn the ticks of a full-duplex run into messages; speech without a pause is one message."""
     messages: list[dict[str, Any]] = []
     open_turns: dict[str, dict[str, Any]] = {}
-    for number, tick in enumerate(ticks):
-        if not isinstance(tick, Mapping):
-            raise MalformedRunError(f"tick {number} is {type(tick).__name__}, not an object")
+    for number, value in enumerate(ticks):
+        tick = as_object(value, f"tick {number} is")
         for side, role in (("agent", "assistant"), ("user", "user")):
             chunk = tick.get(f"{side}_chunk") or {}
             text = text_of(chunk.get("content")) if chunk.get("contains_speech", True) else ""
