@@ -49,8 +49,8 @@ def test_traces_and_sessions(write):
     runs = read(write, *records)
     assert [run.id for run in runs] == ["t", "u"]
     assert runs[1].extra == {"metadata": {}}
-    assert AgentsSDK().session_of(["x", {"group_id": None}, *records]) == "g"
-    assert AgentsSDK().session_of(["x", CALL]) is None
+    assert AgentsSDK()._session(["x", {"group_id": None}, *records]) == "g"
+    assert AgentsSDK()._session(["x", CALL]) is None
 
 
 @pytest.mark.parametrize(

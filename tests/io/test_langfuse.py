@@ -146,7 +146,7 @@ def test_what_a_trace_holds(read):
     assert (run.id, run.meta["session"]) == ("t", "s")
     assert run.extra == {"name": "n", "sessionId": "s", "output": {"a": 1}}
     (bare,) = read(trace())
-    assert (bare.meta["session"], bare.extra) == (None, {})
+    assert ("session" in bare.meta, bare.extra) == (False, {})
 
 
 def test_scores_of_turns_and_of_runs(read):

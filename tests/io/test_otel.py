@@ -253,8 +253,8 @@ def test_the_first_session_is_that_of_the_run(read):
     assert run.meta["session"] == "a"
     assert "session" not in read(model()).meta
     spans = [span("1", {}), "x", span("2", session)]
-    assert OpenTelemetry().session_of(spans) == "a"
-    assert OpenTelemetry().session_of(spans[:2]) is None
+    assert OpenTelemetry()._session(spans) == "a"
+    assert OpenTelemetry()._session(spans[:2]) is None
 
 
 # ------------------------------------------------------------------ judgements and events

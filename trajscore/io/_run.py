@@ -180,6 +180,9 @@ class Run:
     scores: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.task = None if self.task is None else str(self.task)
+
     def __len__(self) -> int:
         return len(self.steps)
 

@@ -80,7 +80,6 @@ class ATIF(Format):
                 "reward": reward,
                 "cost": as_fields(raw.get("final_metrics")).get("total_cost_usd"),
                 "model": as_fields(raw.get("agent")).get("model_name"),
-                "file": str(place.file),
             },
             extra=leftover(raw, _RUN),
         )

@@ -93,9 +93,8 @@ class OpenAI(Format):
         task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
         run = Run(
             id=str(place.run),
-            task=None if task is None else str(task),
+            task=task,
             trial=trial,
-            meta={"file": str(place.file)},
             extra=leftover(raw, {*used, "choices", *names.values()}),
         )
         if used == {"steps"} and isinstance(raw.get("state"), str):  # a result of smolagents

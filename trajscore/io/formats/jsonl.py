@@ -213,9 +213,8 @@ def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
     task, trial = fields.values(record, ("task", "trial")).values()
     return Run(
         id=str(place.run),
-        task=None if task is None else str(task),
+        task=task,
         trial=trial,
-        meta={"file": str(place.file)},
         extra=dict(record),
     )
 

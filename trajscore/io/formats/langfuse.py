@@ -7,9 +7,8 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run, as_object, as_objects, check_list, leftover
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import Run, as_object, check_list, leftover
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.fields import named_values
@@ -40,9 +39,8 @@ class Langfuse(TraceFormat):
             return None
         return str(_get(record, "traceId") or _trace_fields(record).get("id"))
 
-    def session_of(self, records: list[Any]) -> Any:
-        names = (_get(_trace_fields(as_fields(record)), "sessionId") for record in records)
-        return next((name for name in names if name is not None), None)
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return _get(_trace_fields(record), "sessionId")
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
@@ -60,13 +58,10 @@ class Langfuse(TraceFormat):
             if not isinstance(records, list) or any(map(_has_observations, records)):
                 yield place, records
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        run = Run("", meta={"file": str(place.file), "session": self.session_of(raw)})
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
         observations: list[Mapping[str, Any]] = []
         scores: list[Mapping[str, Any]] = []
-        names = []
-        for record in as_objects(raw):
-            names.append(self.trace_of(record))
+        for record in records:
             if _is_observation(record):
                 observations.append(record)
             elif _is_score(record):
@@ -78,7 +73,6 @@ class Langfuse(TraceFormat):
                     scores += _objects(trace.get("scores"))
                 run.extra |= leftover(trace, _TRACE)
                 run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
-        run.id = place.name(*names[:1])
         spans = [_span(observation) for observation in observations]
         owners = {span.id: span for span in spans}
         for score in scores:
@@ -89,7 +83,7 @@ class Langfuse(TraceFormat):
             if name in owner.scores and owner.scores[name] != value:
                 run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
             owner.scores[name] = value
-        return add_spans(Conversation(place), spans, run)
+        return spans
 
 
 def _get(record: Mapping[str, Any], name: str) -> Any:

@@ -44,9 +44,7 @@ class MLflow(Format):
         raw = as_object(raw)
         raw = as_object(unnested(raw["trace"])) if "trace" in raw else raw
         info, data = (as_fields(raw.get(name)) or raw for name in ("info", "data"))
-        run = Run(
-            place.name(first(info, ("trace_id", "request_id"))), meta={"file": str(place.file)}
-        )
+        run = Run(place.name(first(info, ("trace_id", "request_id"))))
         records = check_list(unnested(data.get("spans")), "its spans are")
         spans = [_span(as_object(record)) for record in records]
         metadata = as_fields(first(info, ("trace_metadata", "request_metadata")))

@@ -62,7 +62,6 @@ class SWEAgent(Format):
         run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
         stats = as_fields(info.get("model_stats"))
         run.meta = {
-            "file": str(place.file),
             "cost": stats.get("instance_cost"),
             "input_tokens": stats.get("tokens_sent"),
             "output_tokens": stats.get("tokens_received"),

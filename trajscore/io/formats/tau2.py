@@ -122,9 +122,9 @@ class Tau2(Format):
             id=name,
             outcome=as_outcome(reward),
             stop_reason=place.stop_reason,
-            task=None if task is None else str(task),
+            task=task,
             trial=raw.get("trial"),
-            meta={"reward": reward, **_meta(raw, place.info), "file": str(place.file)},
+            meta={"reward": reward, **_meta(raw, place.info)},
             extra=leftover(raw, _RUN | frozenset(_META)),
         )
         return talk.finish(run)
