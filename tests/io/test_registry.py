@@ -8,6 +8,7 @@ import pytest
 
 from trajscore import io
 from trajscore.io import registry
+from trajscore.io.registry import detect_log
 
 
 @pytest.fixture
@@ -207,3 +208,32 @@ def test_rows_of_tables_and_other_json(write, more, is_table):
     else:
         with pytest.raises(ValueError, match="the format is not known"):
             registry.detect_log(path)
+
+
+def test_folders_and_files_that_are_tables(tmp_path, register):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    assert detect_log(tmp_path / "t.csv") is None
+    assert detect_log(tmp_path / "none.csv") is None
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "a.parquet").touch()
+    assert detect_log(parts) is None
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+    (parts / "b.json").write_text(json.dumps([{"messages": chat}]))
+    assert detect_log(parts).name == "openai"  # a log, with tables beside it
+    register(like_games(endings=(".game",)))
+    (parts / "b.json").rename(parts / "b.game")
+    assert detect_log(parts).name == detect_log(parts / "b.game").name == "games"
+
+
+def test_a_database_is_not_a_table(tmp_path):
+    path = tmp_path / "sessions.db"
+    path.write_bytes(b"SQLite format 3\0")
+    with pytest.raises(ValueError, match="is an SQLite database; write its sessions as JSON"):
+        detect_log(path)
+
+
+def test_what_a_format_has_to_define():
+    for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None, None)):
+        with pytest.raises(NotImplementedError):
+            call()

@@ -390,3 +390,19 @@ def test_people_in_group_chats_of_autogen_are_users(write):
     talk = [{"type": "TextMessage", "source": name, "content": name} for name in ("admin", "Coder")]
     (run,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}]))
     assert [step.actor for step in run.steps] == ["user", "agent"]
+
+
+@pytest.mark.parametrize("part", ["outcome", "confidence", "stop_reason", "id"])
+def test_names_of_fields_are_text(log, part):
+    with pytest.raises(ValueError, match=f"{part} must be the name of a field, got 3"):
+        io.read_runs(log({}), **{part: 3})
+    if part == "id":
+        with pytest.raises(ValueError, match="id must be the name of a field, got None"):
+            io.read_runs(log({}), id=["id", None])
+
+
+def test_an_outcome_that_is_an_object_is_noted_with_its_fields():
+    run = io.Run("a", extra={"grade": {"x": 1, "y": 2}})
+    tally = applied(run, outcome="grade")
+    assert (run.outcome, tally.objects) == (-1, {"grade": ["x", "y"]})
+    assert applied(io.Run("a", extra={"grade": {"value": 1}}), outcome="grade").objects == {}

@@ -9,6 +9,7 @@ import pytest
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import MOST_NAMED
+from trajscore.io import tables
 from trajscore.io.fields import Fields
 from trajscore.io.tables import (
     _outcome_candidates,
@@ -409,3 +410,55 @@ def test_ids_that_begin_with_zeros_are_text(tmp_path):
     assert frame["badge"].tolist() == ["007", "8"]
     path.write_text("run,p\n10,0.5\n0,0.4\n")
     assert read_table(path)["run"].tolist() == [10, 0]
+
+
+def test_other_files_are_refused_with_what_to_do(tmp_path):
+    for name, hint in (
+        ("t.zip", "; unpack it first"),
+        ("t.XLSX", "; save the sheet as CSV"),
+        ("t.pickle", "; a pickle may run code, write it with to_parquet"),
+        ("t.orc", "; write it with to_parquet"),
+        ("t.yaml", "; write it as JSON or CSV"),
+        ("t.log", "; write it as JSON or CSV"),
+        ("t.other", ""),
+    ):
+        (tmp_path / name).write_text("words")
+        with pytest.raises(ValueError) as error:
+            read_table(tmp_path / name)
+        assert str(error.value).endswith(f".parquet, .jsonl or .json{hint}"), name
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    for name, rows in (("b", ROWS[1:]), ("a", ROWS[:1])):
+        pd.DataFrame(rows).to_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "notes.txt").write_text("beside them")
+    pd.testing.assert_frame_equal(read_table(tmp_path), pd.DataFrame(ROWS))
+    monkeypatch.setattr(tables, "_MOST_ROWS", 2)
+    assert len(read_table(tmp_path)) == 2
+    monkeypatch.setattr(tables, "_MOST_ROWS", 1)
+    with pytest.raises(ValueError, match="cannot be read as a table: it has 2 rows; trajscore rep"):
+        read_table(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(ValueError, match="empty is not a table; expected the ending"):
+        read_table(empty)
+
+
+def test_records_in_json_text_are_to_be_written_out():
+    cells = pd.DataFrame({"id": ["a"], "message": [json.dumps({"level": "info", "text": "Hi"})]})
+    with pytest.raises(
+        ValueError, match=r"column 'message' holds records .*df\['message'\]\.to_csv"
+    ):
+        tables.refuse_records(cells)
+    tables.refuse_records(pd.DataFrame({"id": ["a"], "message": ["Hi"]}))
+
+
+def test_a_score_that_sounds_like_a_risk_is_not_taken_unasked():
+    table = frame(
+        p=[0.1, 0.2, 0.3, 0.4], hallucination=[0.1, 0.2, 0.3, 0.4], error=1.0, gone=[[1]] * 4
+    )
+    rest = other_columns(table, choose_columns(table, Fields())[0])
+    assert unread_scores(table, rest) == {
+        "hallucination": "is named like a risk; to judge it, pass {argument:risks=hallucination}"
+    }

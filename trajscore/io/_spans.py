@@ -308,7 +308,7 @@ def _add_tool(
     text = None if span.outputs is None else text_of(result)
     arguments = _without_wrapper(read_arguments(unnested(span.inputs)))
     step, call = _call_of_span(thread, key, span.name, arguments, text)
-    if call is None:
+    if step is None or call is None:
         step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if step is None or alone:
@@ -319,8 +319,6 @@ def _add_tool(
         else:
             call = read_call(fields, index)
             step.tool_calls.append(call)
-    if step is None:
-        return
     turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:

@@ -35,9 +35,8 @@ class Langfuse(TraceFormat):
         return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
 
     def trace_of(self, record: Any) -> Any:
-        if not isinstance(record, Mapping):
-            return None
-        return str(_get(record, "traceId") or _trace_fields(record).get("id"))
+        fields = as_fields(record)
+        return str(_get(fields, "traceId") or _trace_fields(fields).get("id"))
 
     def session_of(self, record: Mapping[str, Any]) -> Any:
         return _get(_trace_fields(record), "sessionId")
