@@ -214,6 +214,10 @@ def test_folders_and_files_that_are_tables(tmp_path, register):
     (tmp_path / "t.csv").write_text("a\n1\n")
     assert detect_log(tmp_path / "t.csv") is None
     assert detect_log(tmp_path / "none.csv") is None
+    scout = tmp_path / "scout"
+    scout.mkdir()
+    (scout / "transcripts_1.parquet").touch()
+    assert detect_log(scout).name == "scout"
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "a.parquet").touch()
