@@ -8,7 +8,7 @@ import pytest
 
 from trajscore import io
 from trajscore.io import registry
-from trajscore.io.registry import detect_log
+from trajscore.io.registry import detect_log, is_turn, name_list
 
 
 @pytest.fixture
@@ -241,3 +241,83 @@ def test_what_a_format_has_to_define():
     for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None, None)):
         with pytest.raises(NotImplementedError):
             call()
+
+
+@pytest.mark.parametrize(
+    ("record", "texts", "turn"),
+    [
+        ({"text": "Hi", "observation": "x"}, None, True),
+        ({"text": "Hi", "observation": "x", "confidence": 0.5}, None, False),
+        ({"text": "Hi", "step": 1}, None, True),
+        ({"text": "Hi", "step": 1, "cost": 2, "tokens": 3, "task": 4, "trial": 5}, None, True),
+        ({"text": "Hi", "step": 1, "p": 0.5}, None, False),
+        ({"text": "Hi", "step": 1, "p": None}, None, False),
+        ({"text": "Hi", "step": 1, "p": "words"}, None, True),
+        ({"text": "Hi"}, None, False),
+        ({"say": "Hi", "step": 1}, None, False),
+        ({"say": "Hi", "step": 1}, {"text": "say"}, True),
+        ({"text": "Hi", "step": 1}, {}, False),
+        ({}, None, False),
+    ],
+)  # fmt: skip
+def test_turns_without_a_score(record, texts, turn):
+    assert is_turn(record, texts) is turn
+
+
+@pytest.mark.parametrize(
+    ("record", "names"),
+    [
+        ({"question": "Q", "answer": "A"}, ["question", "answer"]),
+        ({"answer": "A", "x": 1, "question": "Q", "score": 0.5}, ["answer", "question"]),
+        ({"question": "Q", "answer": "A", "run": 1}, []),
+        ({"question": "Q", "answer": "A", "solved": 1}, []),
+        ({"question": "Q", "answer": "A", "confidence": 0.5}, []),
+        ({"question": "Q", "answer": [{"role": "user", "content": "x"}]}, []),
+        ({"question": "Q"}, []), ({}, []),
+    ],
+)  # fmt: skip
+def test_a_question_and_its_answer(record, names):
+    assert registry._question_and_answer(record) == names
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "openai"),
+        ({"role": "user", "content": "Hi"}, None),  # a message may be a row
+        ({"role": "user", "content": {"parts": ["Hi"]}}, "openai"),
+        ({"run": "a", "text": "Hi", "observation": "x"}, "jsonl"),
+        ({"run": "a", "text": "Hi"}, None),
+        ({"question": "Q", "answer": "A", "score": 0.5}, None),
+        ({"question": "Q", "answer": "A"}, "openai"),
+        ({"id": "s", "trace_id": "t", "run_type": "llm", "inputs": {}}, "langsmith"),
+        ({"a": 1}, None),
+    ],
+)
+def test_rows_that_are_records_of_a_log(row, name):
+    known = registry.format_of_row(row)
+    assert (known and known.name) == name
+
+
+def test_what_is_known_of_a_file_after_each_of_its_fields(write):
+    def heads(name, value):
+        return [
+            (dict(head.fields), head.listed, head.whole, head.item)
+            for head in registry._heads(registry.LogFile(write(name, value)))
+        ]
+
+    assert heads("a.json", [{"x": 1}, {"y": 2}]) == [({"x": 1}, True, True, {"x": 1})]
+    assert heads("a.json", [[1], {"y": 2}]) == [({}, True, True, [1])]
+    whole = {"x": 1, "samples": [7, 8], "z": 3}
+    first = {"x": 1, "samples": 7, "z": 3}
+    found = heads("b.json", whole)
+    assert [(len(fields), whole) for fields, _, whole, _ in found] == [
+        (1, False), (2, False), (3, False), (3, True),
+    ]  # fmt: skip
+    assert found[-1] == (first, False, True, None)
+
+
+def test_names_in_an_error():
+    assert name_list("its fields are", []) == ""
+    assert name_list("its fields are", ["a", 1]) == " (its fields are 'a', 1)"
+    assert name_list("x", range(13)) == f" (x {', '.join(map(str, range(12)))})"

@@ -3,7 +3,9 @@
 import pytest
 
 from trajscore import io
-from trajscore.io.runs import LeftOut, count_left_out
+from trajscore.io._findings import Findings
+from trajscore.io._selection import Selection
+from trajscore.io.runs import LeftOut, RunStream, count_left_out
 
 
 def malformed(index):
@@ -79,3 +81,17 @@ def test_a_single_run_is_a_table_of_one_row():
         "n_logprobs": 1, "n_top_logprobs": 1, "n_confidence": 1, "cost": 0.25,
     }  # fmt: skip
     assert io.outcomes(run).tolist() == [0.5]
+
+
+def test_a_stream_counts_what_it_has_read():
+    stream = RunStream(
+        iter([malformed(0), io.Run("a"), excluded(1), io.Run("b"), malformed(2)]),
+        {},
+        Findings(Selection()),
+        warns=False,
+    )
+    assert [(run.id, stream.n_read, len(stream.left_out)) for run in stream] == [
+        ("a", 1, 1), ("b", 2, 2),
+    ]  # fmt: skip
+    assert (stream.n_read, [one.index for one in stream.left_out]) == (2, [0, 1, 2])
+    assert list(stream) == []
