@@ -155,6 +155,9 @@ def nested(value, *names):
         ({"a": said(who="b" * 40)}, {"steps": "a", "text": "say", "actor": "who"}),
         ({"a": said(who="b" * 41)}, {"steps": "a", "text": "say"}),
         ({"a": said(who="a/b")}, {"steps": "a", "text": "say"}),
+        # of several runs by their ids, the first is looked at
+        ({"r1": {"a": said()}, "r2": {"b": said()}}, {"steps": "a", "text": "say"}),
+        ({"r1": {"a": said()}}, {"steps": "r1.a", "text": "say"}),
         # requests, and objects whose names are data
         ({"a": said(config={"who": "bot"})}, {"steps": "a", "text": "say"}),
         ({"a": {"8f-1": said()}}, {}),

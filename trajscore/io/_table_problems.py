@@ -44,10 +44,11 @@ def refuse_lines_above(head: list[str], sep: str) -> None:
 def refuse_shared_names(head: list[str], sep: str) -> None:
     """Refuse a table of which several columns have one name, as of two lines of names."""
     names = next(csv.reader(head[:1], delimiter=sep), [])
-    name, n = next(iter(Counter(filter(None, names)).most_common(1)), ("", 0))
-    if n > 1:
+    counts = Counter(filter(None, names))
+    name = max(counts, key=counts.__getitem__, default="")
+    if counts[name] > 1:
         raise ValueError(
-            f"{n} of its columns are named {name!r}; give each a name of its own. If the names "
+            f"{counts[name]} of its columns are named {name!r}; give each a name of its own. If the names "
             f"stand in two lines, write the table again, in pandas: df.columns = "
             f"['_'.join(map(str, names)) for names in df.columns]"
         )
