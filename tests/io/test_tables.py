@@ -462,3 +462,113 @@ def test_a_score_that_sounds_like_a_risk_is_not_taken_unasked():
     assert unread_scores(table, rest) == {
         "hallucination": "is named like a risk; to judge it, pass {argument:risks=hallucination}"
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "top"),
+    [
+        ("judge", [0, 10], 10), ("judge", [0, 10.5], 100), ("judge", [0, 100], 100),
+        ("judge", [0, 100.5], None), ("judge", [0, 1], None), ("judge", [0, 1.5], 10),
+        ("judge", [-1, 5], None), ("judge", ["0", "5"], None), ("depth", [0, 5], None),
+        ("judge", [False, True], None),
+    ],
+)  # fmt: skip
+def test_confidences_of_other_scales(name, values, top):
+    found = tables.scales_of(pd.DataFrame({name: values}), [name])
+    assert found == ({} if top is None else {name: top})
+
+
+@pytest.mark.parametrize(
+    ("values", "fractions"),
+    [
+        ([0.5, 0.25, 0.5, np.nan], [0.25, 0.5]), ([0.0, 1.0, 0.5], [0, 0.5, 1]), ([0.0, 1.0], []),
+        ([0.5, 1.5], []), ([-0.5, 0.5], []), ([1, 0], []), (["0.5", "0.25"], []), ([0.0, 0.0], []),
+        ([0.5], [0.5]),
+    ],
+)  # fmt: skip
+def test_distinct_fractions_of_a_column(values, fractions):
+    column = pd.Series(values)
+    assert tables._fractions(column).tolist() == fractions
+    assert tables._holds_fractions(column) is (len(fractions) > 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "usual", "sep"),
+    [
+        ("a,b", ",", ","),
+        ("a;b", ",", ";"),
+        ("a\tb", ",", "\t"),
+        ("a|b", ",", "|"),
+        ("ab", ",", ","),
+        ("a;b,c", ",", ","),
+        ("a\tb;c", ",", ";"),
+        ("a,b", "\t", ","),
+        ("a\tb,c", "\t", "\t"),
+    ],
+)
+def test_what_separates_the_columns(names, usual, sep):
+    assert tables._separator([names, "1;2,3"], usual) == sep
+    assert tables._separator([], usual) == usual
+
+
+def test_columns_of_ids_with_zeros():
+    head = pd.DataFrame({
+        "run": ["01", "2"], "case": ["0", "00"], "zip": ["10", None], "score": ["01", "02"],
+        "step": ["01", "02"], "f": ["0.5", "0a"],
+    })  # fmt: skip
+    assert tables._names_with_zeros(head) == ["run", "case"]
+
+
+def test_shares_of_a_scale():
+    shares = tables._numbers(pd.Series(["50%", " 5 % ", "3", 4, None, "x"], dtype=object), 10.0)
+    np.testing.assert_allclose(shares, [0.5, 0.05, 0.3, 0.4, np.nan, np.nan])
+    np.testing.assert_allclose(tables._numbers(pd.Series([5, 10]), 10.0), [0.5, 1])
+    for value, is_one in (("5%", True), (" 5 % ", True), ("5", False), (5, False), ("%5", False)):
+        assert tables._is_per_cent(value) is is_one
+
+
+def test_a_scale_ends_at_its_certainty():
+    table = pd.DataFrame({"sure": [0, 5, 10, 11], "doubt": [0, 2, 10, 5]})
+    for rows, scale, beyond in ((3, 10.0, None), (4, 10.0, (3, "11")), (4, 11.0, None)):
+        fields = Fields(scales=(("sure", scale),))
+        if beyond is None:
+            scaled = with_scales(table.head(rows), fields)["sure"]
+            np.testing.assert_allclose(scaled, table["sure"].head(rows) / scale)
+            continue
+        row, value = beyond
+        with pytest.raises(
+            ArgumentError, match=f"row {row}: column 'sure' has {value}, outside 0 to 10"
+        ):
+            with_scales(table.head(rows), fields)
+    with pytest.raises(ArgumentError, match="row 1: column 'sure' has -1, outside 0 to 10;"):
+        with_scales(pd.DataFrame({"sure": [1, -1]}), Fields(scales=(("sure", 10.0),)))
+    turned = with_scales(table, Fields(scales=(("doubt", 10.0),), risks=("doubt",)))["doubt"]
+    np.testing.assert_allclose(turned, [1, 0.8, 0, 0.5])
+    beyond = with_scales(table, Fields(risks=("doubt",)))["doubt"]
+    assert beyond.tolist() == [0, -2, -10, -5]
+
+
+def test_the_last_outcome_by_the_column_of_steps_or_the_order_of_the_rows():
+    table = pd.DataFrame({"run": list("abab"), "step": [2, 1, 1, 2], "won": [1.0, 0.5, 0.0, 0.25]})
+    fields = Fields(id="run", outcome="won.-1")
+
+    def last(frame, names=fields):
+        changed, names = tables.with_last_outcome(frame, names)
+        return changed["won"].tolist(), names.outcome
+
+    assert last(table) == ([1, 0.25, 1, 0.25], "won")
+    assert last(table.drop(columns="step")) == ([0, 0.25, 0, 0.25], "won")
+    assert last(table, Fields(outcome="won.-1")) == ([1, 0.25, 1, 0.25], "won")
+    assert last(table, Fields(id="run", outcome="won.-1", step="rows")) == (
+        [0, 0.25, 0, 0.25],
+        "won",
+    )
+    for same in (
+        Fields(id="run", outcome="won"), Fields(id="run", outcome="lost.-1"), Fields(id="run"),
+        Fields(id="other", outcome="won.-1"),
+    ):  # fmt: skip
+        assert tables.with_last_outcome(table, same)[0] is table
+    assert (
+        tables.with_last_outcome(table.drop(columns="run"), Fields(outcome="won.-1"))[1].outcome
+        == "won.-1"
+    )
