@@ -512,3 +512,12 @@ def test_texts_in_a_folder_without_logs(tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         files.find_files(tmp_path, (".json",))
     assert str(error.value).endswith(".json file" + hint("a.md", "b.md"))
+
+
+def test_a_packed_file_that_is_cut_off(write):
+    path = write("a.json.gz", [{"id": k, "text": f"{k} " * 1500} for k in range(200)])
+    packed = path.read_bytes()
+    path.write_bytes(packed[: len(packed) // 2])
+    items = files.LogFile(path).items()
+    with pytest.raises(ValueError, match=r"a\.json\.gz is cut off in the run with index \d+"):
+        list(items)

@@ -581,3 +581,16 @@ def test_records_without_the_named_steps_are_left_out(write):
     ):
         runs = io.read_runs(path, fields={"steps": "log.events"})
     assert [(run.id, run.steps[0].confidence) for run in runs] == [("a", 0.5)]
+
+
+def test_lines_that_are_no_turns_are_kept_beside_them(write):
+    rows = [
+        {"run": "a", "step": 1, "role": "system", "text": "Be kind.", "confidence": 0.1},
+        {"run": "a", "step": 2, "role": "assistant", "text": "Hi", "confidence": 0.5},
+        {"run": "a", "step": 3, "role": "tool", "text": "seen", "observation": "more"},
+    ]
+    (run,) = io.read_runs(write("log.jsonl", rows, lines=True), format="jsonl")
+    assert run.extra["system"] == ["Be kind."]
+    assert [(step.text, step.confidence, step.observation) for step in run.steps] == [
+        ("Hi", 0.5, "seen")
+    ]

@@ -321,3 +321,30 @@ def test_names_in_an_error():
     assert name_list("its fields are", []) == ""
     assert name_list("its fields are", ["a", 1]) == " (its fields are 'a', 1)"
     assert name_list("x", range(13)) == f" (x {', '.join(map(str, range(12)))})"
+
+
+def test_a_run_that_is_nested_too_deeply_is_left_out(register, write):
+    def run(self, raw, place, options):
+        if raw["game"] == "deep":
+            raise RecursionError
+        return io.Run(place.name(raw["game"]), [io.Step("agent", "e4")], 1)
+
+    register(like_games(run=run))
+    with pytest.warns(UserWarning, match=r"run 'None'|index 1.*it is nested too deeply"):
+        runs = io.read_runs(write("a.json", [GAME, GAME | {"game": "deep"}]))
+    assert [run.id for run in runs] == ["g"]
+    assert [(left.index, left.reason) for left in runs.left_out] == [(1, "it is nested too deeply")]
+
+
+@pytest.mark.parametrize(
+    ("step", "recognised"),
+    [
+        ({"text": "One two."}, True), ({"say": "One two three."}, False),
+        ({"say": "One two three.", "confidence": 0.5}, True), ({"p": 0.5}, True), (0.5, True),
+    ],
+)  # fmt: skip
+def test_steps_with_a_text_under_another_name_are_not_json_lines(step, recognised):
+    head = registry.Head({"id": "a", "steps": [step]}, listed=True, whole=True)
+    assert registry.find_format("jsonl").recognise(head) is recognised
+    assert not registry.find_format("jsonl").recognise(registry.Head(head.fields))
+    assert not registry.find_format("jsonl").recognise(registry.Head({"steps": [step]}, whole=True))

@@ -572,3 +572,12 @@ def test_the_last_outcome_by_the_column_of_steps_or_the_order_of_the_rows():
         tables.with_last_outcome(table.drop(columns="run"), Fields(outcome="won.-1"))[1].outcome
         == "won.-1"
     )
+
+
+def test_a_packed_table_may_not_hold_any_amount(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(CSV.encode()))
+    assert len(read_table(path, max_size=len(CSV))) == 2
+    with pytest.raises(ArgumentError) as error:
+        read_table(path, max_size=len(CSV) - 1)
+    assert error.value.part == "max_size"
