@@ -76,3 +76,19 @@ def test_a_tool_that_failed(write):
     response = span("1", "response", response={"output": [ANSWER]})
     (run,) = read(write, TRACE, response)
     assert run.steps[-1].text == "Yes"
+
+
+def test_spans_of_bare_ids_are_refused(write):
+    bare = "its spans of responses hold no messages, as the SDK exports only their ids"
+    with pytest.raises(ValueError, match=bare):
+        read(write, TRACE, span("1", "response", response_id="r"))
+    for inputs, said in (([ASK], "it has no turn of the agent"), ([ASK, ANSWER], None)):
+        record = span("1", "response", input=inputs)
+        if said is None:
+            (run,) = read(write, TRACE, record)
+            assert [step.text for step in run.steps] == ["Hi", "Yes"]
+        else:
+            with pytest.raises(ValueError, match=said):
+                read(write, TRACE, record)
+    (run,) = read(write, TRACE, span("1", "response"), span("2", output=[ANSWER]))
+    assert run.steps[-1].text == "Yes"

@@ -130,3 +130,24 @@ def test_runs_that_others_begin_with():
     for own in (run("a"), run("a", "b"), run("a", "b"), run("a", "b", "c"), run("b", "c"), run()):
         tally._note_beginnings(own)
     assert tally.n_beginnings() == 2  # a single turn says nothing
+
+
+def test_names_of_who_begins_and_of_several_users():
+    def noted_turns(*turns):
+        tally = Tally()
+        steps = [io.Step(actor, "x", extra=extra) for actor, extra in turns]
+        tally._note_turns(io.Run("r", steps))
+        return dict(tally.openers), dict(tally.names_of_users)
+
+    ann, bob, bot = {"name": "Ann"}, {"source": "Bob"}, {"name": "Bot", "role": "x"}
+    assert noted_turns(("user", ann), ("agent", {})) == ({"Ann": 1}, {})
+    assert noted_turns(("agent", ann), ("user", ann)) == ({}, {})
+    assert noted_turns(("environment", {"role": "critic"})) == ({"critic": 1}, {})
+    assert noted_turns(("user", {})) == ({"None": 1}, {})
+    assert noted_turns(("user", bot)) == ({"Bot": 1}, {"Bot": 1})  # who is no user
+    several = ("user", ann), ("user", {"name": "Cy"}), ("user", ann)
+    assert noted_turns(*several) == ({"Ann": 1}, {"Ann": 2, "Cy": 1})
+    # a source is a name where agents are named, too
+    assert noted_turns(("user", bob), ("user", ann)) == ({"Bob": 1}, {})
+    named = noted_turns(("user", bob), ("user", ann), ("agent", {"name": "helper"}))
+    assert named == ({"Bob": 1}, {"Ann": 1, "Bob": 1})
