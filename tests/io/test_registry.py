@@ -348,3 +348,36 @@ def test_steps_with_a_text_under_another_name_are_not_json_lines(step, recognise
     assert registry.find_format("jsonl").recognise(head) is recognised
     assert not registry.find_format("jsonl").recognise(registry.Head(head.fields))
     assert not registry.find_format("jsonl").recognise(registry.Head({"steps": [step]}, whole=True))
+
+
+USER, AGENT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+SIMULATION = {"id": "s", "messages": [USER, AGENT], "termination_reason": "user_stop"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "n"),
+    [
+        ("openai", [USER, AGENT], 1), ("openai", {"messages": [USER]}, 1),
+        ("openai", [[USER]] * 3, 3),
+        ("openai", [{"agent": {"messages": [AGENT]}}], 1),
+        ("openai", {"a": [USER], "b": [AGENT]}, 2),
+        ("openai", {"runs": [{"messages": [USER]}] * 2}, 2),
+        ("tau2", SIMULATION, 1), ("tau2", {"simulations": [SIMULATION] * 2}, 2),
+        ("tau_bench", {"traj": [USER]}, 1), ("tau_bench", [{"traj": [USER]}] * 2, 2),
+        ("atif", {"schema_version": "ATIF-1", "steps": []}, 1), ("mlflow", {"spans": []}, 1),
+        ("codex", [{"type": "session_meta", "payload": {}}] * 2, 1),
+        ("claude_code", [{"type": "user", "sessionId": name} for name in "aab"], 2),
+        ("jsonl", [{"id": name, "p": 0.5} for name in "aab"], 2),
+        ("jsonl", [{"id": name, "steps": [{"p": 0.5}]} for name in "aab"], 3),
+        ("langfuse", [{"id": name, "observations": []} for name in "ab"], 2),
+        ("langsmith", [{"id": name, "run_type": "llm"} for name in "ab"], 2),
+        ("otel", [{"trace_id": name, "span_id": "1", "attributes": {}} for name in "aba"], 2),
+        ("intercode", {"0": {"turn_history": {}}, "1": {"turn_history": {}}}, 2),
+    ],
+)  # fmt: skip
+def test_places_of_runs_count_from_0(write, name, value, n):
+    lines = isinstance(value, list) and isinstance(value[0], dict)
+    path = write("a.jsonl" if lines else "a.json", value, lines=lines)
+    known = registry.find_format(name)
+    runs = known.runs(registry.LogFile(path), known._check_options({}))
+    assert [(place.index, place.file) for place, _ in runs] == [(k, path) for k in range(n)]
