@@ -48,8 +48,8 @@ def refuse_shared_names(head: list[str], sep: str) -> None:
     name = max(counts, key=counts.__getitem__, default="")
     if counts[name] > 1:
         raise ValueError(
-            f"{counts[name]} of its columns are named {name!r}; give each a name of its own. If the names "
-            f"stand in two lines, write the table again, in pandas: df.columns = "
+            f"{counts[name]} of its columns are named {name!r}; give each a name of its own. If "
+            f"the names stand in two lines, write the table again, in pandas: df.columns = "
             f"['_'.join(map(str, names)) for names in df.columns]"
         )
 
