@@ -49,8 +49,8 @@ def test_traces_and_sessions(write):
     runs = read(write, *records)
     assert [run.id for run in runs] == ["t", "u"]
     assert runs[1].extra == {"metadata": {}}
-    assert AgentsSDK().session_of(["x", {"group_id": None}, *records]) == "g"
-    assert AgentsSDK().session_of(["x", CALL]) is None
+    assert AgentsSDK()._session(["x", {"group_id": None}, *records]) == "g"
+    assert AgentsSDK()._session(["x", CALL]) is None
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,20 @@ def test_a_tool_that_failed(write):
     assert (made.result, made.error) == ("x", True)
     response = span("1", "response", response={"output": [ANSWER]})
     (run,) = read(write, TRACE, response)
+    assert run.steps[-1].text == "Yes"
+
+
+def test_spans_of_bare_ids_are_refused(write):
+    bare = "its spans of responses hold no messages, as the SDK exports only their ids"
+    with pytest.raises(ValueError, match=bare):
+        read(write, TRACE, span("1", "response", response_id="r"))
+    for inputs, said in (([ASK], "it has no turn of the agent"), ([ASK, ANSWER], None)):
+        record = span("1", "response", input=inputs)
+        if said is None:
+            (run,) = read(write, TRACE, record)
+            assert [step.text for step in run.steps] == ["Hi", "Yes"]
+        else:
+            with pytest.raises(ValueError, match=said):
+                read(write, TRACE, record)
+    (run,) = read(write, TRACE, span("1", "response"), span("2", output=[ANSWER]))
     assert run.steps[-1].text == "Yes"

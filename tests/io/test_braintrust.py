@@ -64,3 +64,15 @@ def test_a_root_is_a_run(tmp_path, kind, around):
         ("agent", "Rome", None),
     ]
     assert [call.arguments for call in run.steps[1].tool_calls] == [{"q": 1}]
+    assert "session" not in run.meta
+
+
+def test_the_first_session_that_a_span_names_is_that_of_the_run(tmp_path):
+    listed = rows("tool")
+    listed[0]["metadata"]["session_id"] = ""
+    listed[1]["metadata"] = {"session_id": "s"}
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(listed))
+    (run,) = io.read_runs(path)
+    assert (run.meta["session"], run.meta["file"]) == ("s", str(path))
+    assert [run.id for run in io.read_runs(path, id="session")] == ["s"]

@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore import io
-from trajscore.io._events import ends_run, is_beside_calls, is_event
+from trajscore.io._events import ends_run, is_beside_calls, is_event, spans_of_events
 from trajscore.io._requests import Calls
 
 
@@ -182,3 +182,41 @@ def test_starts_and_ends_of_one_run_are_one_run(write, payload):
     other = {"run_id": "r0", "event": "saved"}
     notes = io.read_runs(write("other.jsonl", [*lines, other], lines=True)).notes
     assert notes[0] == "1 event that starts or ends nothing known, not used"
+
+
+def test_an_answer_with_calls_has_both():
+    calls = [{"id": "c", "name": "find", "arguments": {"n": 1}}]
+    start = {"run_id": 7, "event": "llm_start", "messages": [{"role": "user", "content": "Hi"}]}
+    end = {"run_id": 7, "event": "llm_end", "content": "I look.", "tool_calls": calls}
+    for answer, outputs in (
+        (end, {"content": "I look.", "tool_calls": calls}),
+        (end | {"tool_calls": []}, "I look."),
+    ):
+        began, asked = spans_of_events([start, answer]), start["messages"]
+        (span,) = began
+        assert (span.kind, span.inputs, span.outputs, span.error) == ("model", asked, outputs, None)
+
+
+def test_what_starts_and_ends():
+    def run(event, **fields):
+        return {"run_id": 7, "event": event, **fields}
+
+    spans = list(
+        spans_of_events(
+            [
+                run("run_start", input="Go"),
+                run("tool_start", name="f", input={"a": 1}),
+                run("tool_started", name="g", input={"b": 2}, call_id="x"),
+                run("tool_end", name="g", output="2", call_id="x"),
+                run("tool_error", name="f", output="no"),
+                run("on_llm_end", text="Done", usage={"input_tokens": 3}),
+                run("run_ended"),
+            ]
+        )
+    )
+    tools = [(s.name, s.inputs, s.outputs, s.call, s.error) for s in spans if s.kind == "tool"]
+    assert tools == [("g", {"b": 2}, "2", "x", None), ("f", {"a": 1}, "no", None, True)]
+    (model,) = (span for span in spans if span.kind == "model")
+    assert (model.outputs, model.tokens) == ("Done", {"input": 3, "output": None})
+    others = [span.inputs for span in spans if span.kind == "other"]
+    assert others == [[{"role": "user", "content": "Go"}], None]  # the end says nothing

@@ -1,11 +1,25 @@
 """One list of usual names, for tables, chats and JSON lines alike."""
 
+import math
+
 import pandas as pd
 import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import USUAL, Fields, dig, scalar, usual_names
+from trajscore.io.fields import (
+    USUAL,
+    Fields,
+    by_keys,
+    dig,
+    may_be_duration,
+    named_values,
+    scalar,
+    several_runs,
+    steps_field,
+    usual_names,
+    with_key,
+)
 from trajscore.io.tables import choose_columns
 
 FRAME = {"run": [1, 1, 2], "step": [1, 2, 1], "score": [0.5, 0.25, 0.5], "solved": [1, 1, 0]}
@@ -148,3 +162,128 @@ def test_outcomes_within_two_objects():
     near = {"metadata": {"info": {"reward": 0}}, "scores": {"success": 1}}
     assert fields.value(near, "outcome") == 1
     assert fields.value({"other": {"report": {"resolved": True}}}, "outcome") is None
+
+
+def test_the_last_of_one_value_is_that_value():
+    record = {"a": 3, "b": [], "c": [4, 5], "d": {"-1": 6}}
+    paths = ("a.-1", "a.1", "a.-2", "a.0", "b.-1", "b.0", "c.-1", "c.-2", "c.-3", "c.1", "c.2")
+    values = [3, None, None, None, None, None, 5, 4, None, 5, None]
+    assert [dig(record, path) for path in paths] == values
+    assert dig(record, "d.-1") == 6
+    assert dig(None, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "may_be"),
+    [
+        ("time", 5, True), ("created_at", 0, True), ("time", 1e8, False), ("time", 1e8 - 1, True),
+        ("ts", -1e8, False), ("ts", 1 - 1e8, True), ("step", 5, False), ("time", "5", False),
+        ("time", None, False), ("wait_time", math.nan, False),
+    ],
+)  # fmt: skip
+def test_times_too_small_for_dates(name, value, may_be):
+    assert may_be_duration(name, value) is may_be
+
+
+def test_several_values_in_a_run_are_asked_about():
+    start = "run 'r' has several values of 'model' and 'trial'; if each is a run of its own, pass "
+    ids = "id='run' id='model' id='trial'; if not, "
+    for is_guessed, end in ((True, "pass id='run'"), (False, "number its steps anew")):
+        error = several_runs(["model", "trial"], "r", ["run"], is_guessed=is_guessed)
+        assert (str(error), error.part) == (start + ids + end, "id")
+
+
+def test_usual_names_in_any_spelling_the_most_specific_first():
+    names = ["Run ID", "traj-id", "runId", 3, None, "id"]
+    assert usual_names("id", names) == ("traj-id", "Run ID", "id")  # the first of one spelling
+    assert usual_names("action", ["action"]) == ()
+    assert usual_names("step", []) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "record", "part", "name"),
+    [
+        ({}, {"outcome": None, "solved": 1}, "outcome", "solved"),
+        ({}, {"outcome": None}, "outcome", None),
+        ({"outcome": "not failed"}, {"failed": 1}, "outcome", "failed"),
+        ({"outcome": "not failed"}, {"not failed": 1}, "outcome", "not failed"),
+        ({"outcome": "failed"}, {"metadata": {"failed": 0}}, "outcome", "metadata.failed"),
+        ({"outcome": "failed"}, {"info": {"failed": None}, "x": 1}, "outcome", "failed"),
+        ({"confidence": "not risk"}, {"extra": {"risk": 0.5}}, "confidence", "extra.risk"),
+        ({"task": "not it"}, {"it": 1}, "task", "not it"),
+        ({}, {"metadata": {"task_id": 3}}, "task", "metadata.task_id"),
+        ({}, {"metadata": {"id": 3}}, "id", None),
+        ({}, {"metadata": {"trial": 3}}, "trial", None),
+        (
+            {},
+            {"config": {"configurable": {"thread_id": "t"}}},
+            "id",
+            "config.configurable.thread_id",
+        ),
+        ({}, {"checkpoint": {"thread_id": "t"}}, "id", "checkpoint.thread_id"),
+        ({}, {"metadata": {"success": [1]}, "scores": {"success": 0}}, "outcome", "scores.success"),
+        ({}, {"metadata": {"info": {"meta": {"success": 1}}}}, "outcome", None),
+    ],
+)
+def test_where_a_record_has_a_part(fields, record, part, name):
+    own = Fields(**fields)
+    assert own.names(record, (part,)) == ({} if name is None else {part: name})
+    assert own.values(record, (part, "cost"))["cost"] is None
+    expected = None if name is None else dig(record, name)
+    assert own.value(record, part) == expected
+
+
+def test_the_parts_that_a_user_names():
+    own = Fields(id="a", steps="s", text="t", cost="c", outcome="o", tokens="n")
+    assert own.named_parts == {"steps": "s", "text": "t", "cost": "c"}
+    assert Fields().named_parts == {}
+    assert Fields(id=("a", "b")).value({"a": 1, "b": 2}, "id") == "1-2"
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ({"steps": [{"a": 1}]}, "steps"), ({"turns": [{}], "x": [{}]}, "turns"),
+        ({"x": [{}]}, "x"), ({"x": [{}], "y": [{}]}, None), ({"x": [0.5, 1]}, "x"),
+        ({"x": [True]}, None), ({"x": [0.5, True]}, None), ({"x": [{}, 1]}, None),
+        ({"x": []}, None), ({"x": ["a"]}, None), ({"x": [{}], "text": "Hi"}, None),
+        ({"x": [{}], "step": 1}, None), ({"steps": [{}], "role": "user"}, "steps"),
+        ([{}], None), (None, None),
+    ],
+)  # fmt: skip
+def test_the_field_that_lists_steps(record, name):
+    assert steps_field(record) == name
+
+
+def test_records_by_their_ids():
+    def is_record(value):
+        return value == 1
+
+    assert by_keys({"a": 1, 2: 1}, is_record) == [(("a",), 1), (("2",), 1)]
+    assert by_keys({"a": {"b": {"c": 1}}}, is_record) == [(("a", "b", "c"), 1)]
+    assert by_keys({"a": [1, 1]}, is_record) == []  # not below an id
+    assert by_keys({"m": {"t": [1, 1]}}, is_record) == [(("m", "t", "0"), 1), (("m", "t", "1"), 1)]
+    for other in ({"a": 1, "b": 2}, {"a": {"b": 1, "c": 2}}, {}, {"a": {}}, [1], None, 1):
+        assert by_keys(other, is_record) == []
+
+
+def test_ids_of_the_keys_that_lead_to_a_record():
+    assert with_key(("a",), {"id": 7}) == {"id": 7}
+    assert with_key(("a",), {"x": 7}) == {"id": "a", "x": 7}
+    assert with_key(("a", "b"), {"id": 7, "x": 1}) == {"id": "a-b", "x": 1}
+    assert with_key(("a", "b", "c"), {"x": 1}) == {"x": 1, "id": "a-b-c"}
+
+
+@pytest.mark.parametrize(
+    ("judgements", "values"),
+    [
+        ([{"name": "a", "value": 1}, {"key": "b", "score": 0}], {"a": 1, "b": 0}),
+        ([{"name": {"name": "a"}, "mean": 2}, {"metric": "c", "avg": 3}], {"a": 2, "c": 3}),
+        ([{"name": "a", "value": 1}, {"name": "a", "value": 2}], {"a": 1}),
+        ([{"name": "a", "value": 1}, {"value": 2}], {}),
+        ([{"name": "a", "value": None}], {}), ([{"name": 3, "value": 1}], {}),
+        ([{"name": 3, "key": "b", "value": 1}], {"b": 1}), (["a"], {}), ([], {}), (None, {}),
+    ],
+)  # fmt: skip
+def test_judgements_by_name(judgements, values):
+    assert named_values(judgements) == values

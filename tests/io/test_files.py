@@ -470,3 +470,54 @@ def test_tables_in_other_codes(tmp_path):
             files.open_text(path) as file,
         ):
             file.read()
+
+
+def test_one_folder_within_a_folder(tmp_path):
+    (tmp_path / "logs" / "a").mkdir(parents=True)
+    (tmp_path / "logs" / "a" / "b.jsonl").write_text("{}\n")
+    (tmp_path / "logs" / "a" / "c.jsonl").write_text("{}\n")
+    with pytest.raises(FileNotFoundError) as error:
+        files.find_files(tmp_path / "logs", (".jsonl", ".ndjson"))
+    folder = tmp_path / "logs"
+    assert str(error.value) == (
+        f"the folder {folder} has no .jsonl, .ndjson file; its folder a has, give {folder / 'a'}"
+    )
+
+
+def test_tables_in_a_folder_without_logs(tmp_path):
+    for name, more in (("b.csv", ""), ("a.tsv", " (and 1 more)"), ("c.CSV", " (and 2 more)")):
+        (tmp_path / name).write_text("a,b\n")
+        first = min(path.name for path in tmp_path.iterdir())
+        with pytest.raises(FileNotFoundError) as error:
+            files.find_files(tmp_path, (".json",))
+        said = f"; tables are read one at a time, give {tmp_path / first}{more}, or write all to"
+        assert said in str(error.value)
+
+
+def test_texts_in_a_folder_without_logs(tmp_path):
+    def hint(*listed):
+        return files.text_hint([tmp_path / name for name in listed])
+
+    (tmp_path / "a.md").write_text("user: Hi")
+    (tmp_path / "b.md").write_text("user: Ho")
+    (tmp_path / "c.log").write_text('{"a": 1}')
+    (tmp_path / "d.txt").write_text("words")
+    assert hint() == hint("d.txt") == ""
+    assert hint("c.log") == (
+        f"; {tmp_path / 'c.log'} holds JSON, give it that ending, mv {tmp_path / 'c.log'} "
+        f"{tmp_path / 'c.log'}.jsonl"
+    )
+    assert f"for f in {tmp_path / 'a.md'}; do" in hint("a.md", "d.txt")
+    assert f"for f in {tmp_path / '*.md'}; do" in hint("a.md", "b.md")
+    with pytest.raises(FileNotFoundError) as error:
+        files.find_files(tmp_path, (".json",))
+    assert str(error.value).endswith(".json file" + hint("a.md", "b.md"))
+
+
+def test_a_packed_file_that_is_cut_off(write):
+    path = write("a.json.gz", [{"id": k, "text": f"{k} " * 1500} for k in range(200)])
+    packed = path.read_bytes()
+    path.write_bytes(packed[: len(packed) // 2])
+    items = files.LogFile(path).items()
+    with pytest.raises(ValueError, match=r"a\.json\.gz is cut off in the run with index \d+"):
+        list(items)

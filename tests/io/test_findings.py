@@ -181,3 +181,31 @@ def test_sessions_are_asked_about_where_runs_are_the_beginning_of_others():
 def test_roles_beside_a_known_agent_are_not_guessed(n_agent, who):
     tally = findings(n_turns=n_agent, unknown_roles=Counter(action=4))
     assert f"{{argument:roles=action={who}}}" in tally.role_problem()
+
+
+def test_an_outcome_that_is_an_object_is_refused_with_its_fields():
+    fields = Fields(outcome="grade")
+    for inner, hint in (
+        (["a", "b"], "name one of its fields (grade.a, grade.b), or give"),
+        ([], ""),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            findings(fields=fields, objects={"grade": inner}).check_names("a.json")
+        start = "a.json: outcome: 'grade' is not a single value; "
+        assert str(caught.value).startswith(start + (hint or "give a table of run ids"))
+
+
+def test_two_sides_of_one_conversation_are_asked_about():
+    mirrored = [("a", "b"), ("c", "d")]
+    said = findings(mirrored=mirrored).side_problem()
+    assert said.startswith("runs 'a' and 'b' have the same texts with user and agent exchanged")
+    assert "as have 2 pairs of runs in all" in said
+    assert findings(mirrored=mirrored).problem() == said
+    assert findings().side_problem() == ""
+
+
+def test_words_that_were_read_as_outcomes_are_said():
+    own = findings(texts={"Yes", "no", "pass"})
+    assert own.notes() == ["outcome: read 'no' as 0, 'yes' as 1"]
+    own.selection = Selection(meanings={"yes": 0, "no": 1})
+    assert own.notes() == []

@@ -146,11 +146,12 @@ def test_what_a_trace_holds(read):
     assert (run.id, run.meta["session"]) == ("t", "s")
     assert run.extra == {"name": "n", "sessionId": "s", "output": {"a": 1}}
     (bare,) = read(trace())
-    assert (bare.meta["session"], bare.extra) == (None, {})
+    assert ("session" in bare.meta, bare.extra) == (False, {})
 
 
 def test_scores_of_turns_and_of_runs(read):
     scores = [score("a", 1), score("b", 0.5, observationId="g"), score("c", 2, observationId="?")]
+    scores += [score("trajscore.flag", 1), score("trajscore", 0, observationId="g")]  # ours
     for records in ([trace(scores=scores)], [generation(), *scores]):
         (run,) = read(*records)
         assert (run.scores, run.steps[1].scores) == ({"a": 1, "c": 2}, {"b": 0.5})
@@ -201,3 +202,12 @@ def test_pages_of_the_interface(write, page):
     content = {"data": traces, "meta": {"page": 1}} if page else traces[0]
     runs = io.read_runs(write("log.json", content), format="langfuse")
     assert [run.id for run in runs] == ["t", "u"][: 1 + page]
+
+
+def test_records_that_are_no_objects_are_left_out(read):
+    with pytest.warns(
+        UserWarning, match="1 of 2 runs could not be read .*it is str, not a list of"
+    ):
+        runs = read(trace(), "x")
+    assert len(runs) == 1
+    assert Langfuse().trace_of(None) == "None"

@@ -57,8 +57,8 @@ def test_all_fields(write):
 
 def test_sessions():
     of = [{"extra": {"metadata": {name: name}}} for name in ("other", "conversation_id")]
-    assert LangSmith().session_of(["x", {"extra": None}, *of]) == "conversation_id"
-    assert LangSmith().session_of(of[:1]) is None
+    assert LangSmith()._session(["x", {"extra": None}, *of]) == "conversation_id"
+    assert LangSmith()._session(of[:1]) is None
 
 
 def test_a_trace_without_a_root_has_the_first_run_in_its_place(write):

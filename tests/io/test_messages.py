@@ -781,3 +781,158 @@ def test_a_dialogue_in_one_text(write, name):
     assert len(_messages.find_messages(listed)[0]) == 2
     one_sided = {"id": "a", name: "User: Where is it?\nUser: Well?"}
     assert _messages.find_messages(one_sided) == (None, set())
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("user: Hi\nassistant: Yes", [("user", "Hi"), ("assistant", "Yes")]),
+        ("  User:  Hi\n\nthere\nASSISTANT:\tYes\n", [("user", "Hi\n\nthere"),
+        ("assistant", "Yes")]),
+        ("## Human\nHi\n### AI:\nYes", [("human", "Hi"), ("ai", "Yes")]),
+        ("**user:** Hi\n**assistant**: Yes", [("user", "Hi"), ("assistant", "Yes")]),
+        ("user: None\nassistant: Yes", [("user", ""), ("assistant", "Yes")]),
+        ("user: Hi user: there", [("user", "Hi user: there")]),
+        ("Hi\nuser: there", []), ("####### user\nHi", []), ("bot: Hi", []), ("", []),
+    ],
+)  # fmt: skip
+def test_turns_of_a_dialogue_in_one_text(text, turns):
+    found = _messages.turns_of_transcript(text)
+    assert [(turn["role"], turn["content"]) for turn in found] == turns
+
+
+def test_the_dialogue_of_a_record_has_a_user_and_an_agent():
+    both, one = "user: Hi\nassistant: Yes", "user: Hi\nuser: There"
+    find = _messages._find_transcript
+    assert find({"log": one, "chatText": both, "text": both}) == (
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}],
+        {"chatText"},
+    )
+    of_tools = "system: Be kind\nuser: Hi\nassistant: Yes"  # others may speak, too
+    assert [turn["role"] for turn in find({"transcript": of_tools})[0]] == [
+        "system", "user", "assistant",
+    ]  # fmt: skip
+    for record in ({"log": one}, {"other": both}, {"text": [both]}, {"text": "words"}, {}):
+        assert find(record) == ([], set())
+
+
+@pytest.mark.parametrize(
+    ("value", "is_nested"),
+    [
+        ({"role": "user", "content": "Hi"}, False), ({"role": "user", "parts": ["Hi"]}, True),
+        ({"role": "user", "parts": "Hi"}, False),
+        ({"role": "user", "blocks": [], "content": 1}, True),
+        ({"type": "TextMessage", "source": "a", "content": "Hi"}, True),
+        ({"type": "TextMessage", "source": 3, "role": "user", "content": "Hi"}, False),
+        ({"content": {"parts": []}}, True), ({"parts": ["Hi"], "x": 1}, True),
+        ({"item": {"raw_item": {"role": "user", "content": "x"}}}, True), ({"x": {}}, False),
+        ("x", False),
+    ],
+)  # fmt: skip
+def test_messages_that_no_table_has_for_a_row(value, is_nested):
+    assert _messages.is_nested(value) is is_nested
+
+
+@pytest.mark.parametrize(
+    ("turn", "item", "goes_on"),
+    [
+        ({}, {}, True), ({}, {"content": "x"}, True), ({"content": "x"}, {"content": "y"}, False),
+        ({"tool_calls": [1]}, {"content": "y"}, False),
+        ({"tool_calls": []}, {"content": "y"}, True),
+        ({"content": "x", "tool_calls": [1]}, {"tool_calls": [2]}, True),
+        ({"tool_calls": "x"}, {}, False), ({}, {"tool_calls": {}}, True),
+        ({}, {"tool_calls": "x"}, False),
+    ],
+)  # fmt: skip
+def test_words_come_before_calls(turn, item, goes_on):
+    assert _messages._goes_on(turn, item) is goes_on
+
+
+def test_a_turn_that_goes_on_has_all_calls_and_the_first_words():
+    turn = {"role": "assistant", "content": "x", "tool_calls": [1], "a": 1, "b": 1}
+    joined = _messages._joined(turn, {"tool_calls": [2], "content": "", "b": 2})
+    assert joined == {"role": "assistant", "content": "x", "tool_calls": [1, 2], "a": 1, "b": 2}
+    assert _messages._joined({}, {"content": "y"}) == {"content": "y"}
+    assert _messages._joined({"content": None}, {}) == {"content": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('[{"name": "f", "arguments": {"a": 1}}]', [("f", {"a": 1})]),
+        ("[{'name': 'f', 'arguments': {}}, {'tool_name': 'g'}]", [("f", {}), ("g", None)]),
+        ('I call {"name": "f", "args": 3}', [("f", 3)]),
+        ("no call", None), ("[1, 2]", None), ("{broken", None), ("", None),
+    ],
+)  # fmt: skip
+def test_calls_of_a_role_of_calls(text, calls):
+    (message,) = _messages.chat_messages({"role": "tool-call", "content": text, "x": 1})
+    assert (message["role"], message["x"]) == ("assistant", 1)
+    if calls is None:
+        assert message == {"role": "assistant", "content": text, "x": 1}
+    else:
+        read = [(call["name"], call.get("arguments")) for call in message["tool_calls"]]
+        assert (read, message["content"]) == (calls, "")
+    function = {"function": {"name": "f"}}
+    (kept,) = _messages.chat_messages({"role": "tool_call", "content": str([function])})
+    assert kept["tool_calls"] == [function]
+
+
+def test_what_code_printed_is_a_result_of_autogen():
+    event = {
+        "type": "CodeExecutionEvent",
+        "source": "e",
+        "result": {"output": "42", "exit_code": 0},
+    }
+    (message,) = _messages.chat_messages(event | {"content": "x"})
+    assert (message["role"], message["content"]) == ("tool", "42")
+    (bare,) = _messages.chat_messages(event | {"content": "x", "result": None})
+    assert bare["content"] is None
+
+
+def test_numbered_messages_in_the_order_of_their_numbers():
+    def find(**more):
+        numbered = {"message_10": AGENT, "message_9": USER, "n": 3}
+        return _messages._under_other_names(numbered | more)
+
+    assert find() == ([USER, AGENT], {"message_9", "message_10"})
+    assert find(turn_1=USER) == ([], set())  # of two names
+    assert find(message_9=3) == ([], set())  # a single one
+    assert find(chat=[USER]) == ([USER], {"chat"})
+
+
+@pytest.mark.parametrize(
+    ("message", "is_plain"),
+    [
+        (AGENT, True), (AGENT | {"content": None}, True), (AGENT | {"name": "a", "id": 3}, True),
+        ({"role": "assistant"}, True), (AGENT | {"x": 1}, False), (AGENT | {"role": "ai"}, False),
+        (AGENT | {"content": ["x"]}, False), (AGENT | {"content": '[{"id": 1}]'}, False),
+        (
+            {
+                "role": "tool", "content": "", "tool_calls": [], "tool_call_id": "", "name": "",
+                "id": "", "confidence": 1, "refusal": "",
+            },
+            True,
+        ),
+        ("x", False),
+    ],
+)  # fmt: skip
+def test_messages_that_need_no_other_reading(message, is_plain):
+    assert _messages._is_plain(message) is is_plain
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("content='x' additional_kwargs={}", True), ("content='x' tool_call_id='1'", True),
+        ("content='x' name='a'", False), ("tool='f' tool_input={}", True),
+        ("[{'role': 'user', 'content': 'x'}]", True), ("[{'message.role': 'user'}] ", True),
+        ("[{'role': 'user'}] and more", False), ("ModelRequest(parts=[])", True),
+        ("ModelReply(parts=[])", False), ("AIMessageChunk(content='x')", True),
+        ("ChatCompletionMessage(role='a')", True), ("ResponseOutputMessage(id='x')", True),
+        ("say content='x' additional_kwargs={}", False), ("AIMessage", False), (3, False),
+        (None, False),
+    ],
+)  # fmt: skip
+def test_messages_as_python_prints_them(text, printed):
+    assert _messages.is_printed(text) is printed

@@ -78,7 +78,8 @@ def test_an_error_of_the_outermost_span_is_the_stop(write, fields, reason):
 def test_assessments(write):
     assessments = [
         judged("right", True), judged("sure", 0.25, span_id="0x2"), judged("old", 1, valid=False),
-        judged("far", 3, span_id="9"), {"name": "wanted", "expectation": {"value": "x"}},
+        judged("far", 3, span_id="9"), judged("trajscore.flag", 1),
+        {"name": "wanted", "expectation": {"value": "x"}},
     ]  # fmt: skip
     run = read(write, {"assessments": assessments})
     assert (run.scores, run.steps[1].scores) == ({"right": True, "far": 3}, {"sure": 0.25})

@@ -3,6 +3,7 @@
 import pytest
 
 from trajscore import io
+from trajscore.io._numbered_steps import find_steps
 
 STEPS = {
     "thought_0": "I look.", "tool_name_0": "find", "tool_args_0": {"n": 3},
@@ -56,3 +57,48 @@ def test_a_trace_around_them_is_a_run(write):
     (run,) = io.read_runs(write("spans.json", spans))
     assert [step.text for step in run.steps] == ["Where?", "I look.", "Again.", "In Paris."]
     assert run.meta["input_tokens"] == 5
+
+
+def said(*texts):
+    return [{"role": "assistant", "content": text} for text in texts]
+
+
+def test_which_fields_hold_the_steps():
+    steps = {"thought_0": "a", "tool_name_0": None}
+    question = {"role": "user", "content": "Q"}
+    assert find_steps(steps | {"x": 1}) == (said("a"), {"thought_0", "tool_name_0"})
+    record = {"query": "Q", "trajectory": steps, "response": "A", "reasoning": None, "x": 1}
+    names = {"trajectory", "query", "response", "reasoning"}
+    assert find_steps(record) == ([question, *said("a", "A")], names)
+    nested = {"prediction": {"trajectory": steps, "answer": 3}, "example": {"task": "Q"}, "x": 1}
+    assert find_steps(nested) == ([question, *said("a", "3")], {"prediction", "example"})
+    for other in ({}, {"trajectory": {"thought_0": "a"}}, {"trajectory": [steps]}, {"x": 1}):
+        assert find_steps(other) is None
+
+
+def test_the_question_the_reasoning_and_the_answer():
+    def messages(**fields):
+        steps = {"thought_0": "a", "tool_name_0": None}
+        return find_steps({"trajectory": steps} | fields)[0]
+
+    assert messages(question=3, task="T", problem="P")[0] == {"role": "user", "content": "T"}
+    assert messages(reasoning="so") == said("a")
+    assert messages(answer=None, output="O", reasoning="so")[1:] == [
+        {"role": "assistant", "content": "O", "reasoning": "so"}
+    ]
+
+
+def test_steps_in_the_order_of_their_numbers_also_incomplete_ones():
+    steps = {f"thought_{k}": str(k) for k in (10, 0, 9)} | {"tool_name_0": "f", "thought_x": "?"}
+    steps |= {
+        "observation_9": "seen",
+        "tool_args_11": {"n": 1},
+        "observation_0": "Execution error in f: x",
+    }
+    messages, _ = find_steps(steps)
+    call = {"id": "0", "name": "f", "arguments": None}
+    assert messages == [
+        {"role": "assistant", "content": "0", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "0", "content": "Execution error in f: x", "error": True},
+        *said("9"), {"role": "tool", "tool_call_id": "9", "content": "seen"}, *said("10", ""),
+    ]  # fmt: skip

@@ -253,8 +253,8 @@ def test_the_first_session_is_that_of_the_run(read):
     assert run.meta["session"] == "a"
     assert "session" not in read(model()).meta
     spans = [span("1", {}), "x", span("2", session)]
-    assert OpenTelemetry().session_of(spans) == "a"
-    assert OpenTelemetry().session_of(spans[:2]) is None
+    assert OpenTelemetry()._session(spans) == "a"
+    assert OpenTelemetry()._session(spans[:2]) is None
 
 
 # ------------------------------------------------------------------ judgements and events
@@ -279,8 +279,15 @@ def test_judgements_go_to_the_run_or_to_the_turn(read):
         for part, value in (("name", key), ("score", score))
     }
     run = read(
-        model(fields={"events": [judged("c", 0.4), judged("d", "good", "label")]}, **attributes)
-    )
+        model(
+            fields={
+                "events": [
+                    judged("c", 0.4), judged("d", "good", "label"), judged("trajscore.flag", 1),
+                ]
+            },
+            **attributes,
+        )
+    )  # fmt: skip
     assert run.scores == {"a": 0.2, "b": 0.3}
     assert run.steps[1].scores == {"turn": 0.1, "c": 0.4, "d": "good"}
 
@@ -487,3 +494,8 @@ def test_columns_of_judgements(write):
     judged = {"eval.success.score": 1.0, "eval.success.label": "ok", "eval.tone.score": None}
     (run,) = io.read_runs(write("a.jsonl", [ids | attributes | judged], lines=True))
     assert (run.outcome, run.meta["reward"]) == (1, 1.0)
+
+
+def test_a_message_of_a_span_that_is_not_there_is_left_out(read):
+    event = {"name": "gen_ai.user.message", "spanId": "9", "traceId": "t", "body": {"content": "x"}}
+    assert texts(read(model(), event)) == BOTH

@@ -562,3 +562,35 @@ def test_named_steps_of_runs_by_the_keys_that_lead_to_them(write):
     read = io.read_runs(path, fields="steps=log,text=thought,action=action,observation=obs")
     assert [run.id for run in read] == ["a-task0", "a-task1", "b-task0", "b-task1"]
     assert (read[3].outcome, read[3].steps[0].tool_calls[0].result) == (1, "in Paris")
+
+
+def test_fields_of_json_lines_are_a_mapping_of_names(write):
+    path = write("log.jsonl", [{"id": "a", "confidence": 0.5}], lines=True)
+    with pytest.raises(ValueError, match=r"fields must be a dict of names by part, got \['a'\]"):
+        io.read_runs(path, format="jsonl", fields=["a"])
+    with pytest.raises(ValueError, match="fields: no part named 'stp'; did you mean 'step'"):
+        io.read_runs(path, format="jsonl", fields={"stp": "a"})
+
+
+def test_records_without_the_named_steps_are_left_out(write):
+    turn = {"text": "Hi", "confidence": 0.5}
+    rows = [{"id": "a", "log": {"events": [turn]}}, {"id": "b", "log": {"other": 1}}]
+    path = write("log.jsonl", rows, lines=True)
+    with pytest.warns(
+        UserWarning, match="1 of 2 runs .*run 'b' .*its 'log.events' is NoneType, not"
+    ):
+        runs = io.read_runs(path, fields={"steps": "log.events"})
+    assert [(run.id, run.steps[0].confidence) for run in runs] == [("a", 0.5)]
+
+
+def test_lines_that_are_no_turns_are_kept_beside_them(write):
+    rows = [
+        {"run": "a", "step": 1, "role": "system", "text": "Be kind.", "confidence": 0.1},
+        {"run": "a", "step": 2, "role": "assistant", "text": "Hi", "confidence": 0.5},
+        {"run": "a", "step": 3, "role": "tool", "text": "seen", "observation": "more"},
+    ]
+    (run,) = io.read_runs(write("log.jsonl", rows, lines=True), format="jsonl")
+    assert run.extra["system"] == ["Be kind."]
+    assert [(step.text, step.confidence, step.observation) for step in run.steps] == [
+        ("Hi", 0.5, "seen")
+    ]

@@ -317,3 +317,13 @@ def test_objects_that_hold_an_answer():
     choice = {"choices": [{"text": "Yes"}], "role": "user", "content": "Hi"}
     assert told(choice, None) == [("assistant", "Yes")]
     assert told({"role": None, "content": "Yes"}, "assistant") == [("assistant", "Yes")]
+
+
+def test_an_answer_within_its_content():
+    answer = {"content": {"parts": [{"text": "Yes"}], "role": "model"}}
+    wrapped = {"content": {"message": {"role": "assistant", "content": "Yes"}}, "usage": {}}
+    for value in (answer, wrapped, {"system": "Be kind."} | wrapped):
+        assert messages_in(value, "assistant")[-1]["content"] == "Yes"
+    assert [m["role"] for m in messages_in({"system": "Be kind."} | wrapped, None)] == [
+        "system", "assistant",
+    ]  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 
 from trajscore import io
 from trajscore.io import registry
+from trajscore.io.registry import detect_log, is_turn, name_list
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ def test_a_format_of_ones_own(register, write):
     register(Games)
     listed = write("a.json", [GAME, {**GAME, "game": None}])
     assert [run.id for run in io.read_runs(listed)] == ["g", "a-1"]
+    assert [run.meta for run in io.read_runs(listed)] == [{"file": str(listed)}] * 2
     assert [run.id for run in io.read_runs(write("b.jsonl", [GAME, GAME], lines=True))] == ["g"] * 2
     single = write("c.json", {"moves": ["e4"], "result": 0})
     assert [(run.id, run.outcome) for run in io.iter_runs(single)] == [("c-0", 0)]
@@ -206,3 +208,176 @@ def test_rows_of_tables_and_other_json(write, more, is_table):
     else:
         with pytest.raises(ValueError, match="the format is not known"):
             registry.detect_log(path)
+
+
+def test_folders_and_files_that_are_tables(tmp_path, register):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    assert detect_log(tmp_path / "t.csv") is None
+    assert detect_log(tmp_path / "none.csv") is None
+    scout = tmp_path / "scout"
+    scout.mkdir()
+    (scout / "transcripts_1.parquet").touch()
+    assert detect_log(scout).name == "scout"
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "a.parquet").touch()
+    assert detect_log(parts) is None
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+    (parts / "b.json").write_text(json.dumps([{"messages": chat}]))
+    assert detect_log(parts).name == "openai"  # a log, with tables beside it
+    register(like_games(endings=(".game",)))
+    (parts / "b.json").rename(parts / "b.game")
+    assert detect_log(parts).name == detect_log(parts / "b.game").name == "games"
+
+
+def test_a_database_is_not_a_table(tmp_path):
+    path = tmp_path / "sessions.db"
+    path.write_bytes(b"SQLite format 3\0")
+    with pytest.raises(ValueError, match="is an SQLite database; write its sessions as JSON"):
+        detect_log(path)
+
+
+def test_what_a_format_has_to_define():
+    for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None, None)):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("record", "texts", "turn"),
+    [
+        ({"text": "Hi", "observation": "x"}, None, True),
+        ({"text": "Hi", "observation": "x", "confidence": 0.5}, None, False),
+        ({"text": "Hi", "step": 1}, None, True),
+        ({"text": "Hi", "step": 1, "cost": 2, "tokens": 3, "task": 4, "trial": 5}, None, True),
+        ({"text": "Hi", "step": 1, "p": 0.5}, None, False),
+        ({"text": "Hi", "step": 1, "p": None}, None, False),
+        ({"text": "Hi", "step": 1, "p": "words"}, None, True),
+        ({"text": "Hi"}, None, False),
+        ({"say": "Hi", "step": 1}, None, False),
+        ({"say": "Hi", "step": 1}, {"text": "say"}, True),
+        ({"text": "Hi", "step": 1}, {}, False),
+        ({}, None, False),
+    ],
+)  # fmt: skip
+def test_turns_without_a_score(record, texts, turn):
+    assert is_turn(record, texts) is turn
+
+
+@pytest.mark.parametrize(
+    ("record", "names"),
+    [
+        ({"question": "Q", "answer": "A"}, ["question", "answer"]),
+        ({"answer": "A", "x": 1, "question": "Q", "score": 0.5}, ["answer", "question"]),
+        ({"question": "Q", "answer": "A", "run": 1}, []),
+        ({"question": "Q", "answer": "A", "solved": 1}, []),
+        ({"question": "Q", "answer": "A", "confidence": 0.5}, []),
+        ({"question": "Q", "answer": [{"role": "user", "content": "x"}]}, []),
+        ({"question": "Q"}, []), ({}, []),
+    ],
+)  # fmt: skip
+def test_a_question_and_its_answer(record, names):
+    assert registry._question_and_answer(record) == names
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "openai"),
+        ({"role": "user", "content": "Hi"}, None),  # a message may be a row
+        ({"role": "user", "content": {"parts": ["Hi"]}}, "openai"),
+        ({"run": "a", "text": "Hi", "observation": "x"}, "jsonl"),
+        ({"run": "a", "text": "Hi"}, None),
+        ({"question": "Q", "answer": "A", "score": 0.5}, None),
+        ({"question": "Q", "answer": "A"}, "openai"),
+        ({"id": "s", "trace_id": "t", "run_type": "llm", "inputs": {}}, "langsmith"),
+        ({"a": 1}, None),
+    ],
+)
+def test_rows_that_are_records_of_a_log(row, name):
+    known = registry.format_of_row(row)
+    assert (known and known.name) == name
+
+
+def test_what_is_known_of_a_file_after_each_of_its_fields(write):
+    def heads(name, value):
+        return [
+            (dict(head.fields), head.listed, head.whole, head.item)
+            for head in registry._heads(registry.LogFile(write(name, value)))
+        ]
+
+    assert heads("a.json", [{"x": 1}, {"y": 2}]) == [({"x": 1}, True, True, {"x": 1})]
+    assert heads("a.json", [[1], {"y": 2}]) == [({}, True, True, [1])]
+    whole = {"x": 1, "samples": [7, 8], "z": 3}
+    first = {"x": 1, "samples": 7, "z": 3}
+    found = heads("b.json", whole)
+    assert [(len(fields), whole) for fields, _, whole, _ in found] == [
+        (1, False), (2, False), (3, False), (3, True),
+    ]  # fmt: skip
+    assert found[-1] == (first, False, True, None)
+
+
+def test_names_in_an_error():
+    assert name_list("its fields are", []) == ""
+    assert name_list("its fields are", ["a", 1]) == " (its fields are 'a', 1)"
+    assert name_list("x", range(13)) == f" (x {', '.join(map(str, range(12)))})"
+
+
+def test_a_run_that_is_nested_too_deeply_is_left_out(register, write):
+    def run(self, raw, place, options):
+        if raw["game"] == "deep":
+            raise RecursionError
+        return io.Run(place.name(raw["game"]), [io.Step("agent", "e4")], 1)
+
+    register(like_games(run=run))
+    with pytest.warns(UserWarning, match=r"run 'None'|index 1.*it is nested too deeply"):
+        runs = io.read_runs(write("a.json", [GAME, GAME | {"game": "deep"}]))
+    assert [run.id for run in runs] == ["g"]
+    assert [(left.index, left.reason) for left in runs.left_out] == [(1, "it is nested too deeply")]
+
+
+@pytest.mark.parametrize(
+    ("step", "recognised"),
+    [
+        ({"text": "One two."}, True), ({"say": "One two three."}, False),
+        ({"say": "One two three.", "confidence": 0.5}, True), ({"p": 0.5}, True), (0.5, True),
+    ],
+)  # fmt: skip
+def test_steps_with_a_text_under_another_name_are_not_json_lines(step, recognised):
+    head = registry.Head({"id": "a", "steps": [step]}, listed=True, whole=True)
+    assert registry.find_format("jsonl").recognise(head) is recognised
+    assert not registry.find_format("jsonl").recognise(registry.Head(head.fields))
+    assert not registry.find_format("jsonl").recognise(registry.Head({"steps": [step]}, whole=True))
+
+
+USER, AGENT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+SIMULATION = {"id": "s", "messages": [USER, AGENT], "termination_reason": "user_stop"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "n"),
+    [
+        ("openai", [USER, AGENT], 1), ("openai", {"messages": [USER]}, 1),
+        ("openai", [[USER]] * 3, 3),
+        ("openai", [{"agent": {"messages": [AGENT]}}], 1),
+        ("openai", {"a": [USER], "b": [AGENT]}, 2),
+        ("openai", {"runs": [{"messages": [USER]}] * 2}, 2),
+        ("tau2", SIMULATION, 1), ("tau2", {"simulations": [SIMULATION] * 2}, 2),
+        ("tau_bench", {"traj": [USER]}, 1), ("tau_bench", [{"traj": [USER]}] * 2, 2),
+        ("atif", {"schema_version": "ATIF-1", "steps": []}, 1), ("mlflow", {"spans": []}, 1),
+        ("codex", [{"type": "session_meta", "payload": {}}] * 2, 1),
+        ("claude_code", [{"type": "user", "sessionId": name} for name in "aab"], 2),
+        ("jsonl", [{"id": name, "p": 0.5} for name in "aab"], 2),
+        ("jsonl", [{"id": name, "steps": [{"p": 0.5}]} for name in "aab"], 3),
+        ("langfuse", [{"id": name, "observations": []} for name in "ab"], 2),
+        ("langsmith", [{"id": name, "run_type": "llm"} for name in "ab"], 2),
+        ("otel", [{"trace_id": name, "span_id": "1", "attributes": {}} for name in "aba"], 2),
+        ("intercode", {"0": {"turn_history": {}}, "1": {"turn_history": {}}}, 2),
+    ],
+)  # fmt: skip
+def test_places_of_runs_count_from_0(write, name, value, n):
+    lines = isinstance(value, list) and isinstance(value[0], dict)
+    path = write("a.jsonl" if lines else "a.json", value, lines=lines)
+    known = registry.find_format(name)
+    runs = known.runs(registry.LogFile(path), known._check_options({}))
+    assert [(place.index, place.file) for place, _ in runs] == [(k, path) for k in range(n)]

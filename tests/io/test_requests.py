@@ -5,7 +5,9 @@ import json
 import pytest
 
 from trajscore import io
+from trajscore.io import _requests as requests
 from trajscore.io._requests import awaits_answer, is_call, of_batch
+from trajscore.io.fields import Fields
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -436,3 +438,85 @@ def test_the_answer_of_a_crew_counts(write):
         texts = [(step.actor, step.text) for step in run.steps]
         assert texts[-1] == ("agent", SAY["content"])
         assert [actor for actor, _ in texts] == ["user", "agent", "user", "agent"]
+
+
+@pytest.mark.parametrize(
+    ("record", "sides"),
+    [
+        ({"input": "a", "output": "b"}, ("a", "b")), ({"input": "a", "output": ""}, (None, None)),
+        ({"input": [], "output": "b"}, (None, None)), ({"output": "b"}, (None, None)),
+        ({"prompt": "a", "response": "b", "completion": "c"}, ("a", "c")),
+        ({"input": "a", "output": "b", "inputs": 1, "outputs": 2}, (1, 2)),
+        ({"messages": [ASK], "choices": [1]}, ([ASK], {"choices": [1]})),
+        ({"messages": [ASK], "choices": []}, (None, None)), ({}, (None, None)),
+    ],
+)  # fmt: skip
+def test_the_two_sides_of_a_call(record, sides):
+    assert requests.sides_of(record) == sides
+
+
+def test_items_by_their_ids():
+    items = [(k, name) for k, name in enumerate("abaab")]
+
+    def name_of(item):
+        return item[1]
+
+    def numbers(one_by_one):
+        groups = requests.by_id(iter(items), name_of, one_by_one=one_by_one)
+        return [(name, [k for k, _ in own]) for name, own in groups]
+
+    assert numbers(one_by_one=False) == [("a", [0, 2, 3]), ("b", [1, 4])]
+    assert numbers(one_by_one=True) == [("a", [0]), ("b", [1]), ("a", [2, 3]), ("b", [4])]
+    assert list(requests.by_id([], name_of, one_by_one=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ({"id": "x" * 8}, "x" * 8), ({"id": "x" * 7}, None), ({"id": 12345678}, None), ({}, None),
+        ({"kwargs": {"id": "x" * 8}}, "x" * 8), ({"data": {"id": "x" * 8}, "id": "y" * 8}, "x" * 8),
+        ({"kwargs": {}, "id": "y" * 8}, "y" * 8),
+    ],
+)  # fmt: skip
+def test_long_ids_of_first_messages(message, name):
+    assert requests._first_id({"messages": [{**ASK, **message}, {**ASK, "id": "z" * 9}]}) == name
+    assert requests._first_id([message]) is requests._first_id({"messages": []}) is None
+
+
+def test_an_answer_that_the_conversation_ends_with():
+    for messages, answer, ends in (
+        ([ASK, {"content": "x"}], "x", True), ([{"content": "x"}, ASK], "x", False),
+        ([ASK], [ASK], False), ([], "x", False), ("x", "x", False), ([{"content": ""}], "", True),
+        (["x"], "x", False),
+    ):  # fmt: skip
+        assert requests._ends_with(messages, answer) is ends, (messages, answer)
+
+
+def test_records_that_differ_in_outcome_or_trial():
+    for records, differ in (
+        ([{"outcome": 1}, {"outcome": 0}], True), ([{"outcome": 1}, {"outcome": None}, {}], False),
+        ([{"trial": 1}, {"trial": "1"}], False), ([{"trial": 1}, {"trial": 2}], True),
+        ([{"outcome": {"value": 1}}, {"outcome": 1}], False), ([{"outcome": 1}, "x"], False),
+        ([], False),
+    ):  # fmt: skip
+        assert requests._differ(records, Fields()) is differ
+
+
+def test_each_beginning_of_a_conversation_has_a_hash():
+    one, other = requests._hashes("abc"), requests._hashes("abd")
+    assert (one[:2], len(one), len(set(one))) == (other[:2], 3, 3)
+    assert one[2] != other[2]
+    assert requests._hashes("b") != [one[1]]
+    assert requests._hashes("") == []
+
+
+def test_requests_and_answers_out_of_what_is_around_them():
+    inner = {"x": 1}
+    for depth, found in ((0, True), (3, True), (4, False)):
+        value = inner
+        for _ in range(depth):
+            value = {"body": value, "n": 1}
+        assert (requests._body(value) == inner) is found
+    assert requests._body({"output": inner, "message": {"y": 2}}) == {"y": 2}
+    assert requests._body({"body": {}, "z": 3}) == {"body": {}, "z": 3}
+    assert requests._body("x") == {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trajscore.io import MalformedRunError, Run, Step, ToolCall
-from trajscore.io._run import as_grade, as_object, as_objects, as_outcome, leftover
+from trajscore.io._run import as_grade, as_object, as_objects, as_outcome, check_list, leftover
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,10 @@ def test_a_step_shows_what_it_has(step, shown):
 def test_a_run_shows_how_it_ended(outcome, shown):
     assert repr(Run("a", [Step("user")], outcome)) == f"<Run 'a': 1 step, {shown}>"
     assert repr(Run("a", outcome=outcome, stop_reason="max")).endswith(f"{shown}, max>")
+
+
+def test_the_task_of_a_run_is_text():
+    assert [Run("a", task=task).task for task in (7, "7", None)] == ["7", "7", None]
 
 
 def test_length_of_a_run():
@@ -76,6 +80,16 @@ def test_records_must_be_objects():
     for raw, kind in (([], "an empty list"), ({}, "dict")):
         with pytest.raises(MalformedRunError, match=f"it is {kind}, not a list of objects"):
             as_objects(raw)
+
+
+def test_a_part_of_a_run_is_an_object_or_a_list():
+    part, listed = {"a": 1}, [1]
+    assert as_object(part, "tick 0 is") is part
+    assert check_list(listed, "its spans are") is listed
+    with pytest.raises(MalformedRunError, match="^tick 0 is list, not an object$"):
+        as_object(listed, "tick 0 is")
+    with pytest.raises(MalformedRunError, match="^its spans are dict, not a list$"):
+        check_list(part, "its spans are")
 
 
 def test_fields_that_are_left():

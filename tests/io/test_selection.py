@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from trajscore import io
-from trajscore.io._selection import Selection, as_confidence
+from trajscore.core.errors import ArgumentError
+from trajscore.io._selection import Selection, _check_roles, as_confidence
 from trajscore.io.fields import Fields
 from trajscore.io.outcome_tables import read_outcomes
 from trajscore.io.tally import Tally
@@ -390,3 +391,56 @@ def test_people_in_group_chats_of_autogen_are_users(write):
     talk = [{"type": "TextMessage", "source": name, "content": name} for name in ("admin", "Coder")]
     (run,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}]))
     assert [step.actor for step in run.steps] == ["user", "agent"]
+
+
+@pytest.mark.parametrize("part", ["outcome", "confidence", "stop_reason", "id"])
+def test_names_of_fields_are_text(log, part):
+    with pytest.raises(ValueError, match=f"{part} must be the name of a field, got 3"):
+        io.read_runs(log({}), **{part: 3})
+    if part == "id":
+        with pytest.raises(ValueError, match="id must be the name of a field, got None"):
+            io.read_runs(log({}), id=["id", None])
+
+
+def test_an_outcome_that_is_an_object_is_noted_with_its_fields():
+    run = io.Run("a", extra={"grade": {"x": 1, "y": 2}})
+    tally = applied(run, outcome="grade")
+    assert (run.outcome, tally.objects) == (-1, {"grade": ["x", "y"]})
+    assert applied(io.Run("a", extra={"grade": {"value": 1}}), outcome="grade").objects == {}
+
+
+@pytest.mark.parametrize(
+    ("roles", "read"),
+    [
+        (None, {}), ({}, {}), ("A=agent,B=user", {"A": "agent", "B": "user"}),
+        ({"a": "agent", "b": "user", "c": "environment"},) * 2,
+        ({"a": "agent", "b": "agent"},) * 2, ({"a": "tool"}, None), ({"a": "agent", "b": ""}, None),
+        (["agent"], None), (3, None),
+    ],
+)  # fmt: skip
+def test_who_acts_under_which_role(roles, read):
+    if read is not None:
+        assert _check_roles(roles) == read
+        return
+    with pytest.raises(
+        ArgumentError, match="roles must say for each role whether it is agent, user"
+    ):
+        _check_roles(roles)
+
+
+def test_the_first_name_of_a_turn_that_the_user_gave_says_who_acts():
+    selection = Selection(roles={"critic": "agent", "Ann": "user", "flow": "environment"})
+    steps = [
+        io.Step("environment", "1", extra={"role": "critic", "name": "Ann"}),
+        io.Step("agent", "2", extra={"name": "Ann"}),
+        io.Step("user", "3", extra={"source": "flow"}),
+        io.Step("environment", "4", extra={"role": "other"}),
+        io.Step("environment", "5"),
+        io.Step("agent", "6"),
+    ]
+    tally = Tally()
+    selection.apply(io.Run("r", steps), tally)
+    actors = ["agent", "user", "environment", "environment", "environment", "agent"]
+    assert [step.actor for step in steps] == actors
+    assert (tally.n_turns, dict(tally.unknown_roles)) == (2, {"other": 1})
+    assert tally.used["roles", "critic"] == tally.used["roles", "Ann"] == 1

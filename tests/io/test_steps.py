@@ -200,3 +200,20 @@ def test_observations_of_openhands_are_results_of_their_cause(write, paired):
 def test_a_file_of_events_is_a_run(write):
     (run,) = io.read_runs(write("events.json", HISTORY))
     assert [step.actor for step in run.steps] == ["user", "agent", "agent"]
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "results"),
+    [
+        ("", "x", [(None, "x")]),
+        ("a", "Observation:\nx", [("a", "Observation:\nx")]),
+        ("a", "1\n2", [("a", "1\n2")]),
+        ("ab", "Observation:\n1\n2", [("a", "1"), ("b", "2")]),
+        ("ab", "1\n2\n3", [("a, b", "1\n2\n3")]),
+        ("ab", "Observation:\n1", [("a, b", "Observation:\n1")]),
+        ("ab", "", [("a, b", "")]),
+    ],
+)
+def test_a_line_for_each_of_several_calls(names, text, results):
+    found = results_of([{"id": name} for name in names], text)
+    assert [(result["tool_call_id"], result["content"]) for result in found] == results

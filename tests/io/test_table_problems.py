@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from trajscore.core.errors import ArgumentError
-from trajscore.io._table_problems import refuse_names_in_rows
+from trajscore.io._table_problems import (
+    _run_of_several,
+    ids_of_tasks,
+    is_row_a_run,
+    refuse_codes,
+    refuse_codes_of,
+    refuse_durations,
+    refuse_names_in_rows,
+)
 from trajscore.io.fields import Fields
 from trajscore.io.tables import choose_columns, read_table, with_last_outcome, with_times
 
@@ -106,3 +114,76 @@ def test_decimal_commas():
     with pytest.raises(ArgumentError, match="numbers with decimal commas such as '0,5'") as error:
         choose_columns(table, Fields())
     assert ".str.replace(',', '.').astype(float)" in str(error.value)
+
+
+def test_times_that_fall_within_a_run_are_asked_about():
+    table = pd.DataFrame({"run": ["a", "a", "b", "b"], "time": [1.5, 3, 2, 4], "t": [2, 1, 4, 3]})
+    refuse_durations(table, ("time",), ["run"])  # it falls between two runs only
+    refuse_durations(table, ("t",), ["run"])  # not named like a time
+    refuse_durations(table, (), ["run"])
+    refuse_durations(table.assign(time=["b", "a", "b", "a"]), ("time",), ["run"])
+    with pytest.raises(ArgumentError) as error:
+        refuse_durations(table.assign(time=[1.5, 3, 2, 0.25]), ("time",), ["run"])
+    assert str(error.value) == (
+        "column 'time' goes from 2 to 0.25 in rows 2 and 3, so it may be how long each step took. "
+        "If the rows are in order, pass step='rows'; if it is a clock, pass step='time'"
+    )
+    refuse_durations(table.assign(time=[2e8, 3e8, 3e8, 2e8]), ("time",), ["run"])  # dates
+    refuse_durations(table.assign(time=[3, 3, 3, 3]), ("time",), ["run"])
+
+
+def test_tables_with_a_row_a_run():
+    for column, is_one in (
+        ({"run": [1, 2]}, True), ({"run": [1, 1]}, False), ({"run": [1, "1"]}, False),
+        ({"task": ["a", "a"]}, False), ({"run": [1, 2], "task": ["a", "a"]}, True),
+        ({"x": [1, 1]}, True),
+    ):  # fmt: skip
+        assert is_row_a_run(pd.DataFrame(column)) is is_one
+
+
+def test_tasks_and_trials_are_proposed_as_ids():
+    table = pd.DataFrame({"task": [1, 1, 2], "trial": [1, 2, 1], "step": [1, 1, 1]})
+    assert ids_of_tasks(table) == "{argument:id=task} {argument:id=trial}"
+    assert ids_of_tasks(table.assign(step=[1, 2, 1], trial=1)) == "{argument:id=task}"
+    assert ids_of_tasks(table.assign(trial=1)) == ""  # a step stands twice
+    assert (
+        ids_of_tasks(table.drop(columns="task")) == ids_of_tasks(table.drop(columns="step")) == ""
+    )
+
+
+def test_the_first_run_with_several_values():
+    table = pd.DataFrame({"run": ["b", "b", "a", "a"], "k": [1, 1, 2, 2], "model": list("xxyz")})
+    assert _run_of_several(table, ["run"], "model") == "a"
+    assert _run_of_several(table, ["run", "k"], "model") == "a-2"
+    assert _run_of_several(table, ["run"], "k") == ""
+    assert _run_of_several(table.assign(model=[[1]] * 4), ["run"], "model") == ""
+
+
+def test_codes_in_columns_of_steps():
+    table = pd.DataFrame({"p_1": [0.5, 0.0], "p_2": [1.0, -1.0], "p_3": [-1.0, np.nan]})
+    names = {"p": list(table)}
+    with pytest.raises(ArgumentError, match="columns p_1 to p_3 are -1 in 2 cells, and between 0"):
+        refuse_codes_of(table, names)
+    refuse_codes_of(table.replace(-1, 0.5), names)
+    refuse_codes_of(table.replace(1.0, 1.5), names)
+    refuse_codes_of(table.replace(0.0, -0.5), names)
+
+
+@pytest.mark.parametrize(
+    ("values", "n"),
+    [
+        ([-1, 0.5, 1], 1),
+        ([-1, 0.0, -1], 2),
+        ([-1, 1.5, 1], 0),
+        ([-1, -0.5, 1], 0),
+        ([0.5, 1, 0], 0),
+    ],
+)
+def test_codes_among_fractions(values, n):
+    table = pd.DataFrame({"p": np.array(values, float)})
+    if n:
+        with pytest.raises(ArgumentError, match=f"'p' is -1 in {n} row.*between 0 and 1 in the"):
+            refuse_codes(table, ("p",))
+    else:
+        refuse_codes(table, ("p",))
+    refuse_codes(pd.DataFrame({"p": [-1, 0, 1]}), ("p",))  # whole numbers

@@ -9,6 +9,7 @@ import pytest
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import MOST_NAMED
+from trajscore.io import tables
 from trajscore.io.fields import Fields
 from trajscore.io.tables import (
     _outcome_candidates,
@@ -409,3 +410,174 @@ def test_ids_that_begin_with_zeros_are_text(tmp_path):
     assert frame["badge"].tolist() == ["007", "8"]
     path.write_text("run,p\n10,0.5\n0,0.4\n")
     assert read_table(path)["run"].tolist() == [10, 0]
+
+
+def test_other_files_are_refused_with_what_to_do(tmp_path):
+    for name, hint in (
+        ("t.zip", "; unpack it first"),
+        ("t.XLSX", "; save the sheet as CSV"),
+        ("t.pickle", "; a pickle may run code, write it with to_parquet"),
+        ("t.orc", "; write it with to_parquet"),
+        ("t.yaml", "; write it as JSON or CSV"),
+        ("t.log", "; write it as JSON or CSV"),
+        ("t.other", ""),
+    ):
+        (tmp_path / name).write_text("words")
+        with pytest.raises(ValueError) as error:
+            read_table(tmp_path / name)
+        assert str(error.value).endswith(f".parquet, .jsonl or .json{hint}"), name
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    for name, rows in (("b", ROWS[1:]), ("a", ROWS[:1])):
+        pd.DataFrame(rows).to_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "notes.txt").write_text("beside them")
+    pd.testing.assert_frame_equal(read_table(tmp_path), pd.DataFrame(ROWS))
+    monkeypatch.setattr(tables, "_MOST_ROWS", 2)
+    assert len(read_table(tmp_path)) == 2
+    monkeypatch.setattr(tables, "_MOST_ROWS", 1)
+    with pytest.raises(ValueError, match="cannot be read as a table: it has 2 rows; trajscore rep"):
+        read_table(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(ValueError, match="empty is not a table; expected the ending"):
+        read_table(empty)
+
+
+def test_records_in_json_text_are_to_be_written_out():
+    cells = pd.DataFrame({"id": ["a"], "message": [json.dumps({"level": "info", "text": "Hi"})]})
+    with pytest.raises(
+        ValueError, match=r"column 'message' holds records .*df\['message'\]\.to_csv"
+    ):
+        tables.refuse_records(cells)
+    tables.refuse_records(pd.DataFrame({"id": ["a"], "message": ["Hi"]}))
+
+
+def test_a_score_that_sounds_like_a_risk_is_not_taken_unasked():
+    table = frame(
+        p=[0.1, 0.2, 0.3, 0.4], hallucination=[0.1, 0.2, 0.3, 0.4], error=1.0, gone=[[1]] * 4
+    )
+    rest = other_columns(table, choose_columns(table, Fields())[0])
+    assert unread_scores(table, rest) == {
+        "hallucination": "is named like a risk; to judge it, pass {argument:risks=hallucination}"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "top"),
+    [
+        ("judge", [0, 10], 10), ("judge", [0, 10.5], 100), ("judge", [0, 100], 100),
+        ("judge", [0, 100.5], None), ("judge", [0, 1], None), ("judge", [0, 1.5], 10),
+        ("judge", [-1, 5], None), ("judge", ["0", "5"], None), ("depth", [0, 5], None),
+        ("judge", [False, True], None),
+    ],
+)  # fmt: skip
+def test_confidences_of_other_scales(name, values, top):
+    found = tables.scales_of(pd.DataFrame({name: values}), [name])
+    assert found == ({} if top is None else {name: top})
+
+
+@pytest.mark.parametrize(
+    ("values", "fractions"),
+    [
+        ([0.5, 0.25, 0.5, np.nan], [0.25, 0.5]), ([0.0, 1.0, 0.5], [0, 0.5, 1]), ([0.0, 1.0], []),
+        ([0.5, 1.5], []), ([-0.5, 0.5], []), ([1, 0], []), (["0.5", "0.25"], []), ([0.0, 0.0], []),
+        ([0.5], [0.5]),
+    ],
+)  # fmt: skip
+def test_distinct_fractions_of_a_column(values, fractions):
+    column = pd.Series(values)
+    assert tables._fractions(column).tolist() == fractions
+    assert tables._holds_fractions(column) is (len(fractions) > 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "usual", "sep"),
+    [
+        ("a,b", ",", ","),
+        ("a;b", ",", ";"),
+        ("a\tb", ",", "\t"),
+        ("a|b", ",", "|"),
+        ("ab", ",", ","),
+        ("a;b,c", ",", ","),
+        ("a\tb;c", ",", ";"),
+        ("a,b", "\t", ","),
+        ("a\tb,c", "\t", "\t"),
+    ],
+)
+def test_what_separates_the_columns(names, usual, sep):
+    assert tables._separator([names, "1;2,3"], usual) == sep
+    assert tables._separator([], usual) == usual
+
+
+def test_columns_of_ids_with_zeros():
+    head = pd.DataFrame({
+        "run": ["01", "2"], "case": ["0", "00"], "zip": ["10", None], "score": ["01", "02"],
+        "step": ["01", "02"], "f": ["0.5", "0a"],
+    })  # fmt: skip
+    assert tables._names_with_zeros(head) == ["run", "case"]
+
+
+def test_shares_of_a_scale():
+    shares = tables._numbers(pd.Series(["50%", " 5 % ", "3", 4, None, "x"], dtype=object), 10.0)
+    np.testing.assert_allclose(shares, [0.5, 0.05, 0.3, 0.4, np.nan, np.nan])
+    np.testing.assert_allclose(tables._numbers(pd.Series([5, 10]), 10.0), [0.5, 1])
+    for value, is_one in (("5%", True), (" 5 % ", True), ("5", False), (5, False), ("%5", False)):
+        assert tables._is_per_cent(value) is is_one
+
+
+def test_a_scale_ends_at_its_certainty():
+    table = pd.DataFrame({"sure": [0, 5, 10, 11], "doubt": [0, 2, 10, 5]})
+    for rows, scale, beyond in ((3, 10.0, None), (4, 10.0, (3, "11")), (4, 11.0, None)):
+        fields = Fields(scales=(("sure", scale),))
+        if beyond is None:
+            scaled = with_scales(table.head(rows), fields)["sure"]
+            np.testing.assert_allclose(scaled, table["sure"].head(rows) / scale)
+            continue
+        row, value = beyond
+        with pytest.raises(
+            ArgumentError, match=f"row {row}: column 'sure' has {value}, outside 0 to 10"
+        ):
+            with_scales(table.head(rows), fields)
+    with pytest.raises(ArgumentError, match="row 1: column 'sure' has -1, outside 0 to 10;"):
+        with_scales(pd.DataFrame({"sure": [1, -1]}), Fields(scales=(("sure", 10.0),)))
+    turned = with_scales(table, Fields(scales=(("doubt", 10.0),), risks=("doubt",)))["doubt"]
+    np.testing.assert_allclose(turned, [1, 0.8, 0, 0.5])
+    beyond = with_scales(table, Fields(risks=("doubt",)))["doubt"]
+    assert beyond.tolist() == [0, -2, -10, -5]
+
+
+def test_the_last_outcome_by_the_column_of_steps_or_the_order_of_the_rows():
+    table = pd.DataFrame({"run": list("abab"), "step": [2, 1, 1, 2], "won": [1.0, 0.5, 0.0, 0.25]})
+    fields = Fields(id="run", outcome="won.-1")
+
+    def last(frame, names=fields):
+        changed, names = tables.with_last_outcome(frame, names)
+        return changed["won"].tolist(), names.outcome
+
+    assert last(table) == ([1, 0.25, 1, 0.25], "won")
+    assert last(table.drop(columns="step")) == ([0, 0.25, 0, 0.25], "won")
+    assert last(table, Fields(outcome="won.-1")) == ([1, 0.25, 1, 0.25], "won")
+    assert last(table, Fields(id="run", outcome="won.-1", step="rows")) == (
+        [0, 0.25, 0, 0.25],
+        "won",
+    )
+    for same in (
+        Fields(id="run", outcome="won"), Fields(id="run", outcome="lost.-1"), Fields(id="run"),
+        Fields(id="other", outcome="won.-1"),
+    ):  # fmt: skip
+        assert tables.with_last_outcome(table, same)[0] is table
+    assert (
+        tables.with_last_outcome(table.drop(columns="run"), Fields(outcome="won.-1"))[1].outcome
+        == "won.-1"
+    )
+
+
+def test_a_packed_table_may_not_hold_any_amount(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(CSV.encode()))
+    assert len(read_table(path, max_size=len(CSV))) == 2
+    with pytest.raises(ArgumentError) as error:
+        read_table(path, max_size=len(CSV) - 1)
+    assert error.value.part == "max_size"

@@ -54,3 +54,29 @@ def test_a_fork_that_names_the_messages_trajectory(write):
         (read_run,) = io.read_runs(write("a.json", runs))
         assert (read_run.id, read_run.outcome, read_run.extra) == ("7-1", 1, {"info": {}})
         assert [step.text for step in read_run.steps] == ["Hi", "Yes"]
+
+
+@pytest.mark.parametrize("max_turns", [0, -1, 2.5, True, "3"])
+def test_the_cap_is_a_number_of_turns(write, max_turns):
+    with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1, or None"):
+        read(write, ASK, ANSWER, max_turns=max_turns)
+    assert read(write, ASK, ANSWER, max_turns=1).stop_reason == "max_steps"
+
+
+def test_the_usual_cap_is_of_thirty_turns(write):
+    for n, cut in ((29, False), (30, True)):
+        run = {"task_id": 7, "reward": 0.0, "traj": [ASK, *[ANSWER] * n]}
+        (found,) = io.read_runs(write("a.json", [run]))
+        assert (found.id, found.stop_reason) == ("7-0", "max_steps" if cut else None)
+
+
+def test_fields_of_a_file_without_a_run(write):
+    turn = {"task_id": 1, "reward": 1.0, "traj": "id of a trajectory"}
+    with pytest.raises(ValueError, match="there are no runs in .*; leave the file out"):
+        io.read_runs(write("a.json", turn), format="tau_bench")
+    with pytest.warns(UserWarning, match="it has no 'traj'"):
+        runs = io.read_runs(
+            write("b.json", [{"task_id": 1, "reward": 1.0}, turn | {"traj": [ASK, ANSWER]}]),
+            format="tau_bench",
+        )
+    assert len(runs) == 1

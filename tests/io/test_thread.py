@@ -370,3 +370,17 @@ def test_what_identifies_messages():
     assert keys[1] == keys[2] != keys[0]
     both = turn_keys([{"role": "assistant", "content": "no", "choices": choice["choices"]}])
     assert both[0] != keys[1]
+
+
+def test_only_messages_of_the_agent_are_joined_as_known(thread):
+    for role, is_joined in (("user", False), ("assistant", True)):
+        thread.weave([{"role": role, "content": f"{role} says"}], 0)
+        parts = [{"role": role, "content": word} for word in (role, "says")]
+        joined = thread._joined_as_known(parts)
+        assert len(joined) == (1 if is_joined else 2)
+        assert [message["content"] for message in joined] == (
+            ["assistant\nsays"] if is_joined else ["user", "says"]
+        )
+    thread.weave([agent("assistant")], 0)  # known as it stands
+    assert len(thread._joined_as_known([agent("assistant"), agent("says")])) == 2
+    assert thread._joined_as_known([]) == []

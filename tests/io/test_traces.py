@@ -423,7 +423,7 @@ def test_a_file_without_a_trace_before_others_is_refused(write):
     record = {"id": "0", "trace_id": "0", "run_type": "llm", "inputs": inputs, "outputs": outputs}
     write("log/b.json", [record])
     path = write("log/a.json", {"info": {}})
-    with pytest.raises(ValueError, match=r"there are no runs in .*a\.json; leave the file out"):
+    with pytest.raises(ValueError, match=r"no runs in .*a\.json: it has no 'run_type'; leave"):
         io.read_runs(path.parent, format="langsmith")
 
 

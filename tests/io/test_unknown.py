@@ -9,7 +9,17 @@ import pytest
 
 from trajscore import io
 from trajscore.core.errors import ArgumentError
-from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
+from trajscore.io._unknown import (
+    _are_codes,
+    _is_actor,
+    _may_be_roles,
+    _wrapper,
+    guess_parts,
+    json_text_field,
+    side_by_side,
+    unknown_json,
+    what_instead,
+)
 from trajscore.io.registry import detect_log
 
 FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
@@ -145,6 +155,9 @@ def nested(value, *names):
         ({"a": said(who="b" * 40)}, {"steps": "a", "text": "say", "actor": "who"}),
         ({"a": said(who="b" * 41)}, {"steps": "a", "text": "say"}),
         ({"a": said(who="a/b")}, {"steps": "a", "text": "say"}),
+        # of several runs by their ids, the first is looked at
+        ({"r1": {"a": said()}, "r2": {"b": said()}}, {"steps": "a", "text": "say"}),
+        ({"r1": {"a": said()}}, {"steps": "r1.a", "text": "say"}),
         # requests, and objects whose names are data
         ({"a": said(config={"who": "bot"})}, {"steps": "a", "text": "say"}),
         ({"a": {"8f-1": said()}}, {}),
@@ -398,3 +411,139 @@ def test_what_is_seen_between_two_turns_is_observed(write):
     assert [[step.text for step in run.steps] for run in runs] == [["I click it."] * 2] * 2
     assert [step.observation for step in runs[0].steps] == ["Page 1", None]
     assert runs.notes[0].startswith("4 results of a tool without its call")
+
+
+def test_the_command_for_calls_under_other_names():
+    record = {
+        "trace_id": "t", "session": "s", "n": {"request": chat("a")[:1], "answer": chat("a")[1:]},
+    }  # fmt: skip
+    select = """jq -c '.. | objects | select(has("request") and has("answer")) |"""
+    call = (
+        """input: .["request"], output: .["answer"]}' a.json > calls.jsonl, and give calls.jsonl"""
+    )
+    start = "each record is a call of a model, from 'request' to 'answer'; write the calls out, "
+    assert side_by_side("a.json", record) == f"{start}{select} {{{call}"
+    named = {"trace_id": "t", "session": "s", **record["n"]}
+    own = """session_id: .["trace_id"], """
+    assert side_by_side("a.json", named) == f"{start}{select} {{{own}{call}"
+
+
+@pytest.mark.parametrize(
+    ("names", "sides", "start"),
+    [
+        (("chat_a", "chat_b"), ("a", "b"), "chat_"),
+        (("left", "right"), ("left", "right"), ""),
+        (("x_a", "y_b"), ("x_a", "y_b"), ""),
+        (("input", "output_1", "output_2"), ("input", "output_1", "output_2"), ""),
+    ],
+)
+def test_the_command_for_several_conversations(names, sides, start):
+    chats = {name: chat("a") for name in names}
+    there = " and ".join(f'has("{name}")' for name in names)
+    listed = ", ".join(f'"{side}"' for side in sides)
+    others = ", ".join(f'.["{name}"]' for name in names)
+    own = f'side: $side, messages: .["{start}" + $side]'
+    decided = f"""if test("_({"|".join(sides)})$") then endswith("_" + $side) else null end"""
+    for fields, more in (
+        ({}, ""),
+        ({"run_id": 3, "id": 4}, """, "run_id": "\\(.["run_id"])-\\($side)\""""),
+        ({"by": f"model_{sides[1]}", "n": f"m_{sides[0]}"}, f', won: (.["by"] | {decided})'),
+    ):
+        if any("_" in side for side in sides) and "by" in fields:
+            continue  # only the last word of a winner is looked at
+        assert side_by_side("a.json", fields | chats) == (
+            f"each record holds several conversations, {', '.join(map(repr, names))}; write each "
+            f"as a run, jq -c '.. | objects | select({there}) | ({listed}) as $side | "
+            f"del({others}) + {{{own}{more}}}' a.json > runs.jsonl, and give runs.jsonl"
+        )
+
+
+@pytest.mark.parametrize(
+    ("values", "are_codes"),
+    [([0, 1, 1], True), ([3, 7], True), ([0, 0], False), ([0, 1, 2], False), ([0, 1, None], False),
+     ([0, 1, True], False), ([0, 1, 0.5], False), ([], False)],
+)  # fmt: skip
+def test_numbers_that_stand_for_who_speaks(values, are_codes):
+    assert _are_codes(values) is are_codes
+
+
+@pytest.mark.parametrize(
+    ("values", "may_be"),
+    [
+        (["用户", "助手"], True), (["用户", "bot"], False), (["user", "bot"], False),
+        (["用户", "用户"], False), (["用 户", "助手"], False), (["用" * 40, "助手"], True),
+        (["用" * 41, "助手"], False), ([chr(0x4E00 + k) for k in range(12)], True),
+        ([chr(0x4E00 + k) for k in range(13)], False),
+    ],
+)  # fmt: skip
+def test_roles_in_another_script(values, may_be):
+    assert _may_be_roles(values) is may_be
+
+
+@pytest.mark.parametrize(
+    ("path", "is_actor"),
+    [
+        ("author", True), ("Sender", True), ("author.role", True), ("from.Kind", True),
+        ("event.role", True), ("event.kind", False), ("author.name", False), ("kind", False),
+        ("a.speaker", True),
+    ],
+)  # fmt: skip
+def test_fields_of_who_speaks(path, is_actor):
+    assert _is_actor(tuple(path.split("."))) is is_actor
+
+
+def test_fields_around_rows():
+    row = {"a": 1}
+    for rows, fields in (
+        ([{"row": row, "n": 1}, {"row": row}], ["row"]),
+        ([{"row": row}, {"other": row}], []),
+        ([{"row": row, "other": row}] * 2, []),
+        ([row, row], []),
+        ([{"row": row}, "x"], []),
+        ([{"row": row}] * 20 + [row], ["row"]),  # only the first are looked at
+        ([{"row": row}] * 19 + [row], []),
+    ):
+        assert _wrapper(rows) == fields
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"message": '{"a": 1}'}, "message"), ({"msg": "{}", "log": '{"a": 1}'}, "log"),
+        ({"message": "", "log": '{"a": 1}'}, "log"), ({"message": "[1]"}, None),
+        ({"message": "text"}, None), ({"other": '{"a": 1}'}, None),
+        ({"role": "user", "message": '{"a": 1}'}, None), ({"Type": 1, "log": '{"a": 1}'}, None),
+        ({"hits": [{"log": '{"a": 1}'}]}, "log"), ({"hits": [{}, {"log": '{"a": 1}'}]}, None),
+    ],
+)  # fmt: skip
+def test_fields_with_records_in_json_text(fields, name):
+    assert json_text_field(fields) == name
+
+
+@pytest.mark.parametrize(
+    ("item", "is_piece"),
+    [
+        ({"type": "response.created", "sequence_number": 0}, True), ({"type": "response.x"}, False),
+        ({"type": "other", "sequence_number": 0}, False), ({"type": "message_start"}, False),
+        ({"type": "message_start", "message": {}}, True), ({"type": "x", "message": {}}, False),
+        ({"choices": [{"delta": {}}]}, True), ({"choices": [{"delta": {}, "message": {}}]}, False),
+        ({"choices": [{}, {"delta": {}}]}, False), ({"choices": []}, False), ({}, False),
+    ],
+)  # fmt: skip
+def test_pieces_of_answers_that_a_model_streams(item, is_piece):
+    said = what_instead(item)
+    assert bool(said) is is_piece
+    assert not is_piece or said.startswith("holds pieces of answers as a model streams them; save")
+
+
+def test_what_lists_hold_too_little():
+    rows, streams = "holds rows without the names of their columns", "holds what several streams"
+    for item, start in (
+        ([1, "a"], rows), (["a", 0.5, None], rows), (["a", "b"], None), ([1, {"a": 2}], None),
+        (["values", {}], streams), ([[], []], streams), (["updates", [1]], streams),
+        (["other", {}], None), (["values", {}, 3], None), (["values", "x"], None), ([], None),
+        ([{}, {"event_kind": 1, "index": 2, "part": 3}], "holds events of Pydantic AI; save"),
+        ([{}, {}, {"event_kind": 1, "index": 2, "part": 3}], None),
+    ):  # fmt: skip
+        said = what_instead(item)
+        assert said is None if start is None else said.startswith(start), item

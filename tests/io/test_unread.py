@@ -94,3 +94,11 @@ def test_messages_among_the_fields_of_a_run_are_not_read(write):
     more = {"reply": json.dumps([{"message": {"role": "assistant", "content": "One more."}}])}
     runs = io.read_runs(write("a.json", [{"messages": talk, "note": "Not a turn."} | more]))
     assert runs.notes == ["1 text not read, in 'reply.message.content'"]
+
+
+def test_the_beginning_of_a_text_says_whether_it_is_words():
+    assert is_prose("1" * 39 + "a word")
+    assert not is_prose("1" * 40 + "a word")
+    assert is_prose("1 " * 18 + "a b")
+    assert not is_prose("1 " * 19 + "a b")
+    assert not is_prose("word 1")

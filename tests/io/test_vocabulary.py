@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from trajscore.io._vocabulary import as_fields, first, parsed, span_kind, token_counts, unnested
+from trajscore.io._vocabulary import (
+    as_fields,
+    as_list,
+    first,
+    is_own_score,
+    literal,
+    parsed,
+    span_kind,
+    token_counts,
+    unnested,
+)
 
 
 def test_the_first_field_with_a_value_counts():
@@ -18,6 +28,8 @@ def test_the_first_field_with_a_value_counts():
 def test_only_an_object_has_fields():
     assert as_fields({"a": 1}) == {"a": 1}
     assert [as_fields(value) for value in (None, "a", [1], 0)] == [{}] * 4
+    assert as_list([1]) == [1]
+    assert [as_list(value) for value in (None, "a", {"a": 1}, (1,))] == [[]] * 4
 
 
 @pytest.mark.parametrize(
@@ -66,3 +78,28 @@ def test_json_text_within_json_text_is_read_six_times():
         assert unnested(text) == value
     assert unnested(json.dumps(text)) == json.dumps(value)
     assert unnested(text, depth=1) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": null}', {"a": None}),
+        ("{'a': None}", {"a": None}),
+        ("[1, (2, 'x')]", [1, (2, "x")]),
+        ("3", 3),
+        ("a b", None),
+        ("f(1)", None),
+        ("", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_text_that_json_or_python_writes(text, value):
+    assert literal(text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [("trajscore", True), ("trajscore.flag", True), ("my trajscore", False), (None, False)],
+)
+def test_scores_of_this_package(name, is_own):
+    assert is_own_score(name) is is_own

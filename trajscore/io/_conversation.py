@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from trajscore.core.values import parse_number
 from trajscore.io._messages import as_chat, is_printed
-from trajscore.io._run import Actor, MalformedRunError, Run, Step, ToolCall, leftover
-from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, token_counts
+from trajscore.io._run import (
+    Actor,
+    MalformedRunError,
+    Run,
+    Step,
+    ToolCall,
+    as_object,
+    check_list,
+    leftover,
+)
+from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, parsed, token_counts
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.logprobs import TokenScores, parse_logprobs
@@ -31,10 +39,7 @@ def role_of(role: Any) -> str:
 
 def read_call(call: Any, index: int) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
-    if not isinstance(call, dict):
-        raise MalformedRunError(
-            f"message {index}: a tool call is {type(call).__name__}, not an object"
-        )
+    call = as_object(call, f"message {index}: a tool call is")
     inner = call.get("function")
     source = inner if isinstance(inner, dict) else call
     name = source.get("name") or source.get("function_name") or inner
@@ -51,13 +56,8 @@ def read_arguments(arguments: Any) -> Any:
     """Turn arguments written as JSON text into a dict; leave other text as it is."""
     if arguments is None:
         return {}
-    if isinstance(arguments, str):
-        try:
-            value = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return arguments
-        return value if isinstance(value, dict) else arguments
-    return arguments
+    inner = parsed(arguments)
+    return inner if isinstance(inner, dict) else arguments
 
 
 class Conversation:
@@ -72,9 +72,7 @@ class Conversation:
 
     def add_all(self, messages: Any) -> None:
         """Add all messages of a run, in the form of any library."""
-        if not isinstance(messages, list):
-            raise MalformedRunError(f"its messages are {type(messages).__name__}, not a list")
-        for index, message in as_chat(messages):
+        for index, message in as_chat(check_list(messages, "its messages are")):
             self.add(message, index)
 
     def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
@@ -85,9 +83,7 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         if isinstance(message, str):
             _refuse_printed(message, index)
-        if not isinstance(message, dict):
-            raise MalformedRunError(f"message {index} is {type(message).__name__}, not an object")
-        fields, scores = self._unwrap(message, index)
+        fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
             raise MalformedRunError(f"message {index} has no role")
         kind = role_of(fields["role"])
@@ -151,11 +147,7 @@ class Conversation:
         if "tokens" not in extra and not extra.keys().isdisjoint(USAGES):
             counts = token_counts(first(fields, USAGES))
             extra |= {"tokens": counts} if any(n is not None for n in counts.values()) else {}
-        calls = fields.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise MalformedRunError(
-                f"message {index}: its tool calls are {type(calls).__name__}, not a list"
-            )
+        calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
@@ -182,12 +174,8 @@ class Conversation:
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
-                if not isinstance(result, dict):
-                    raise MalformedRunError(
-                        f"message {index}: a nested tool result is {type(result).__name__}, not an "
-                        f"object"
-                    )
-                self._add_results(result, index)
+                part = as_object(result, f"message {index}: a nested tool result is")
+                self._add_results(part, index)
             return
         key = fields.get("tool_call_id", fields.get("id"))
         error = fields.get("error")
@@ -237,7 +225,7 @@ class Conversation:
         """Put the steps, the system messages and unmatched results into the run."""
         run.steps = self.steps
         if not {"input_tokens", "output_tokens"} & run.meta.keys():
-            run.meta |= _count_tokens(self.steps)
+            add_tokens(run, (step.extra.get("tokens") for step in self.steps))
         if self.system:
             run.extra["system"] = self.system
         if self.unmatched:
@@ -260,14 +248,13 @@ def _refuse_printed(text: str, index: int) -> None:
         )
 
 
-def _count_tokens(steps: list[Step]) -> dict[str, float]:
-    """Add up the tokens of the steps by side."""
-    sums: dict[str, float] = {}
-    for step in steps:
-        for side, number in as_fields(step.extra.get("tokens")).items():
+def add_tokens(run: Run, counts: Iterable[Any]) -> None:
+    """Add numbers of tokens by side to those of a run."""
+    for tokens in counts:
+        for side, number in as_fields(tokens).items():
             if isinstance(number, (int, float)) and not isinstance(number, bool):
-                sums[f"{side}_tokens"] = sums.get(f"{side}_tokens", 0) + number
-    return sums
+                name = f"{side}_tokens"
+                run.meta[name] = run.meta.get(name, 0) + number
 
 
 def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:

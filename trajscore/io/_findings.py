@@ -30,16 +30,16 @@ _ODD = {  # the word to count, and what is said of them
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
-    "event": ("event", "that starts or ends nothing known, not used"),
-    "answer": ("call", "of a model without an answer, which is not a turn"),
+    "unknown_events": ("event", "that starts or ends nothing known, not used"),
+    "unanswered": ("call", "of a model without an answer, which is not a turn"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
-    "score": ("score", "with another value than one of the same name; the last counts"),
-    "run": (
+    "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
+    "durations": (
         "run",
         "with the lines in the order of the file: small times fall, as durations do",
     ),
-    "line": ("line", "without anything that a step holds, taken as fields of the run"),
-    "role": ("turn", "without a role, where others have one, taken as the agent's"),
+    "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
+    "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 _MAX_ROLES = 12

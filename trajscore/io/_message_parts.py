@@ -46,7 +46,7 @@ def wrapper_of(part: Mapping[str, Any]) -> str | None:
 
 def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
-    if any(isinstance(part, dict) and _ui_call(part) for part in parts):
+    if any(map(_ui_call, parts)):
         return [message for step in _steps_of_ui(parts) for message in _turn_of_ui(fields, step)]
     return _turn_of_parts(fields, parts)
 
@@ -90,46 +90,42 @@ def _turn_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     return [*others, {**message, "content": content}, *later]
 
 
-def _ui_call(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _ui_call(part: Any) -> Mapping[str, Any] | None:
     """Return a call with its result, as messages of user interfaces of Vercel's AI SDK hold it."""
-    inner, kind = as_fields(part.get("toolInvocation")), type_of(part)
-    if inner or "toolCallId" not in part or not kind.startswith(("tool-", "dynamic-tool")):
+    fields = as_fields(part)
+    inner, kind = as_fields(fields.get("toolInvocation")), type_of(fields)
+    if inner or "toolCallId" not in fields or not kind.startswith(("tool-", "dynamic-tool")):
         return inner or None
     if kind in keys.CALL_TYPES or kind in keys.RESULT_TYPES:
         return None
-    return {"toolName": str(part["type"]).removeprefix("tool-"), **part}
+    return {"toolName": str(fields["type"]).removeprefix("tool-"), **fields}
 
 
 def _steps_of_ui(parts: list[Any]) -> list[list[Any]]:
     """Return the parts of each step: what is said after calls is said in the next one."""
     steps: list[list[Any]] = [[]]
     for part in parts:
-        is_call = isinstance(part, dict) and _ui_call(part) is not None
-        called = any(isinstance(p, dict) and _ui_call(p) is not None for p in steps[-1])
-        if type_of(as_fields(part)) == "step-start":
+        is_start = type_of(as_fields(part)) == "step-start"
+        if is_start or (any(map(_ui_call, steps[-1])) and not _ui_call(part)):
             steps.append([])
-            continue
-        if called and not is_call:
-            steps.append([])
-        steps[-1].append(part)
+        if not is_start:
+            steps[-1].append(part)
     return [step for step in steps if step]
 
 
 def _turn_of_ui(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     """Return the turn of a step, and the results of its calls."""
-    calls = [call for part in parts if (call := _ui_call(as_fields(part))) is not None]
-    others = [part for part in parts if _ui_call(as_fields(part)) is None]
+    calls = list(filter(None, map(_ui_call, parts)))
+    others = [part for part in parts if not _ui_call(part)]
     *before, turn = _turn_of_parts({"parts": [], "role": fields.get("role")}, others)
     if calls:
         turn["tool_calls"] = list(map(call_of_part, calls))
     results = []
     for call in calls:
-        failed = {"isError": True} if call.get("errorText") else {}
         result = first(call, ("result", "output", "errorText"), blank=True)
         if result is not None:
-            results.append(
-                result_of_part({"toolCallId": call.get("toolCallId"), "result": result} | failed)
-            )
+            part = {"toolCallId": call.get("toolCallId"), "result": result}
+            results.append(result_of_part(part | {"isError": bool(call.get("errorText"))}))
     return [*before, turn, *results]
 
 

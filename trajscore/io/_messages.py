@@ -259,7 +259,7 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     for index, message in enumerate(messages):
         if _is_plain(message) and not (last is not None and _is_open(last[1])):
             yield from _closed(last, of_items=of_items)
-            tools |= _tools_of(message) if message.get("tool_calls") else set()
+            tools |= tools_of(message) if message.get("tool_calls") else set()
             last, of_items = None, False
             if message["role"] == "assistant":
                 last = index, dict(message)
@@ -297,7 +297,7 @@ def _is_plain(message: Any) -> bool:
     )
 
 
-def _tools_of(message: Mapping[str, Any]) -> set[str]:
+def tools_of(message: Mapping[str, Any]) -> set[str]:
     """Return the names of the tools that a message calls."""
     calls = map(as_fields, as_list(message.get("tool_calls")))
     return {str(as_fields(call.get("function")).get("name", call.get("name"))) for call in calls}
@@ -325,7 +325,7 @@ def _result_by(message: Any, tools: set[str]) -> Any:
     """Return a message; as a result, if its role is the name of a tool that was called."""
     if not isinstance(message, dict):
         return message
-    tools |= _tools_of(message)
+    tools |= tools_of(message)
     role = message.get("role")
     known = isinstance(role, str) and role in tools and role.lower() not in keys.ROLES
     return {**message, "role": "tool", "name": role} if known else message

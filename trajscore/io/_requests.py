@@ -22,7 +22,6 @@ from trajscore.io._events import (
 )
 from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
 from trajscore.io._payloads import messages_in
-from trajscore.io._run import MalformedRunError
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
@@ -239,10 +238,7 @@ def _turns(record: Any) -> tuple[Any, ...]:
     answer = [sides_of(record)[1]] if is_call(record) and len(used) < 2 else []
     if not isinstance(messages, list):
         return ()
-    try:
-        return turn_keys(message for _, message in as_chat([*messages, *answer]))
-    except MalformedRunError:  # which reading the run will say
-        return ()
+    return turn_keys(message for _, message in as_chat([*messages, *answer]))
 
 
 def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:

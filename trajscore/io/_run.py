@@ -180,6 +180,9 @@ class Run:
     scores: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.task = None if self.task is None else str(self.task)
+
     def __len__(self) -> int:
         return len(self.steps)
 
@@ -201,11 +204,18 @@ class MalformedRunError(ValueError):
     """
 
 
-def as_object(raw: Any) -> Mapping[str, Any]:
-    """Return the fields of a run, which must be an object."""
+def as_object(raw: Any, subject: str = "it is") -> Mapping[str, Any]:
+    """Return the fields of a run, or of a part of it, which must be an object."""
     if not isinstance(raw, dict):
-        raise MalformedRunError(f"it is {type(raw).__name__}, not an object")
+        raise MalformedRunError(f"{subject} {type(raw).__name__}, not an object")
     return raw
+
+
+def check_list(value: Any, subject: str) -> list[Any]:
+    """Return a part of a run, which must be a list."""
+    if not isinstance(value, list):
+        raise MalformedRunError(f"{subject} {type(value).__name__}, not a list")
+    return value
 
 
 def as_objects(raw: Any) -> list[Mapping[str, Any]]:

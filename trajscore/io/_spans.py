@@ -13,7 +13,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from trajscore.io._conversation import Conversation, as_number, read_arguments, read_call
+from trajscore.io._conversation import (
+    Conversation,
+    add_tokens,
+    as_number,
+    read_arguments,
+    read_call,
+)
 from trajscore.io._numbered_steps import find_steps
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
@@ -61,7 +67,7 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     talk.add_all(steps)
     run.scores |= {name: value for span in spans for name, value in span.scores.items()}
     talk.finish(run)
-    _add_tokens(run, (span for span in spans if span.kind == "model"))
+    add_tokens(run, (span.tokens for span in spans if span.kind == "model"))
     return run
 
 
@@ -108,7 +114,7 @@ def _add_conversation(talk: Conversation, tree: _Tree, run: Run) -> Run:
     run.extra |= {name: n for name, n in odd.items() if n}
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
-    _add_tokens(run, tree.unanswered())
+    add_tokens(run, (span.tokens for span in tree.unanswered()))
     return run
 
 
@@ -302,7 +308,7 @@ def _add_tool(
     text = None if span.outputs is None else text_of(result)
     arguments = _without_wrapper(read_arguments(unnested(span.inputs)))
     step, call = _call_of_span(thread, key, span.name, arguments, text)
-    if call is None:
+    if step is None or call is None:
         step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if step is None or alone:
@@ -313,8 +319,6 @@ def _add_tool(
         else:
             call = read_call(fields, index)
             step.tool_calls.append(call)
-    if step is None:
-        return
     turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
@@ -381,12 +385,3 @@ def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:
         (run.scores if step is None else step.scores).update(span.scores)
         if step is not None and span.parent is not None:
             last[span.parent] = step
-
-
-def _add_tokens(run: Run, spans: Iterable[Span]) -> None:
-    """Add the tokens of spans without a turn to those of the run."""
-    for span in spans:
-        for side, number in span.tokens.items():
-            if isinstance(number, (int, float)) and not isinstance(number, bool):
-                name = f"{side}_tokens"
-                run.meta[name] = run.meta.get(name, 0) + number

@@ -32,13 +32,7 @@ def refuse_lines_above(head: list[str], sep: str) -> None:
     """Refuse a table with other lines above its column names."""
     for number, line in enumerate(head, start=1):
         names = [name.strip().strip('"') for name in line.split(sep)]
-        if (
-            sum(
-                bool(usual_names(part, names))
-                for part in ("id", "step", "outcome", "confidence", "task")
-            )
-            > 1
-        ):
+        if sum(bool(usual_names(part, names)) for part in _OF_HEADERS) > 1:
             if number > 1:
                 raise ValueError(
                     f"the names of its columns seem to stand in line {number}; delete the lines "
@@ -50,11 +44,12 @@ def refuse_lines_above(head: list[str], sep: str) -> None:
 def refuse_shared_names(head: list[str], sep: str) -> None:
     """Refuse a table of which several columns have one name, as of two lines of names."""
     names = next(csv.reader(head[:1], delimiter=sep), [])
-    name, n = next(iter(Counter(filter(None, names)).most_common(1)), ("", 0))
-    if n > 1:
+    counts = Counter(filter(None, names))
+    name = max(counts, key=counts.__getitem__, default="")
+    if counts[name] > 1:
         raise ValueError(
-            f"{n} of its columns are named {name!r}; give each a name of its own. If the names "
-            f"stand in two lines, write the table again, in pandas: df.columns = "
+            f"{counts[name]} of its columns are named {name!r}; give each a name of its own. If "
+            f"the names stand in two lines, write the table again, in pandas: df.columns = "
             f"['_'.join(map(str, names)) for names in df.columns]"
         )
 

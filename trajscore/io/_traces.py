@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._vocabulary import SESSION
+from trajscore.io._conversation import Conversation
+from trajscore.io._run import Run, as_objects
+from trajscore.io._spans import Span, add_spans
+from trajscore.io._vocabulary import SESSION, as_fields
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format
 
@@ -26,9 +29,25 @@ class TraceFormat(Format):
         """Return the name of the trace that a record belongs to."""
         raise NotImplementedError
 
-    def session_of(self, records: list[Any]) -> Any:
-        """Return the session of a trace, or None."""
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        """Return the session that a record names, or None."""
         raise NotImplementedError
+
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
+        """Return the spans of a trace, and give the run what its records say of it."""
+        raise NotImplementedError
+
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
+        records = as_objects(raw)
+        run = Run(place.name(*map(self.trace_of, records)))
+        session = self._session(records)
+        run.meta |= {} if session is None else {"session": session}
+        return add_spans(Conversation(place), self.spans(records, run), run)
+
+    def _session(self, records: Iterable[Any]) -> Any:
+        """Return the session of a trace, or None."""
+        sessions = map(self.session_of, map(as_fields, records))
+        return next((session for session in sessions if session is not None), None)
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
         return self.mark in fields
@@ -68,7 +87,7 @@ class TraceFormat(Format):
     def _by_session(self, groups: Groups) -> Groups:
         sessions: Groups = {}
         for name, (path, records) in groups.items():
-            session = self.session_of(records)
+            session = self._session(records)
             key = ("trace", name) if session is None else ("session", str(session))
             sessions.setdefault(key, (path, []))[1].extend(records)
         return sessions

@@ -242,6 +242,7 @@ class _Reading:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
             run = self.format.run(raw, place, self.options)
+            run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run, place)
             tally.note_unread(raw, run)

@@ -163,6 +163,8 @@ class Format:
                 yield file.place(index), value
         if self._is_run(whole):
             yield file.place(0), whole
+        else:
+            file.info.update(whole)
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
         """Tell a file that is a single run by the fields that list none."""

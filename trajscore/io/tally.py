@@ -16,6 +16,10 @@ from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.text import is_known
 
+# What formats count in the extra of a run.
+_COUNTED = (
+    "replaced_scores", "unknown_events", "unanswered", "without_role", "lines_of_run", "durations",
+)  # fmt: skip
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _SESSIONS = {"session", "conversation", "thread", "trace", "chat", "dialog"}
@@ -72,13 +76,9 @@ class Tally:
             self.models = self.models or place.models
             self.n_of_models += 1
             self.asked_alike = self.asked_alike or place.asked_alike
-        self.odd["score"] += run.extra.get("replaced_scores", 0)
+        for name in _COUNTED:
+            self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
-        self.odd["event"] += run.extra.get("unknown_events", 0)
-        self.odd["answer"] += run.extra.get("unanswered", 0)
-        self.odd["role"] += run.extra.get("without_role", 0)
-        self.odd["line"] += run.extra.get("lines_of_run", 0)
-        self.odd["run"] += run.extra.get("durations", 0)
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:

@@ -37,7 +37,7 @@ class AgentDojo(Format):
             stop_reason="error" if raw.get("error") else None,
             task=task,
             trial=injected,
-            meta={"model": raw.get("pipeline_name"), "file": str(place.file)},
+            meta={"model": raw.get("pipeline_name")},
             extra=leftover(raw, _RUN) | ({"error": raw["error"]} if raw.get("error") else {}),
         )
         if raw.get("security") is not None:

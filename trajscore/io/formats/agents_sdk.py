@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_objects, leftover
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import MalformedRunError, Run, leftover
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, span_kind, token_counts
-from trajscore.io.files import Place
 from trajscore.io.registry import Head, register
 
 _TRACE = frozenset({"object", "id", "workflow_name", "group_id", "metadata"})
@@ -28,17 +26,13 @@ class AgentsSDK(TraceFormat):
     def trace_of(self, record: Any) -> str:
         return str(as_fields(record).get("trace_id", as_fields(record).get("id")))
 
-    def session_of(self, records: list[Any]) -> Any:
-        groups = (as_fields(record).get("group_id") for record in records)
-        return next((group for group in groups if group is not None), None)
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return record.get("group_id")
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        records = as_objects(raw)
-        run = Run(place.name(self.trace_of(records[0])), meta={"file": str(place.file)})
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
         spans = []
         for record in records:
             if record.get("object") == "trace":
-                run.meta["session"] = record.get("group_id")
                 run.extra |= leftover(record, _TRACE)
                 run.extra["metadata"] = record.get("metadata") or {}
             else:
@@ -52,7 +46,7 @@ class AgentsSDK(TraceFormat):
                 "TracingProcessor, add span.span_data.input and span.span_data.response.model_dump"
                 "(), or save result.to_input_list()"
             )
-        return add_spans(Conversation(place), spans, run)
+        return spans
 
 
 def _span(record: Mapping[str, Any]) -> Span:

@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
+from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import CutOptions, Format, Head, register
@@ -80,7 +80,6 @@ class ATIF(Format):
                 "reward": reward,
                 "cost": as_fields(raw.get("final_metrics")).get("total_cost_usd"),
                 "model": as_fields(raw.get("agent")).get("model_name"),
-                "file": str(place.file),
             },
             extra=leftover(raw, _RUN),
         )
@@ -158,9 +157,8 @@ def _read_steps(raw: Mapping[str, Any], place: Place) -> tuple[Conversation, int
         raise MalformedRunError("it has no list of 'steps'")
     talk = Conversation(place)
     n_copied = 0
-    for index, step in enumerate(raw["steps"]):
-        if not isinstance(step, Mapping):
-            raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
+    for index, value in enumerate(raw["steps"]):
+        step = as_object(value, f"message {index} is")
         if step.get("is_copied_context"):
             n_copied += 1
             continue
@@ -185,18 +183,9 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:
     results = as_fields(observation).get("results") or []
-    if not isinstance(results, list):
-        raise MalformedRunError(
-            f"message {index}: the results of its observation are {type(results).__name__}, not a "
-            f"list"
-        )
-    for result in results:
-        if not isinstance(result, Mapping):
-            raise MalformedRunError(
-                f"message {index}: a result of its observation is {type(result).__name__}, not an "
-                f"object"
-            )
-        key = result.get("source_call_id")
+    for result in check_list(results, f"message {index}: the results of its observation are"):
+        fields = as_object(result, f"message {index}: a result of its observation is")
+        key = fields.get("source_call_id")
         talk.add_result(
-            text_of(result.get("content")), index=index, key=None if key is None else str(key)
+            text_of(fields.get("content")), index=index, key=None if key is None else str(key)
         )

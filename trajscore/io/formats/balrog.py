@@ -19,7 +19,8 @@ from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import Place, stem
 from trajscore.io.registry import Format, Head, register
 
-_RUN = ("task", "progression", "input_tokens", "output_tokens", "done")
+_TOKENS = ("input_tokens", "output_tokens")
+_RUN = ("task", "progression", "done", *_TOKENS)
 
 
 @register
@@ -46,13 +47,9 @@ class Balrog(Format):
             _moves(place.file.with_suffix(".csv")),
             outcome=as_outcome(progression),
             stop_reason=None if raw.get("done") else "max_steps",
-            task=None if task is None else str(task),
+            task=task,
             scores={} if progression is None else {"progression": progression},
-            meta={
-                "model": model,
-                "file": str(place.file),
-                **{name: raw.get(name) for name in ("input_tokens", "output_tokens")},
-            },
+            meta={"model": model} | {name: raw.get(name) for name in _TOKENS},
             extra=leftover(raw, _RUN),
         )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation
+from trajscore.io._messages import tools_of
 from trajscore.io._payloads import messages_in
-from trajscore.io._run import Run, as_objects, leftover
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import Run, leftover
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed, span_kind, token_counts
-from trajscore.io.files import Place
 from trajscore.io.registry import Head, register
 
 _LISTS = ("rows", "events", "data", "objects")
@@ -35,22 +34,16 @@ class Braintrust(TraceFormat):
     def trace_of(self, record: Any) -> str:
         return str(first(as_fields(record), ("root_span_id", "span_id")))
 
-    def session_of(self, records: list[Any]) -> Any:
-        named = (as_fields(as_fields(record).get("metadata")) for record in records)
-        return next((fields["session_id"] for fields in named if fields.get("session_id")), None)
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return first(as_fields(record.get("metadata")), ("session_id",))
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
         # of a table, objects are JSON text
-        records = [{k: parsed(v) for k, v in record.items()} for record in as_objects(raw)]
+        records = [{k: parsed(v) for k, v in record.items()} for record in records]
         root = next((record for record in records if not record.get("span_parents")), records[0])
-        run = Run(place.name(self.trace_of(root)), meta={"file": str(place.file)})
         run.extra = leftover(root, _OF_SPANS)
-        called = {
-            str(as_fields(as_fields(call).get("function")).get("name", as_fields(call).get("name")))
-            for record in records
-            for message in messages_in(record.get("output"), None)
-            for call in as_list(message.get("tool_calls"))
-        }
+        answers = (messages_in(record.get("output"), None) for record in records)
+        called = {name for messages in answers for m in messages for name in tools_of(m)}
         spans = [_span(record, called) for record in records]
         kinds = {span.id: _kind(record) for span, record in zip(spans, records, strict=True)}
         judges = {name for name, kind in kinds.items() if kind == "score"}
@@ -60,8 +53,7 @@ class Braintrust(TraceFormat):
             if record is root or span.id in judges:
                 run.scores |= span.scores
                 span.scores = {}
-        agents = (span for span in spans if span.id not in judges)
-        return add_spans(Conversation(place), agents, run)
+        return [span for span in spans if span.id not in judges]
 
 
 def _kind(record: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation, role_of
+from trajscore.io._conversation import Conversation, add_tokens, role_of
 from trajscore.io._events import is_beside_calls, is_event
 from trajscore.io._message_trees import beside_path
 from trajscore.io._messages import (
@@ -19,7 +19,7 @@ from trajscore.io._messages import (
     is_record,
 )
 from trajscore.io._requests import Calls, awaits_answer, joined, listed_calls, of_batch, sides_of
-from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._run import MalformedRunError, Run, as_object, check_list, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
 from trajscore.io._vocabulary import MESSAGE_LISTS, USAGES, as_fields, first, token_counts
@@ -85,10 +85,7 @@ class OpenAI(Format):
         place.name(place.fields.id_of(raw))
         messages, used = find_messages(raw)
         if messages is None and not calls:
-            if "messages" in raw:
-                raise MalformedRunError(
-                    f"its messages are {type(raw['messages']).__name__}, not a list"
-                )
+            check_list(raw.get("messages", []), "its messages are")
             raise MalformedRunError("it has no 'messages'")
         talk = Conversation(place)
         if place.fields.id is not None:
@@ -96,9 +93,8 @@ class OpenAI(Format):
         task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
         run = Run(
             id=str(place.run),
-            task=None if task is None else str(task),
+            task=task,
             trial=trial,
-            meta={"file": str(place.file)},
             extra=leftover(raw, {*used, "choices", *names.values()}),
         )
         if used == {"steps"} and isinstance(raw.get("state"), str):  # a result of smolagents
@@ -116,16 +112,11 @@ class OpenAI(Format):
         if others:
             run.meta["n_other_choices"] = others
         run = talk.finish(run)
+        # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
-            run.meta |= _tokens_of(raw)
+            usage = first(raw, USAGES) or as_fields(raw.get("context")).get("usage")
+            add_tokens(run, [token_counts(usage)])
         return run
-
-
-def _tokens_of(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens of a run, where its turns do not say them."""
-    usage = first(raw, USAGES) or as_fields(raw.get("context")).get("usage")
-    counts = token_counts(usage).items()
-    return {f"{side}_tokens": number for side, number in counts if isinstance(number, int)}
 
 
 def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:

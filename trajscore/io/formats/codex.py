@@ -52,7 +52,7 @@ class Codex(Format):
             yield file.place(0), lines
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
-        run = Run("", meta={"file": str(place.file)})
+        run = Run("")
         items: list[tuple[int, dict[str, Any]]] = []
         usage: list[tuple[int, dict[str, Any]]] = []
         for index, line in enumerate(as_objects(raw)):

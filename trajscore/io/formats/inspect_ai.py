@@ -71,9 +71,9 @@ class Inspect(Format):
             id=name,
             outcome=as_outcome(score, ", C or I; choose a part of it by scorer="),
             stop_reason=_stop(sample),
-            task=str(sample.id),
+            task=sample.id,
             trial=epoch,
-            meta={"reward": score, "file": str(place.file)},
+            meta={"reward": score},
             extra=_dump(sample, _BULK) | ({"scores": scores} if scores else {}),
         )
         return talk.finish(run)

@@ -57,7 +57,7 @@ class InterCode(Format):
             stop_reason="submit" if is_done else "success" if reward == 1 else "max_turns",
             task=f"{Path(data).stem}-{key}" if isinstance(data, str) else str(key),
             scores={} if reward is None else {"max_reward": reward},
-            meta={"environment": fields.get("environment"), "file": str(place.file)},
+            meta={"environment": fields.get("environment")},
             extra=leftover(fields, _RUN) | leftover(history, _TURN),
         )
 

@@ -13,7 +13,7 @@ from trajscore.core.values import split_pairs, unknown_name
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._requests import by_id, continues_later
-from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, leftover
+from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._spans import moment
 from trajscore.io._unknown import guess_parts
 from trajscore.io._vocabulary import as_fields, as_list
@@ -144,12 +144,9 @@ def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterato
     for name, items in by_id(lines, lambda item: _id_of(item, fields), one_by_one=one_by_one):
         if name in seen:
             raise continues_later(items[0][0], name)
-        yield _joined(name, len(seen), items)
+        place = replace(items[0][0], index=len(seen), run=name)
+        yield place, _Lines(line for _, line in items)
         seen.add(name)
-
-
-def _joined(name: str, index: int, items: list[Item]) -> Item:
-    return replace(items[0][0], index=index, run=name), _Lines(line for _, line in items)
 
 
 def _id_of(item: Item, fields: Fields) -> str:
@@ -216,9 +213,8 @@ def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
     task, trial = fields.values(record, ("task", "trial")).values()
     return Run(
         id=str(place.run),
-        task=None if task is None else str(task),
+        task=task,
         trial=trial,
-        meta={"file": str(place.file)},
         extra=dict(record),
     )
 
@@ -297,15 +293,12 @@ def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
     usual = next(iter(usual_names("steps", line)), "steps")
     name = fields.steps or steps_field(line) or str(usual)
     steps = _steps_of(line, name)
-    if not isinstance(steps, list):
-        raise MalformedRunError(f"its {name!r} is {type(steps).__name__}, not a list")
+    check_list(steps, f"its {name!r} is")
     talk = Conversation(place)
     kind = _kind_of_actor(steps, fields)
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
-        if not isinstance(step, Mapping):
-            raise MalformedRunError(f"message {index} is {type(step).__name__}, not an object")
-        _add(talk, step, index, fields, (), kind)
+        _add(talk, as_object(step, f"message {index} is"), index, fields, (), kind)
     run = talk.finish(_new_run(leftover(line, {name}), place, fields))
     return _with_roles(run, steps, fields)
 

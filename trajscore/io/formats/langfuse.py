@@ -7,9 +7,8 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import Run, as_object, check_list, leftover
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.fields import named_values
@@ -36,13 +35,11 @@ class Langfuse(TraceFormat):
         return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
 
     def trace_of(self, record: Any) -> Any:
-        if not isinstance(record, Mapping):
-            return None
-        return str(_get(record, "traceId") or _trace_fields(record).get("id"))
+        fields = as_fields(record)
+        return str(_get(fields, "traceId") or _trace_fields(fields).get("id"))
 
-    def session_of(self, records: list[Any]) -> Any:
-        names = (_get(_trace_fields(as_fields(record)), "sessionId") for record in records)
-        return next((name for name in names if name is not None), None)
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return _get(_trace_fields(record), "sessionId")
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
@@ -60,13 +57,10 @@ class Langfuse(TraceFormat):
             if not isinstance(records, list) or any(map(_has_observations, records)):
                 yield place, records
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        run = Run("", meta={"file": str(place.file), "session": self.session_of(raw)})
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
         observations: list[Mapping[str, Any]] = []
         scores: list[Mapping[str, Any]] = []
-        names = []
-        for record in as_objects(raw):
-            names.append(self.trace_of(record))
+        for record in records:
             if _is_observation(record):
                 observations.append(record)
             elif _is_score(record):
@@ -78,7 +72,6 @@ class Langfuse(TraceFormat):
                     scores += _objects(trace.get("scores"))
                 run.extra |= leftover(trace, _TRACE)
                 run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
-        run.id = place.name(*names[:1])
         spans = [_span(observation) for observation in observations]
         owners = {span.id: span for span in spans}
         for score in scores:
@@ -89,7 +82,7 @@ class Langfuse(TraceFormat):
             if name in owner.scores and owner.scores[name] != value:
                 run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
             owner.scores[name] = value
-        return add_spans(Conversation(place), spans, run)
+        return spans
 
 
 def _get(record: Mapping[str, Any], name: str) -> Any:
@@ -124,11 +117,8 @@ def _trace_fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(values: Any) -> list[Mapping[str, Any]]:
-    if values is not None and not isinstance(values, list):
-        raise MalformedRunError(
-            f"its observations or scores are {type(values).__name__}, not a list"
-        )
-    return [as_object(value) for value in values or []]
+    values = [] if values is None else values
+    return list(map(as_object, check_list(values, "its observations or scores are")))
 
 
 def _span(observation: Mapping[str, Any]) -> Span:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run, as_objects
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import Run
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import LogFile
 from trajscore.io.registry import Format, Head, register
 
 _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
@@ -45,21 +44,15 @@ class LangSmith(TraceFormat):
     def trace_of(self, record: Any) -> str:
         return str(first(as_fields(record), ("trace_id", "id")))
 
-    def session_of(self, records: list[Any]) -> Any:
-        threads = (first(_metadata(record), _THREAD) for record in records)
-        return next((thread for thread in threads if thread is not None), None)
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return first(_metadata(record), _THREAD)
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        records = as_objects(raw)
-        root = next((record for record in records if not record.get("parent_run_id")), records[0])
-        spans = [_span(record) for record in records]
-        run = Run(place.name(self.trace_of(records[0])), meta={"file": str(place.file)})
-        run.meta["session"] = self.session_of(records)
-        run.extra = {"metadata": dict(_metadata(root)), "name": root.get("name")}
-        for span, record in zip(spans, records, strict=True):
-            if record is root:
-                run.scores, span.scores = span.scores, {}
-        return add_spans(Conversation(place), spans, run)
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
+        root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
+        spans = list(map(_span, records))
+        run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
+        run.scores, spans[root].scores = spans[root].scores, {}
+        return spans
 
 
 def _is_of_node(event: Mapping[str, Any]) -> bool:
@@ -86,8 +79,8 @@ def _ended(event: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _metadata(record: Any) -> Mapping[str, Any]:
-    return as_fields(as_fields(as_fields(record).get("extra")).get("metadata"))
+def _metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    return as_fields(as_fields(record.get("extra")).get("metadata"))
 
 
 def _span(record: Mapping[str, Any]) -> Span:

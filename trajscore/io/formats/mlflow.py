@@ -9,7 +9,7 @@ from typing import Any
 
 from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object
+from trajscore.io._run import Run, as_object, check_list
 from trajscore.io._spans import Span, add_spans
 from trajscore.io._vocabulary import (
     as_fields,
@@ -44,12 +44,8 @@ class MLflow(Format):
         raw = as_object(raw)
         raw = as_object(unnested(raw["trace"])) if "trace" in raw else raw
         info, data = (as_fields(raw.get(name)) or raw for name in ("info", "data"))
-        run = Run(
-            place.name(first(info, ("trace_id", "request_id"))), meta={"file": str(place.file)}
-        )
-        records = unnested(data.get("spans"))
-        if not isinstance(records, list):
-            raise MalformedRunError(f"its spans are {type(records).__name__}, not a list")
+        run = Run(place.name(first(info, ("trace_id", "request_id"))))
+        records = check_list(unnested(data.get("spans")), "its spans are")
         spans = [_span(as_object(record)) for record in records]
         metadata = as_fields(first(info, ("trace_metadata", "request_metadata")))
         if metadata.get("mlflow.trace.session") is not None:

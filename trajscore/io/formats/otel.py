@@ -6,18 +6,25 @@ The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of, plain, read_attribute
-from trajscore.io._conversation import Conversation
 from trajscore.io._payloads import messages_in, with_parts
-from trajscore.io._run import Run, as_objects
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._run import Run
+from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import Kind, as_fields, first, span_kind, token_counts, unnested
-from trajscore.io.files import LogFile, Place
+from trajscore.io._vocabulary import (
+    Kind,
+    as_fields,
+    as_list,
+    first,
+    span_kind,
+    token_counts,
+    unnested,
+)
+from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, register
 
 # fmt: off
@@ -61,10 +68,11 @@ class OpenTelemetry(TraceFormat):
         records = [record for record in (span, fields) if isinstance(record, Mapping)]
         return any(_is_span(record) or _is_log(record) for record in records)
 
-    def session_of(self, records: list[Any]) -> Any:
-        spans = (attributes_of(record) for record in records if isinstance(record, Mapping))
-        names = (first(span, _SESSION) for span in spans)
-        return next((name for name in names if name is not None), None)
+    def trace_of(self, record: Any) -> Any:
+        return _ids(record)[0]
+
+    def session_of(self, record: Mapping[str, Any]) -> Any:
+        return first(attributes_of(record), _SESSION)
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the spans and events of a file, each with its trace."""
@@ -78,7 +86,7 @@ class OpenTelemetry(TraceFormat):
                 n_records += 1
                 # a line without the name of its trace is a trace of its own
                 alone = (str(file.path), index if key is None else None)
-                trace = _ids(record)[0]
+                trace = self.trace_of(record)
                 yield alone if trace is None else str(trace), record
         if whole and not n_records:
             yield str(file.path), whole
@@ -87,16 +95,14 @@ class OpenTelemetry(TraceFormat):
 
     def _leaves(self, value: Any) -> Iterator[Any]:
         """Yield the spans and events that a batch holds, at any depth."""
-        inner = [record for name in self._lists for record in _list(value, name)]
+        fields = as_fields(value)
+        inner = [record for name in self._lists for record in as_list(fields.get(name))]
         if not inner:
             yield value
         for record in inner:
             yield from self._leaves(record)
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        records = as_objects(raw)
-        traces = [trace for trace, *_ in map(_ids, records) if trace is not None]
-        run = Run(place.name(*traces[:1]), meta={"file": str(place.file)})
+    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
         spans: dict[str, Span] = {}
         events: list[tuple[str, str, Mapping[str, Any]]] = []
         values: dict[str, list[Any]] = {}
@@ -104,7 +110,7 @@ class OpenTelemetry(TraceFormat):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
-            inner = [event for event in _list(record, "events") if isinstance(event, Mapping)]
+            inner = [event for event in as_list(record.get("events")) if isinstance(event, Mapping)]
             events += [(key, *_event(event, attributes_of(event))) for event in inner]
             if _is_log(record):
                 events.append((key, *_event(record, attributes)))
@@ -117,7 +123,7 @@ class OpenTelemetry(TraceFormat):
         # an attribute on which the spans of a trace agree belongs to the run
         agreed = {k: v[0] for k, v in values.items() if all(value == v[0] for value in v)}
         run.extra |= {"attributes": agreed} if agreed else {}
-        return add_spans(Conversation(place), spans.values(), run)
+        return spans.values()
 
 
 def _is_span(record: Mapping[str, Any]) -> bool:
@@ -129,11 +135,6 @@ def _is_span(record: Mapping[str, Any]) -> bool:
 
 def _is_log(record: Mapping[str, Any]) -> bool:
     return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
-
-
-def _list(value: Any, name: str) -> list[Any]:
-    inner = as_fields(value).get(name)
-    return inner if isinstance(inner, list) else []
 
 
 def _ids(record: Any) -> tuple[Any, Any, Any]:
@@ -244,15 +245,12 @@ def _cost(attributes: Mapping[str, Any]) -> float | None:
 def _add_attributes(
     run: Run, span: Span, attributes: dict[str, Any], values: dict[str, list[Any]]
 ) -> None:
-    """Add judgements and the session to the run, and the user's own attributes to the span."""
+    """Add judgements to the run, and the user's own attributes to the span."""
     for name in ("trace.evaluations", "session.evaluations"):
         run.scores |= _evaluations(attributes, name)
     metadata = unnested(attributes.get("metadata"))
     if isinstance(metadata, dict):  # of OpenInference, as text
         run.extra["metadata"] = {**run.extra.get("metadata", {}), **metadata}
-    session = first(attributes, _SESSION)
-    if session is not None:
-        run.meta.setdefault("session", session)
     own = {
         name: value
         for name, value in attributes.items()

@@ -51,13 +51,12 @@ class Scout(Format):
                 yield file.place(index), wait(database.read(entry, content))
 
     def run(self, transcript: Any, place: Place, options: Any) -> Run:
-        task = transcript.task_id
         run = Run(
             place.name(transcript.transcript_id),
             stop_reason=transcript.limit or ("error" if transcript.error else None),
-            task=None if task is None else str(task),
+            task=transcript.task_id,
             trial=transcript.task_repeat,
-            meta={"file": str(place.file), **{name: getattr(transcript, name) for name in _META}},
+            meta={name: getattr(transcript, name) for name in _META},
             extra={"metadata": dict(transcript.metadata)},
         )
         for name in ("success", "score"):

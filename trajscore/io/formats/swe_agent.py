@@ -10,7 +10,7 @@ from typing import Any
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import is_chat_list
-from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, find_format, format_of_file, register
@@ -51,9 +51,7 @@ class SWEAgent(Format):
         info = as_object(raw.get("info") or {})
         task = stem(place.file).removesuffix(".traj")
         name = place.name(raw.get("instance_id"), task)
-        steps = raw.get("trajectory", raw.get("messages"))
-        if not isinstance(steps, list):
-            raise MalformedRunError(f"its trajectory is {type(steps).__name__}, not a list")
+        steps = check_list(raw.get("trajectory", raw.get("messages")), "its trajectory is")
         talk = Conversation(place)
         if "trajectory" in raw:
             _add_prompts(talk, raw.get("history"))
@@ -64,7 +62,6 @@ class SWEAgent(Format):
         run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
         stats = as_fields(info.get("model_stats"))
         run.meta = {
-            "file": str(place.file),
             "cost": stats.get("instance_cost"),
             "input_tokens": stats.get("tokens_sent"),
             "output_tokens": stats.get("tokens_received"),

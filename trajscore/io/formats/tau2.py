@@ -122,9 +122,9 @@ class Tau2(Format):
             id=name,
             outcome=as_outcome(reward),
             stop_reason=place.stop_reason,
-            task=None if task is None else str(task),
+            task=task,
             trial=raw.get("trial"),
-            meta={"reward": reward, **_meta(raw, place.info), "file": str(place.file)},
+            meta={"reward": reward, **_meta(raw, place.info)},
             extra=leftover(raw, _RUN | frozenset(_META)),
         )
         return talk.finish(run)
@@ -163,9 +163,8 @@ def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
     """Turn the ticks of a full-duplex run into messages; speech without a pause is one message."""
     messages: list[dict[str, Any]] = []
     open_turns: dict[str, dict[str, Any]] = {}
-    for number, tick in enumerate(ticks):
-        if not isinstance(tick, Mapping):
-            raise MalformedRunError(f"tick {number} is {type(tick).__name__}, not an object")
+    for number, value in enumerate(ticks):
+        tick = as_object(value, f"tick {number} is")
         for side, role in (("agent", "assistant"), ("user", "user")):
             chunk = tick.get(f"{side}_chunk") or {}
             text = text_of(chunk.get("content")) if chunk.get("contains_speech", True) else ""

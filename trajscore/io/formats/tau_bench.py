@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import is_chat_list
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj", "trajectory"})
@@ -39,16 +39,12 @@ class TauBench(Format):
     options = _Options
 
     def recognise(self, head: Head) -> bool:
-        return _is_run(head.fields)
+        return self._is_run(head.fields)
 
-    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
-        for key, index, value in file.items():
-            if index is None:
-                file.info[str(key)] = value
-            else:
-                yield file.place(index), value
-        if _is_run(file.info):  # a single run
-            yield file.place(0), file.info
+    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+        is_of_fork = fields.keys() >= _OF_FORKS and is_chat_list(fields["trajectory"])
+        is_id = isinstance(fields.get("traj"), (str, int, float))
+        return ("traj" in fields and not is_id) or is_of_fork
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         raw = as_object(raw)
@@ -66,18 +62,12 @@ class TauBench(Format):
             id=name,
             outcome=score,
             stop_reason="max_steps" if cut else None,
-            task=None if task is None else str(task),
+            task=task,
             trial=raw.get("trial"),
-            meta={"reward": reward, "file": str(place.file)},
+            meta={"reward": reward},
             extra=leftover(raw, _RUN),
         )
         return talk.finish(run)
-
-
-def _is_run(fields: Mapping[str, Any]) -> bool:
-    is_of_fork = fields.keys() >= _OF_FORKS and is_chat_list(fields["trajectory"])
-    is_id = isinstance(fields.get("traj"), (str, int, float))
-    return ("traj" in fields and not is_id) or is_of_fork
 
 
 def _at_cap(steps: list[Step], max_turns: int | None) -> bool:
