@@ -1,6 +1,7 @@
 """What to do with a predictor, and how often that is wrong."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -486,4 +487,5 @@ def test_labels_that_decide_a_card(facts, n_more):
     card |= {RECALIBRATED: np.nan, f"{RECALIBRATED}_low": np.nan} | facts
     if RECALIBRATED in facts:
         card[f"{RECALIBRATED}_low"] = -0.1
-    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT)) == n_more
+    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
+    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT), few) == n_more
