@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from made_cards import card, data_of
@@ -100,10 +101,20 @@ def test_a_row_has_the_margin_of_the_form_to_use(action, margins, said):
 
 
 def test_a_rule_on_other_runs_is_that_of_the_predictor_that_is_shown():
-    nothing = SimpleNamespace(
-        data=SimpleNamespace(monitoring=None), screen=SimpleNamespace(shown="")
+    index = pd.MultiIndex.from_product([["a", "b"], [0.1, 0.2]], names=["predictor", "alpha"])
+    table = pd.DataFrame(
+        {"false_alarm_rate": [0.1, NAN, 0.3, 0.4], "steps_saved_overall": [0.5, 0.6, 0.7, 0.8]},
+        index=index,
     )
-    assert _held_out(nothing) == ([], [])
+
+    def held_out(table, shown):
+        view = SimpleNamespace(data=SimpleNamespace(monitoring=table))
+        view.screen = SimpleNamespace(shown=shown)
+        return _held_out(view)
+
+    assert held_out(table, "a") == ([0.1], [0.5])
+    assert held_out(table, "b") == ([0.3, 0.4], [0.7, 0.8])
+    assert held_out(table, "c") == held_out(None, "a") == ([], [])
 
 
 def test_numbers_for_the_script_have_fifteen_digits():
