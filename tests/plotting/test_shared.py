@@ -10,7 +10,14 @@ import pytest
 from matplotlib.colors import to_hex
 
 from trajscore import TrajectoryArray
-from trajscore.plotting import DecompositionDisplay, MurphyDisplay
+from trajscore.plotting import (
+    DecompositionDisplay,
+    EProcessDisplay,
+    MurphyDisplay,
+    PowerDisplay,
+    TerminationDisplay,
+    TracerStripDisplay,
+)
 from trajscore.plotting._display import (
     SERIES,
     DisplayMixin,
@@ -177,3 +184,16 @@ def test_titles_of_one_and_of_several_predictors():
     parts = DecompositionDisplay.from_predictions([1, 0], both).plot(name="x")
     assert parts.ax_.get_title() == "x"
     assert parts.figure_.get_size_inches().tolist() == pytest.approx([6.4, 2.7])
+
+
+def test_what_displays_do_not_take():
+    with pytest.raises(TypeError, match="log_m must be a TrajectoryArray, got list"):
+        EProcessDisplay([[1.0]], [1], 2.0, 0.1, [0])
+    for reports in ([1], pd.DataFrame({"power": [1.0]})):
+        with pytest.raises(TypeError, match="reports must be tables of StoppingRule.report, got"):
+            PowerDisplay.from_reports(reports)
+    with pytest.raises(TypeError, match="audit must be what termination_audit returns, got 3"):
+        TerminationDisplay.from_audit(3)
+    X = TrajectoryArray([0.1], [1])
+    with pytest.raises(ValueError, match="X has no channels; give the signals of TracerSignals"):
+        TracerStripDisplay.from_estimator(None, X)

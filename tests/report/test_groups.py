@@ -440,3 +440,18 @@ def test_labels_are_shuffled_within_blocks():
 def test_very_many_runs_are_shuffled_less_often(monkeypatch, most, n_shuffles):
     monkeypatch.setattr("trajscore.report._groups._MOST_LABELS", most)
     assert len(_shuffles(np.arange(6), np.zeros(6, dtype=int), 0)) == 1 + n_shuffles
+
+
+def test_a_group_without_a_run_of_a_predictor_needs_more_runs():
+    X, y = made(120, 0)
+    group = np.arange(120) % 3
+    gone = np.repeat(group == 2, X.lengths)
+    cells = np.where(gone, np.nan, X.cells)
+    X = {"whole": X, "part": TrajectoryArray(cells, X.lengths, ids=X.ids, missing="allow")}
+    report = evaluate(X, y, by=group, missing="own_runs", calibrator=None, intervals=QUICK)
+    row = report.by.loc[("group", "2", "part")]
+    assert (row["n_runs"], row["card"], row["matters"]) == (0, TOO_FEW, 0)
+    assert row["n_needed"] > 0
+    assert np.isnan(row["as_given"])
+    assert report.by.loc[("group", "2", "whole"), "n_runs"] == 40
+    assert report.by.loc[("group", "1", "part"), "n_runs"] == 40

@@ -8,8 +8,11 @@ from pyarrow import parquet
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.cli.main import main
+from trajscore.core.weights import as_step_weights
 from trajscore.report import _in_batches
+from trajscore.report._data import Options
 from trajscore.report._in_batches import (
+    FirstPass,
     HashSample,
     Rules,
     _check_q_z,
@@ -451,3 +454,41 @@ def test_a_sample_of_clusters_holds_whole_ones_and_one_at_least():
     own = sample.runs()
     assert len(own.y) == 4
     assert len(set(own.groups.tolist())) == 1
+
+
+def test_a_pass_over_parts_is_that_over_all():
+    options, rules = Options(("log",), as_step_weights(), "weighted"), Rules(missing="ffill")
+    whole, first, second = (FirstPass(options, rules, {"a": None}) for _ in range(3))
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        cells = rng.random((40, 1))
+        cells[::7] = np.nan
+        cells[0] = 0.5
+        ids = [f"r{k}-{run}" for run in range(20)]
+        X = TrajectoryArray(cells, np.full(20, 2), channels=["a"], ids=ids, missing="allow")
+        y = rng.integers(-1, 2, 20)
+        for one in (whole, first if k < 3 else second):
+            one.update(y, X, None)
+    first.merge(second)
+    assert first.excluded == whole.excluded
+    assert sum(whole.excluded.values()) > 0
+    assert first.n_filled == whole.n_filled
+    assert whole.n_filled["a"] > 0
+    assert first.n_steps == whole.n_steps == 240
+    assert first.counts.tolist() == whole.counts.tolist()
+    values, expected = (one.of_all()["a"].values() for one in (first, whole))
+    assert values == pytest.approx(expected, nan_ok=True)
+    halves = [sums.scores.n_runs for sums in whole.rows.values()]
+    assert sum(halves) == whole.of_all()["a"].scores.n_runs == whole.counts[0]
+    assert min(halves) > 0
+    assert set(first.sample.runs().X.ids) == set(whole.sample.runs().X.ids)
+    empty = HashSample(5)
+    empty.merge(HashSample(5))
+    assert empty.parts == []
+
+
+def test_batches_need_a_run_that_counts(frame):
+    frame["verbal"] = np.nan
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS)
+    with pytest.raises(ValueError, match="no run counts; give runs with a value of every predic"):
+        evaluate(batches)

@@ -63,8 +63,9 @@ def group_table(
         inside = [_within(row, by[kind] == group) for row in judged]
         table = card_table(inside, options, draws, Work(work.n_jobs), n_tables=len(parts))
         for row in inside:
-            units, level = any_units(row.runs.groups, len(row.runs)), table["confidence_level"]
-            table.loc[row.predictor, "t"] = units.t_quantile(len(row.runs), level.iloc[0])
+            if n := len(row.runs):
+                level = table["confidence_level"].iloc[0]
+                table.loc[row.predictor, "t"] = any_units(row.runs.groups, n).t_quantile(n, level)
         tables[kind, group] = table
     decided = []
     for kind, labels in by.items():
