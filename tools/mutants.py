@@ -254,6 +254,11 @@ EQUIVALENT = {
         "is_large = (max((len(row.traces.cells) for row in rows)) >= MANY)",
     ): "in how many processes a table of just so many cells is computed",
     (
+        "trajscore/report/_groups.py",
+        "block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)",
+        "block = np.where(is_torn, 2 + np.unique(cluster, return_inverse=True)[1], 0)",
+    ): "numbers of blocks only put them in order",
+    (
         "trajscore/calibration/fixed_step.py",
         "won = success >= 0.5",
         "won = (success > 0.5)",

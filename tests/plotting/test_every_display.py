@@ -194,6 +194,10 @@ def test_markers_at_the_ends_are_whole():
 def test_an_empty_picture_says_why():
     display = plotting.StepProfileDisplay.from_predictions([1, 0], [[0.8], [0.3]])
     assert [one.get_text() for one in display.ax_.texts] == ["no step is reached by 10 runs"]
+    (text,) = display.ax_.texts
+    assert text.get_position() == (0.5, 0.5)
+    assert text.get_transform() == display.ax_.transAxes
+    assert (text.get_ha(), text.get_va()) == ("center", "center")
 
 
 def test_power_splits_one_axes():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.report._acting import accepting, price_text, stopping, thresholds_of
+from trajscore.report._acting import Accepting, accepting, price_text, stopping, thresholds_of
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +122,94 @@ def test_close_values_get_more_digits():
 def test_halves_are_rounded_up():
     texts = [price_text(cost) for cost in (0.125, 0.005, 0.0049, 1.115)]
     assert texts == ["0.13", "0.01", "0.00", "1.12"]
+
+
+def curve_of(accepted, failing):
+    threshold = np.arange(1, len(accepted) + 1) / 10
+    return Accepting(threshold, np.array(accepted), np.array(failing), 2, 100)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "failing", "best"),
+    [
+        ([1, 0.5], [0.6, 0.079], 1),  # 0.579 against 0.6
+        ([1, 0.5], [0.6, 0.081], 0),  # 0.581: that saves less than 0.02
+        ([1, 0.5], [1.0, 0.5], 0),  # all cost the same: accept
+        ([1, 0.5], [1.1, 0.485], 2),  # 0.985 against 1: review
+        ([1, 0.5], [1.1, 0.475], 1),
+        ([1, 0.6, 0.5], [0.6, 0.1, 0.0], 1),  # of two at 0.5, the lower threshold
+    ],
+)
+def test_a_threshold_has_to_save_two_hundredths(accepted, failing, best):
+    assert curve_of(accepted, failing).cheapest(1.0) == best
+
+
+@pytest.mark.parametrize(
+    ("costs", "ends"),
+    [
+        ([0.9, 0.509, 0.5, 0.511, 0.5], (1, 2)),
+        ([0.9, 0.511, 0.5, 0.509, 0.501], (2, 4)),
+        ([0.505, 0.501, 0.45, 0.455, 0.459], (2, 4)),
+        ([0.525, 0.5, 0.505, 0.505, 0.53], (1, 3)),
+        ([0.51, 0.505, 0.5, 0.505, 0.6], (0, 3)),  # nothing pays, so that all are accepted
+    ],
+)
+def test_thresholds_that_cost_the_same_within_a_hundredth(costs, ends):
+    accepted = 1 - np.arange(5) / 10
+    curve = curve_of(accepted, np.array(costs) - 1 + accepted)
+    assert curve.cost(1.0)[:-1] == pytest.approx(costs)
+    assert curve.as_cheap(1.0) == ends
+
+
+def test_a_threshold_needs_twenty_runs_that_reach_it():
+    number = np.arange(1, 101) / 100
+    labels = (number > 0.5).astype(float)
+    curve = accepting(number, labels)
+    assert curve.threshold == pytest.approx(np.arange(1, 82) / 100)  # twenty reach 0.81
+    assert curve.accepted == pytest.approx(np.arange(100, 19, -1) / 100)
+    assert curve.failing == pytest.approx(np.maximum(50 - np.arange(81), 0) / 100)
+    assert (curve.digits, curve.n_runs) == (2, 100)
+
+
+def test_the_lowest_threshold_is_rounded_down():
+    number = np.append(0.1234567, np.linspace(0.5, 0.99, 50))
+    assert accepting(number, np.ones(51)).threshold[0] == pytest.approx(0.12)
+
+
+def test_fifteen_thresholds_are_enough():
+    assert thresholds_of(np.arange(15) / 100)[1] == 2
+    assert thresholds_of(np.arange(14) / 100)[1] == 4
+    marks, digits = thresholds_of(np.array([0.1, 0.1001, 0.2]))
+    assert (marks.tolist(), digits) == ([0.1, 0.1001, 0.2], 4)
+    marks, _ = thresholds_of(np.array([0.12341]))
+    assert marks == pytest.approx([0.1235])  # rounded up
+
+
+def test_a_hundred_and_one_thresholds_are_enough():
+    values = np.arange(130) / 1000  # 14 at two digits, and all at three
+    marks, digits = thresholds_of(values)
+    assert (len(marks), digits) == (101, 3)
+    assert (marks[0], marks[-1]) == (0, 0.129)
+    assert set(np.diff(marks).round(9)) == {0.001, 0.002}
+    assert thresholds_of(np.arange(101) / 100)[0] == pytest.approx(np.arange(101) / 100)
+
+
+def test_stopping_by_hand():
+    X = TrajectoryArray.from_list([[0.5, 0.15, 0.4], [0.3, 0.1, 0.05], [0.9, 0.8]])
+    money = np.array([1.0, 2, 3, 4, 5, 6, 7, 8])
+    curve = stopping(X, np.array([1.0, 0, 1]), {"money": money})
+    # lowest forecasts are 0.15, 0.05 and 0.8; 0.9 of all forecasts lie below 0.83
+    assert curve.threshold == pytest.approx([0.15, 0.8, 0.83])
+    assert curve.good.tolist() == pytest.approx([0, 0.5, 1])
+    assert curve.bad.tolist() == [1, 1, 1]
+    assert curve.saved["steps"] == pytest.approx(np.array([1, 4, 4]) / 8)
+    assert curve.saved["money"] == pytest.approx(np.array([6, 5 + 11, 16]) / 36)
+    assert curve.highest(0.5) == 1
+    assert curve.highest(0.49) == 0
+
+
+def test_stopping_where_all_runs_end_alike():
+    X = TrajectoryArray.from_list([[0.5, 0.2], [0.3, 0.1]])
+    good, bad = (stopping(X, np.full(2, label), {}) for label in (1.0, 0.0))
+    assert good.good.tolist() == bad.bad.tolist() == [0.5, 1]
+    assert good.bad.tolist() == bad.good.tolist() == [0, 0]

@@ -8,6 +8,7 @@ import pytest
 
 from made_cards import BETTER, NOTHING, OPEN, card, cards_of, data_of, groups_of
 from trajscore import TrajectoryArray, evaluate
+from trajscore.core.outcomes import CENSORED
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._answer import (
@@ -15,6 +16,7 @@ from trajscore.report._answer import (
     answer,
     counted_as,
     decision,
+    means_without_unobserved,
     succeeded,
     turned_margins,
 )
@@ -305,3 +307,40 @@ def test_grades_are_not_counted_as_runs_that_succeeded():
     grades = np.append(np.repeat([0.5, 0.0, 0.25], 4), 0.5)
     stated = answer(evaluate(X, grades, intervals=IntervalOptions(20)))
     assert stated.reason.startswith("Outcomes are graded, and add up to 3.5 of 13 successes.")
+
+
+def observed_of(rates, n_of_each, seen):
+    """A report of runs of one step, of forecasts 0.2 and 0.8, and whether outcomes were seen."""
+    forecast = np.repeat([0.2, 0.8], n_of_each)
+    labels = np.concatenate([np.arange(n_of_each) < rate * n_of_each for rate in rates]).astype(
+        float
+    )
+    key = "judge", "as_given"
+    X = TrajectoryArray(forecast, np.ones(2 * n_of_each, dtype=int))
+    data = data_of({"judge": card(USE)}, traces={key: X}, labels={key: labels}, groups={})
+    data.outcomes = {key: np.where(seen(forecast, labels), labels, CENSORED)}
+    data.table.loc[key, "TPS log"] = -0.5
+    return data
+
+
+@pytest.mark.parametrize(
+    ("rates", "seen", "said"),
+    [
+        # of the 100 that said 80%, half succeeded; 20 of those that failed were not seen
+        (
+            (0.2, 0.5),
+            lambda p, y: (y == 1) | (p < 0.5) | (np.arange(200) < 180),
+            "its 80% then means 62%",
+        ),
+        ((0.2, 0.5), lambda p, y: np.full(200, True), ""),  # it means the same
+        ((0.2, 0.5), lambda p, y: p < 0.5, ""),  # no run of that bin was seen
+        ((0.2, 0.8), lambda p, y: y == 1, ""),  # there is no gap
+    ],
+)
+def test_what_values_mean_without_unobserved_runs(rates, seen, said):
+    assert means_without_unobserved(observed_of(rates, 100, seen), "judge") == said
+
+
+def test_a_signal_means_nothing_without_unobserved_runs():
+    data = data_of({"judge": card(USE)})
+    assert means_without_unobserved(data, "judge") == ""

@@ -1,6 +1,8 @@
 """What to do with a predictor, and how often that is wrong."""
 
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
+from trajscore.inference._labels import FewLabels
 from trajscore.inference.units import any_units
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import (
@@ -305,6 +308,19 @@ def test_slope_of_several_steps_with_weights():
     assert slope.value == pytest.approx((w * gap * x).sum() / information)
 
 
+def test_slope_where_all_runs_are_labelled_is_the_usual_one():
+    rng = np.random.default_rng(0)
+    y = (np.arange(60) % 3 > 0).astype(float)
+    X = TrajectoryArray(rng.random(120), np.full(60, 2))
+    row = row_of(X, y)
+    few = FewLabels(y, np.ones(60), np.full(60, 0.5), any_units(None, 60))
+    labelled = replace(row, runs=replace(row.runs, few=few))
+    own, usual = (slope_of(one, "log", as_step_weights()) for one in (labelled, row))
+    assert own.value == pytest.approx(usual.value)
+    assert own.curvature == pytest.approx(usual.curvature)
+    assert own.error == pytest.approx(usual.error, rel=0.02)  # by 59 of 60
+
+
 def test_a_constant_has_no_slope():
     X = TrajectoryArray(np.full(4, 0.3), np.ones(4, dtype=int))
     assert slope_of(row_of(X, [1, 0, 0, 1]), "log", as_step_weights()) == Slope(0.0, 0.0, 0.0)
@@ -486,4 +502,5 @@ def test_labels_that_decide_a_card(facts, n_more):
     card |= {RECALIBRATED: np.nan, f"{RECALIBRATED}_low": np.nan} | facts
     if RECALIBRATED in facts:
         card[f"{RECALIBRATED}_low"] = -0.1
-    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT)) == n_more
+    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
+    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT), few) == n_more

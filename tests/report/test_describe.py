@@ -13,6 +13,7 @@ from trajscore.report._describe import (
     _few,
     _how_many,
     _outcome,
+    _outcome_problem,
     _spread,
     _steps,
     describe,
@@ -266,3 +267,24 @@ def test_numbers_in_words():
     assert _steps(steps) == "3 of the agent (1 to 2 a run, 1.5 at the median), 2 of the user"
     del steps["user"]
     assert _steps(steps) == "3 (1 to 2 a run, 1.5 at the median)"
+
+
+ELSEWHERE = "; if another field holds the outcome, name it with {argument:outcome}, or give a table"
+
+
+@pytest.mark.parametrize(
+    ("y", "problem", "may_be_elsewhere"),
+    [
+        ([1, 0], "", False),
+        ([1], "evaluation needs at least 2 runs, got 1", False),
+        ([], "evaluation needs at least 2 runs, got 0", False),
+        ([-1, -1], "none of the 2 runs has an observed outcome", False),
+        ([1, 1], "all 2 observed runs are successes; an evaluation needs both outcomes", True),
+        ([0, -1], "the only observed run is a failure, and 1 run without an outcome", True),
+    ],
+)
+def test_where_outcomes_may_be(y, problem, may_be_elsewhere):
+    said = _outcome_problem(np.array(y))
+    assert said.startswith(problem)
+    assert (ELSEWHERE in said) is may_be_elsewhere
+    assert bool(said) is bool(problem)

@@ -14,8 +14,17 @@ from trajscore.datasets import make_trajectories
 from trajscore.metrics import LogScore
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
-from trajscore.report._data import RECALIBRATED, Options
-from trajscore.report._groups import _distances, _share_saved, differ, shown_groups, shrink
+from trajscore.report._data import RECALIBRATED, Options, columns_of
+from trajscore.report._groups import (
+    _as_all,
+    _distances,
+    _share_saved,
+    _shrunken,
+    _shuffles,
+    differ,
+    shown_groups,
+    shrink,
+)
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage, check_predictors, choose_runs
 
@@ -323,3 +332,145 @@ def test_many_groups_are_cut_in_tables_and_counted():
     report = evaluate(X, y, by={"task": np.arange(200) // 4}, intervals=QUICK)
     assert "50 smaller groups are not shown." in " ".join(report.to_text(verbose=True).split())
     assert "50 smaller groups are not shown." in report.to_markdown()
+
+
+def by_definition(value, variance):
+    """Paule and Mandel's variance by bisection; Morris's intervals in the terms of his paper."""
+    n = len(value)
+
+    def excess(between):
+        weight = 1 / (variance + between)
+        mean = (weight * value).sum() / weight.sum()
+        return (weight * (value - mean) ** 2).sum() - (n - 1)
+
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    weight = 1 / (variance + low)
+    mean, kept = (weight * value).sum() / weight.sum(), low / (low + variance)
+    centre = kept * value + (1 - kept) * mean
+    unknown = (1 - kept) ** 2 * (1 / weight.sum() + 2 / max(n - 3, 1) * (value - mean) ** 2)
+    return centre, np.minimum(np.sqrt((kept * variance + unknown) / variance), 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "variance"),
+    [
+        ([0.0, 1.0, 2.0, 9.0], [1.0, 1.0, 1.0, 1.0]),
+        ([0.0, 3.0], [1.0, 2.0]),
+        ([0.0, 3.0, -4.0], [1.0, 2.0, 0.5]),
+        ([5.0, 3.0, -4.0, 0.2, 0.4, 1.0], [1.0, 2.0, 0.5, 0.1, 4.0, 9.0]),
+        ([0.1, 0.2, 0.15, 0.12, 0.3], [1.0, 2.0, 0.5, 0.1, 4.0]),  # no variance between groups
+    ],
+)
+def test_shrinking_by_definition(value, variance):
+    value, variance = np.array(value), np.array(variance)
+    centre, factor = by_definition(value, variance)
+    found = shrink(value, variance)
+    np.testing.assert_allclose(found[0], centre, rtol=1e-6)
+    np.testing.assert_allclose(found[1], factor, rtol=1e-6)
+
+
+def test_estimates_without_an_error_stay_where_they_are():
+    centre, factor = shrink(np.array([1.0, 2.0, 4.0]), np.zeros(3))
+    np.testing.assert_allclose(centre, [1, 2, 4], rtol=1e-6)
+    assert (factor <= 1).all()
+    alike, _ = shrink(np.full(3, 2.0), np.array([0.0, 1.0, 1.0]))
+    np.testing.assert_allclose(alike, 2)
+
+
+def groups_by_hand(*rows, t=2.0):
+    """Cards of groups of 100 runs each, of which half succeed, from the ends of three estimates."""
+    columns = {"n_runs": 100, "success_rate": 0.5, "n_needed": 0, "signal_high": np.nan, "t": t}
+    table = pd.DataFrame([{**columns, "card": TOO_FEW, "matters": 0.02, **row} for row in rows])
+    for name in ("as_given", "recalibrated", "gain"):
+        for column in columns_of(name):
+            if column not in table:
+                table[column] = np.nan
+    return table.assign(confidence_level=0.95)
+
+
+def test_groups_that_are_alike_have_shares_of_the_numbers_of_all():
+    groups = groups_by_hand({}, {"matters": 0.01, "n_needed": 7}, {"n_runs": 12, "n_needed": 7})
+    of_all = {"as_given": 0.3, "as_given_low": 0.1, "signal_high": 0.8, "card": USE}
+    card = groups_by_hand(of_all).iloc[0].copy()
+    card["confidence_level"] = 0.99
+    out = _as_all(groups, card)
+    assert out["card"].tolist() == [USE, USE, TOO_FEW]  # the last has too few runs of an outcome
+    assert out["as_given"].tolist()[:2] == pytest.approx([0.3, 0.15])
+    assert out["as_given_low"].tolist()[:2] == pytest.approx([0.1, 0.05])
+    assert out["signal_high"].tolist()[:2] == pytest.approx([0.8, 0.4])
+    assert np.isnan(out["as_given"].iloc[2])
+    assert out["n_needed"].tolist() == [0, 0, 7]
+    assert out["confidence_level"].tolist() == [0.99, 0.99, 0.95]
+    card["matters"] = 0.0  # where the base rate loses nothing
+    assert _as_all(groups, card)["as_given"].iloc[0] == pytest.approx(0.3 * 0.02)
+
+
+def test_groups_that_differ_are_decided_by_shrunken_shares():
+    def ends(value, below, above):
+        three = (value, value - below, value + above)
+        return dict(zip(columns_of("as_given"), three, strict=True))
+
+    groups = groups_by_hand(
+        ends(0.1, 0.02, 0.04),
+        ends(0.0, 0.04, 0.04),
+        ends(0.12, 0.02, 0.02) | {"matters": 0.04},
+        ends(0.3, np.nan, np.nan) | {"signal_high": 0.1},  # without an interval
+        ends(-0.5, 0.1, 0.1) | {"n_runs": 12},  # too few to be decided
+    )
+    out = _shrunken(groups, groups.iloc[0])
+    value = np.array([0.1 / 0.02, 0.0, 0.12 / 0.04])
+    half = np.array([0.06 / 0.02, 0.08 / 0.02, 0.04 / 0.04]) / 2 / 2.0
+    centre, factor = by_definition(value, half**2)
+    matters = np.array([0.02, 0.02, 0.04])
+    np.testing.assert_allclose(out["as_given"][:3], centre * matters, rtol=1e-6)
+    below = np.array([0.02, 0.04, 0.02]) * factor
+    above = np.array([0.04, 0.04, 0.02]) * factor
+    np.testing.assert_allclose(out["as_given_low"][:3], centre * matters - below, rtol=1e-6)
+    np.testing.assert_allclose(out["as_given_high"][:3], centre * matters + above, rtol=1e-6)
+    assert out["as_given"].tolist()[3:] == [0.3, -0.5]
+    assert out["card"].tolist() == [USE, TOO_FEW, USE, TOO_FEW, TOO_FEW]
+    # as many runs again, where the group alone would have been decided
+    assert out["n_needed"].tolist() == [0, 100, 0, 100, 0]
+
+
+def test_one_group_with_an_interval_is_not_shrunken():
+    groups = groups_by_hand(
+        dict(zip(columns_of("gain"), (0.1, 0.0, 0.2), strict=True)), {"gain": 0.3}
+    )
+    assert _shrunken(groups, groups.iloc[0])["gain"].tolist() == [0.1, 0.3]
+
+
+def test_labels_are_shuffled_within_blocks():
+    code, block = np.array([0, 1, 2, 3, 4, 5]), np.array([0, 1, 0, 1, 0, 1])
+    shuffled = _shuffles(code, block, 0)
+    assert shuffled.shape == (1000, 6)
+    assert shuffled[0].tolist() == code.tolist()
+    for k in (0, 1):
+        own = shuffled[1:][:, block == k]
+        assert np.array_equal(np.sort(own, axis=1), np.tile(code[block == k], (999, 1)))
+        assert len(np.unique(own, axis=0)) == 6
+    assert np.array_equal(shuffled, _shuffles(code, block, 0))
+
+
+@pytest.mark.parametrize(("most", "n_shuffles"), [(6 * 500, 500), (600, 199), (6 * 5000, 999)])
+def test_very_many_runs_are_shuffled_less_often(monkeypatch, most, n_shuffles):
+    monkeypatch.setattr("trajscore.report._groups._MOST_LABELS", most)
+    assert len(_shuffles(np.arange(6), np.zeros(6, dtype=int), 0)) == 1 + n_shuffles
+
+
+def test_a_group_without_a_run_of_a_predictor_needs_more_runs():
+    X, y = made(120, 0)
+    group = np.arange(120) % 3
+    gone = np.repeat(group == 2, X.lengths)
+    cells = np.where(gone, np.nan, X.cells)
+    X = {"whole": X, "part": TrajectoryArray(cells, X.lengths, ids=X.ids, missing="allow")}
+    report = evaluate(X, y, by=group, missing="own_runs", calibrator=None, intervals=QUICK)
+    row = report.by.loc[("group", "2", "part")]
+    assert (row["n_runs"], row["card"], row["matters"]) == (0, TOO_FEW, 0)
+    assert row["n_needed"] > 0
+    assert np.isnan(row["as_given"])
+    assert report.by.loc[("group", "2", "whole"), "n_runs"] == 40
+    assert report.by.loc[("group", "1", "part"), "n_runs"] == 40

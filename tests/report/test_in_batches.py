@@ -8,8 +8,18 @@ from pyarrow import parquet
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.cli.main import main
+from trajscore.core.weights import as_step_weights
 from trajscore.report import _in_batches
-from trajscore.report._in_batches import HashSample, _ends_of_signal, _moved
+from trajscore.report._data import Options
+from trajscore.report._in_batches import (
+    FirstPass,
+    HashSample,
+    Rules,
+    _check_q_z,
+    _ends_of_signal,
+    _moved,
+    batch_rules,
+)
 from trajscore.streaming import batches as reading
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import Batch
@@ -361,3 +371,124 @@ def test_values_from_0_to_1_are_probabilities():
     assert _ends_of_signal(np.full(3, 2.0)) == (2, 2)
     most = np.append(np.linspace(0, 2, 100_001), 1000.0)  # few outliers do not widen it
     assert _ends_of_signal(most) == pytest.approx((0, 2), abs=0.01)
+
+
+@pytest.mark.parametrize("bad", [-0.001, 1.001, np.nan])
+def test_chances_from_0_to_1(bad):
+    ids, every = np.array(["a", "b", "c"]), np.ones(3, dtype=bool)
+    _check_q_z(np.array([0.0, 1.0, 0.5]), every, ids)
+    q_z = np.array([0.5, bad, 0.5])
+    with pytest.raises(ValueError, match="run 'b': its outcome was not observed"):
+        _check_q_z(q_z, every, ids)
+    _check_q_z(q_z, np.array([True, False, True]), ids)  # of an observed run it is not read
+
+
+def test_which_runs_of_a_batch_count_and_as_what():
+    meta = {"q": [0.2, 0.9, 0.4, 0.5, 0.6], "why": ["max_steps", "done", "max_steps", "crash", ""]}
+    cells = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6], [0.7, 0.8], [0.9, 0.9]])
+    X = TrajectoryArray(cells, np.ones(5, int), channels=["a", "b"], meta=meta, missing="allow")
+    y = np.array([-1, 1, 1, -1, -1])
+    counts, label, excluded = Rules("q_z", q_z="q", stop_reason="why").apply(y, X)
+    assert counts.tolist() == [True, False, True, False, False]
+    assert label[[0, 2]].tolist() == [0.2, 1]
+    assert {why: n for (_, why), n in excluded.items() if n} == {
+        "no outcome; stopped by crash, not by a budget": 1,
+        "no outcome and no stop reason": 1,
+        "a value of b is missing": 1,
+    }
+    counts, _, excluded = Rules("drop", stop_reason="why").apply(y, X)
+    assert counts.tolist() == [False, False, True, False, False]
+    assert excluded["all", "the outcome was not observed"] == 1
+    counts, label, excluded = Rules().apply(y, X)
+    assert counts.tolist() == [True, False, True, True, True]
+    assert label[counts].tolist() == [0, 1, 0, 0]
+    assert {why: n for (_, why), n in excluded.items() if n} == {"a value of b is missing": 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"q_z": 0.5}, "q_z of batches is a column, got float"),
+        ({"stop_reason": ["a"]}, "stop_reason of batches is a column, got list"),
+        ({"by": {"x": 3}}, "by of batches is a column, got int"),
+        ({"by": "kin"}, "by: no column named 'kin'; did you mean 'kind'"),
+        ({"missing": "all"}, "missing"),
+        ({"censored": "no"}, "censored"),
+    ],
+)
+def test_columns_that_batches_keep(asked, problem):
+    stated = {
+        "columns": ["kind", "why", "chance"], "censored": "failure", "missing": "same_runs",
+        "q_z": None, "stop_reason": None, "by": None,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=problem):
+        batch_rules(**(stated | asked))
+    rules = batch_rules(**(stated | {"q_z": "chance", "by": {"x": "kind"}, "stop_reason": "why"}))
+    assert rules == Rules("q_z", "same_runs", "chance", "why")
+    assert batch_rules(**stated) == Rules()
+
+
+def batch_of(n, start=0, cluster=1):
+    ids = [f"r{k}" for k in range(start, start + n)]
+    X = TrajectoryArray(np.arange(start, start + n) / 1000, np.ones(n, dtype=int), ids=ids)
+    groups = None if cluster == 1 else np.arange(start, start + n) // cluster
+    return Batch(np.zeros(n), X, groups)
+
+
+@pytest.mark.parametrize(("size", "n"), [(10, 10), (9, 9), (1, 1), (50, 10)])
+def test_a_sample_holds_the_smallest_hashes(size, n):
+    batch = batch_of(10)
+    sample = HashSample(size)
+    sample.update(batch)
+    own = sample.runs()
+    assert len(own.y) == n
+    smallest = np.argsort(batch.hashes())[:n]
+    assert set(own.X.ids) == set(batch.X.ids[smallest])
+    assert own.groups is None
+
+
+def test_a_sample_of_clusters_holds_whole_ones_and_one_at_least():
+    sample = HashSample(2)
+    for start in (0, 8):
+        sample.update(batch_of(8, start, cluster=4))
+    own = sample.runs()
+    assert len(own.y) == 4
+    assert len(set(own.groups.tolist())) == 1
+
+
+def test_a_pass_over_parts_is_that_over_all():
+    options, rules = Options(("log",), as_step_weights(), "weighted"), Rules(missing="ffill")
+    whole, first, second = (FirstPass(options, rules, {"a": None}) for _ in range(3))
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        cells = rng.random((40, 1))
+        cells[::7] = np.nan
+        cells[0] = 0.5
+        ids = [f"r{k}-{run}" for run in range(20)]
+        X = TrajectoryArray(cells, np.full(20, 2), channels=["a"], ids=ids, missing="allow")
+        y = rng.integers(-1, 2, 20)
+        for one in (whole, first if k < 3 else second):
+            one.update(y, X, None)
+    first.merge(second)
+    assert first.excluded == whole.excluded
+    assert sum(whole.excluded.values()) > 0
+    assert first.n_filled == whole.n_filled
+    assert whole.n_filled["a"] > 0
+    assert first.n_steps == whole.n_steps == 240
+    assert first.counts.tolist() == whole.counts.tolist()
+    values, expected = (one.of_all()["a"].values() for one in (first, whole))
+    assert values == pytest.approx(expected, nan_ok=True)
+    halves = [sums.scores.n_runs for sums in whole.rows.values()]
+    assert sum(halves) == whole.of_all()["a"].scores.n_runs == whole.counts[0]
+    assert min(halves) > 0
+    assert set(first.sample.runs().X.ids) == set(whole.sample.runs().X.ids)
+    empty = HashSample(5)
+    empty.merge(HashSample(5))
+    assert empty.parts == []
+
+
+def test_batches_need_a_run_that_counts(frame):
+    frame["verbal"] = np.nan
+    batches = iter_batches(pa.Table.from_pandas(frame), **COLUMNS)
+    with pytest.raises(ValueError, match="no run counts; give runs with a value of every predic"):
+        evaluate(batches)

@@ -14,6 +14,12 @@ def test_width(monkeypatch, columns, used):
     assert width() == used
 
 
+def test_width_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.__stdout__", None)
+    assert width() == 80
+
+
 def test_lines(monkeypatch):
     monkeypatch.setenv("COLUMNS", "72")
     first, second, third = lines(["a" * 40 + " " + "b" * 32, "c"]).split("\n")

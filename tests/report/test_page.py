@@ -18,6 +18,7 @@ from trajscore.report._first_screen import collapsed
 from trajscore.report._glossary import GLOSSARY, explain
 from trajscore.report._reliability import Bins
 from trajscore.report.page.numbers import numbers
+from trajscore.report.page.runs import runs
 from trajscore.report.page.screen import _stretches, run_line, said_against_happened, screen
 from trajscore.report.page.view import View, _tokens
 from trajscore.report.page.why import Profile, _margin_by_step, why
@@ -446,3 +447,29 @@ def test_dots_above_each_other_are_not_joined():
     assert _stretches(bins) == [(1, 4), (5, 7)]
     apart = Bins(np.array([0.0, 0.035]), *[np.zeros(2)] * 5)
     assert _stretches(apart) == [(0, 2)]
+
+
+def test_without_a_probability_no_run_has_a_loss():
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    odds = X.with_cells(10 * X.cells - 5)
+    drawer = runs(View(evaluate(odds, y, calibrator=None, intervals=QUICK)))
+    assert (drawer.id, drawer.title, drawer.parts) == ("runs", "Runs", {})
+    assert drawer.about == "no predictor is a probability, so no run has a loss"
+
+
+def test_the_sixty_worst_runs_are_listed_and_twenty_of_them_shown():
+    X, y = make_trajectories(61, lengths=(1, 3), random_state=0, return_X_y=True)
+    many = runs(View(evaluate(X, y, calibrator=None, intervals=QUICK)))
+    few = runs(View(evaluate(X[:60], y[:60], calibrator=None, intervals=QUICK)))
+    assert (len(many.parts["rows"]), many.parts["first"]) == (60, 20)
+    assert many.about == "the 60 that forecast as given got most wrong; a row opens in place"
+    assert few.about == (
+        "all 60, those that forecast as given got most wrong first; a row opens in place"
+    )
+    rows = many.parts["rows"]
+    assert [row["place"] for row in rows] == list(range(60))
+    losses = [row["loss"] for row in rows]
+    assert losses == sorted(losses, reverse=True)
+    assert [row["text"] for row in rows] == [f"{loss:.2f}" for loss in losses]
+    assert {row["change"] for row in rows if row["steps"] == 1} <= {0.0}
+    assert many.parts["outcomes"] == list(dict.fromkeys(row["outcome"] for row in rows))

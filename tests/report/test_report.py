@@ -9,6 +9,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
+from trajscore.report._data import MARGIN, columns_of
 
 
 def test_json_holds_every_number(report):
@@ -93,3 +94,17 @@ def test_html_is_returned_or_written(report, tmp_path):
 def test_files_are_what_is_returned(report, tmp_path, method):
     path = getattr(report, method)(tmp_path / "r.x")
     assert path.read_text() == getattr(report, method)()
+
+
+def test_margins_are_written_with_their_intervals(report):
+    cells = report.margins()
+    assert list(cells) == report.options.score_names
+    assert ("base rate", "constant") not in cells.index
+    for (name, form), row in cells.iterrows():
+        for score, text in row.items():
+            three = report.intervals.loc[(name, form, score), MARGIN]
+            if score == "TPS log" and name in report.cards.index:
+                three = report.cards.loc[name, columns_of(form)]
+            digits = {"TPS log": 3, "TPS brier": 3}.get(score, 5)
+            value, low, high = (f"{x:+.{digits}f}" for x in three)
+            assert text == f"{value} [{low}, {high}]"

@@ -7,10 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import evaluate
+from trajscore import TrajectoryArray, evaluate
 from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
+from trajscore.report._runs import (
+    check_labelling,
+    check_predictors,
+    out_of_range_values,
+    outcome_problem,
+)
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +219,78 @@ def test_a_base_rate_of_runs_that_weigh_unalike_is_explained(budget):
     by_step = evaluate(X, y, intervals=IntervalOptions(2))  # whose base rate is over forecasts
     assert by_step.table.loc[("base rate", "constant"), "S-ECE"] < 1e-12
     assert "S-ECE" not in by_step.disclosures["weights"]
+
+
+@pytest.mark.parametrize(
+    ("y", "problem"),
+    [
+        ([1, 0], ""),
+        ([1, 0, -1], ""),
+        ([1.0, 0.5], ""),
+        ([1], "evaluation needs at least 2 runs, got 1"),
+        ([-1, -1, -1], "none of the 3 runs has an observed outcome; give outcomes for some of"),
+        ([1, 1], "all 2 observed runs are successes; an evaluation needs both outcomes"),
+        ([0, 0, 0], "all 3 observed runs are failures; an evaluation needs both outcomes"),
+        ([0.25, 0.25], "all 2 observed outcomes are 0.25; an evaluation needs both outcomes"),
+        (
+            [0, -1],
+            "the only observed run is a failure, and 1 run without an outcome; an evaluation",
+        ),
+        (
+            [1, 1, -1, -1],
+            (
+                "all 2 observed runs are successes, and 2 runs without an outcome (if such a run "
+                "failed, its outcome is 0, not -1 or missing); an evaluation needs both outcomes"
+            ),
+        ),
+        ([0.5, -1], "the only observed run is graded 0.5, and 1 run without an outcome; an eval"),
+    ],
+)
+def test_outcomes_that_cannot_be_evaluated(y, problem):
+    said = outcome_problem(np.array(y, dtype=float))
+    assert said.startswith(problem)
+    assert bool(said) is bool(problem)
+    if len(y) > 1 and max(y) >= 0:  # where one of both is enough
+        assert outcome_problem(np.array(y, dtype=float), needs_both=False) == ""
+
+
+def test_grades_are_refused_where_few_runs_are_labelled():
+    X = [[0.5, 0.6]] * 4
+    sample = check_predictors(X, [1, 0.25, -1, 0], None, None)
+    assert check_labelling(sample, None, None) is None
+    with pytest.raises(ValueError, match=r"row 1: outcome 0.25 must be 0, 1 or -1 where few runs"):
+        check_labelling(sample, [1, 0, 1, 0], None)
+
+
+def test_which_runs_are_not_labelled():
+    sample = check_predictors([[0.5, 0.6]] * 4, [1, -1, -1, 0], None, None)
+    own = check_labelling(sample, [1, 0, 0.5, 1], [0.5, 0.2, np.nan, 1])
+    assert own.unlabelled.tolist() == [False, True, False, False]
+    np.testing.assert_array_equal(own.probability, [0.5, 0.2, np.nan, 1])
+    assert own.judge.tolist() == [1, 0, 0.5, 1]
+    some = own.take(np.array([3, 1]))
+    assert some.unlabelled.tolist() == [False, True]
+    assert (some.probability.tolist(), some.judge.tolist()) == ([1, 0.2], [1, 0])
+    alone = check_labelling(sample, [1, 0, 0, 1], None)
+    assert alone.unlabelled.tolist() == [False, True, True, False]
+    assert alone.probability is None
+    assert alone.take(np.array([0])).probability is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "facts"),
+    [
+        ([0.5, 1.2, 0.3, 0.4], {"place": "run 'a', step 2", "value": 1.2, "n": 1}),
+        ([0.5, 0.2, -0.3, 0.4, 1.5], {"place": "run 'a', step 3", "value": -0.3, "n": 2}),
+        ([0.5, 1.2], None),  # half of them
+        ([0.0, 1.0, 0.3], None),
+        ([-0.5, 0.0, 0.0], None),  # minus a risk
+        ([0.5, np.nan, 1.5], None),
+        ([0.5, np.nan, 0.2, 1.5], {"place": "run 'a', step 4", "value": 1.5, "n": 1}),
+    ],
+)
+def test_the_few_values_outside_0_to_1(cells, facts):
+    X = TrajectoryArray(np.array(cells), [len(cells)], ids=["a"], missing="allow")
+    notes = out_of_range_values({"judge": X})
+    assert [note.facts for note in notes] == ([] if facts is None else [facts])
+    assert all((note.predictor, note.kind) == ("judge", "outside") for note in notes)

@@ -236,6 +236,13 @@ def step_axis(ax: Any) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+def draw_with_band(ax: Any, x: Any, y: Any, low: Any, high: Any, style: dict[str, Any]) -> Any:
+    """Draw a curve, and its interval as a band of the same colour."""
+    (line,) = ax.plot(x, y, **style)
+    ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    return line
+
+
 def axes_behind(ax: Any, label: str) -> Any:
     """Make axes with a scale of their own behind others, or None where these have some."""
     beside = ax.get_shared_x_axes().get_siblings(ax)

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.calibration.fixed_step import AUROC
 from trajscore.plotting._display import (
     BEHIND,
     GREY,
     REFERENCE,
     PredictionDisplayMixin,
     by_name,
+    draw_with_band,
     next_style,
     plain,
     pyplot,
@@ -114,7 +115,9 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             lines += left.plot(progress, detected, **own, **steps)
             left.plot(progress, alarms, color=own["color"], **steps, **_DOTTED)
             for panel in right:
-                _draw_steps(panel, warning.by_step, {**own, "label": plain(label)})
+                area, low, high = (warning.by_step[name] for name in AUROC)
+                dots = {"marker": "o", "markersize": 4, **own, "label": plain(label)}
+                draw_with_band(panel, area.index, area, low, high, dots)
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
         left.set(xlabel="share of the run", ylabel="share of runs flagged")
         share_axis(left, "x", "y")
@@ -131,12 +134,6 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
         return axes
-
-
-def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> None:
-    (line,) = ax.plot(table.index, table["AUROC"], **{"marker": "o", "markersize": 4, **style})
-    band = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-    ax.fill_between(table.index, table["AUROC_low"], table["AUROC_high"], **band)
 
 
 _DOTTED = {"linewidth": 1, "linestyle": ":"}

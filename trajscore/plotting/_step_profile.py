@@ -14,6 +14,7 @@ from trajscore.plotting._display import (
     BEHIND,
     PredictionDisplayMixin,
     axes_behind,
+    draw_with_band,
     next_style,
     say_empty,
     step_axis,
@@ -99,11 +100,9 @@ class StepProfileDisplay(PredictionDisplayMixin):
 def _curve(
     ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: dict[str, Any]
 ) -> Any:
-    (line,) = ax.plot(score.index, score, **({} if name is None else {"label": name}), **style)
-    band = 2 * std_error.fillna(0)
-    shade = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-    ax.fill_between(score.index, score - band, score + band, **shade)
-    return line
+    half = 2 * std_error.fillna(0)
+    label = {} if name is None else {"label": name}
+    return draw_with_band(ax, score.index, score, score - half, score + half, {**label, **style})
 
 
 def _shade_unobserved(ax: Any, share: pd.Series) -> None:

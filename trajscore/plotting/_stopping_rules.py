@@ -16,6 +16,7 @@ from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,
     by_name,
+    draw_with_band,
     ink,
     next_style,
     plain,
@@ -146,9 +147,8 @@ class PowerDisplay(DisplayMixin):
 
 
 def _draw_rate(ax: Any, table: pd.DataFrame, rate: str, style: dict[str, Any]) -> Any:
-    (line,) = ax.plot(table.index, table[rate], **style)
-    band = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-    ax.fill_between(table.index, table[f"{rate}_low"], table[f"{rate}_high"], **band)
+    low, high = table[f"{rate}_low"], table[f"{rate}_high"]
+    line = draw_with_band(ax, table.index, table[rate], low, high, style)
     crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
     _mark_levels(ax, table.index, table[rate], crossed, line.get_color())
     return line

@@ -159,4 +159,4 @@ def _row_of(X: TrajectoryArray, run: Any) -> int:
         return int(rows[0])
     if not is_count(run, -len(X)) or run >= len(X):
         raise ValueError(f"run must be an id as text, or a row below {len(X)}, got {run!r}")
-    return int(run) % len(X)
+    return int(run)

@@ -13,7 +13,6 @@ from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.values import number_of
 from trajscore.report._cards import (
     AVOID,
-    ENDS,
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
@@ -23,7 +22,7 @@ from trajscore.report._cards import (
     have_too_few_runs,
     ranked,
 )
-from trajscore.report._data import AS_GIVEN, FORMS, ReportData
+from trajscore.report._data import AS_GIVEN, FORMS, ReportData, columns_of
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
@@ -311,7 +310,7 @@ def _other_answer(data: ReportData) -> str:
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
     form = form_of(cards, name)
-    three = [cards.loc[name, f"{form}{end}"] for end in ENDS]
+    three = cards.loc[name, columns_of(form)].tolist()
     if pd.isna(three[0]):
         return "no margin"
     return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
@@ -344,7 +343,7 @@ def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
 
 def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
     """Whether a margin has another sign on another card, one of the two beyond doubt."""
-    sides = [side_of_zero(*(row[f"{margin}{end}"] for end in ENDS[1:])) for row in (card, other)]
+    sides = [side_of_zero(*row[columns_of(margin)[1:]]) for row in (card, other)]
     return bool(any(sides) and card[margin] * other[margin] < 0)
 
 

@@ -8,7 +8,6 @@ paired by run, at a level that is shared out over all cards of a table (Bonferro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,9 +41,11 @@ from trajscore.report._data import (
     IntervalOptions,
     Options,
     ReportData,
+    columns_of,
 )
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
+from trajscore.report._runs import Coverage
 
 USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
     "use as it is",
@@ -67,8 +68,6 @@ _FORESEEN = 0.7
 GAINED = "gain"
 ESTIMATES = (*FORMS, GAINED)
 """What cards are decided by: columns of their table, with an interval each."""
-ENDS = ("", "_low", "_high")
-"""What the columns of an estimate and its interval end in."""
 
 
 def decide(card: Any) -> str:
@@ -131,88 +130,48 @@ def n_rarer(cards: Any) -> Any:
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, Any]:
-    """Decide about one predictor, at the level of `draws`."""
-    runs = forms[AS_GIVEN].runs
-    if runs.few is not None:
-        return _card_of_few_labels(forms, runs.few, options, draws.confidence_level)
-    n, n_success = len(runs), float(runs.labels.sum())
-    differences, matters = _differences(forms, options)
+    """Decide about one predictor, at the level of `draws`; by few labels, by the labelled runs."""
+    runs, level = forms[AS_GIVEN].runs, draws.confidence_level
+    n, few, n_success = len(runs), runs.few, float(runs.labels.sum())
     units = any_units(runs.groups, n)
-    ends = _intervals(differences, units, draws) if n > 1 else {}
-    if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
+    differences, matters = _differences(forms, options) if n else ({}, 0.0)
+    ends = _intervals(differences, runs, units, draws) if n > 1 else {}
+    if few is not None:
+        n, n_success = int(few.labelled.sum()), float(few.outcome.sum())
+    elif n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
-    slope, signal_high, level = None, np.nan, draws.confidence_level
+    slope, signal_high = None, np.nan
     if RECALIBRATED in forms and n:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
         signal_high = slope.most(level, ends.get(RECALIBRATED))
-    card = _decided(n, n_success, ends, signal_high, matters, level)
-    if card["card"] == TOO_FEW:
-        card["n_needed"] = _n_needed(card, differences, slope, units)
-    return card
-
-
-def _decided(
-    n: int,
-    n_success: float,
-    ends: dict[str, tuple[float, float, float]],
-    signal_high: float,
-    matters: float,
-    level: float,
-) -> dict[str, Any]:
-    """Return a card by its numbers, but for the runs that are still needed."""
     card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / max(n, 1)}
     card |= {"n_needed": 0, "signal_high": signal_high}
     for name in ESTIMATES:
-        three = ends.get(name, (np.nan,) * 3)
-        card |= {f"{name}{end}": value for end, value in zip(ENDS, three, strict=True)}
+        card |= zip(columns_of(name), ends.get(name, (np.nan,) * 3), strict=True)
     card |= {"matters": matters, "confidence_level": level}
     card["card"] = decide(card)
-    return card
-
-
-def _card_of_few_labels(
-    forms: dict[str, Row], few: FewLabels, options: Options, level: float
-) -> dict[str, Any]:
-    """Decide about one predictor by labels of few runs; the runs of its card are these."""
-    score, weights, raw = options.scores[0], options.weights, forms[AS_GIVEN]
-    constant = base_rate(raw.traces, raw.runs, weights)
-    reference = score_of_outcomes(constant.traces, score, weights)
-    scores = {
-        form: score_of_outcomes(row.traces, score, weights)
-        for form, row in forms.items()
-        if row.is_probability
-    }
-    differences = {form: own - reference for form, own in scores.items()}
-    if len(scores) == 2:
-        differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
-    estimates = {name: few.estimate(own, level) for name, own in differences.items()}
-    ends = {name: (row["value"], row["low"], row["high"]) for name, row in estimates.items()}
-    signal_high = np.nan
-    if RECALIBRATED in forms:
-        slope = slope_of(raw, score, weights)
-        signal_high = slope.most(level, ends[RECALIBRATED])
-    family, rate = get_family(score), float(constant.traces.cells[0])
-    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
-    matters = MATTERS * float(perfect[0] - few.value(reference))
-    n_labels, n_success = int(few.labelled.sum()), float(few.outcome.sum())
-    card = _decided(n_labels, n_success, ends, signal_high, matters, level)
     if card["card"] == TOO_FEW:
-        card["n_needed"] = _labels_needed(card, estimates)
+        card["n_needed"] = (
+            _n_needed(card, differences, slope, units)
+            if few is None
+            else _labels_needed(card, differences, few)
+        )
     return card
 
 
-def _labels_needed(card: dict[str, Any], estimates: dict[str, dict[str, Any]]) -> int:
+def _labels_needed(
+    card: dict[str, Any], differences: dict[str, OutcomeRatio], few: FewLabels
+) -> int:
     """Return about how many more labels decide the card, in one digit; at most all runs."""
-    n, matters = card["n_runs"], card["matters"]
+    n, matters, level = card["n_runs"], card["matters"], card["confidence_level"]
     known = [form for form in FORMS if not math.isnan(card[f"{form}_low"])]
     if not known:
         return int(ONE_DIGIT[np.searchsorted(ONE_DIGIT, n)])
     best = max(known, key=lambda form: card[form])
-    pilot, margin = estimates[best], card[best]
+    pilot, margin = few.estimate(differences[best], level), card[best]
     most = int(pilot["n_runs"]) - n
     try:
         width = margin if margin >= matters else matters - margin
-        level = card["confidence_level"]
         needed = labels_needed(width, pd.Series(pilot), confidence_level=level) - n
     except ValueError:  # not even if all are labelled
         return most
@@ -222,31 +181,43 @@ def _labels_needed(card: dict[str, Any], estimates: dict[str, dict[str, Any]]) -
     return min(int(more), most)
 
 
-def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
-    """Return each run's differences of the leading score, and the smallest that matters."""
-    score, weights, runs = options.scores[0], options.weights, forms[AS_GIVEN].runs
-    if not len(runs):
-        return {}, 0.0
-    constant = base_rate(forms[AS_GIVEN].traces, runs, weights)
-    reference = score_of(constant, score, weights)
-    scores = {
-        form: score_of(row, score, weights) for form, row in forms.items() if row.is_probability
-    }
+def _score(row: Row, options: Options) -> Any:
+    """Return the leading score of a row, to be subtracted from that of another one."""
+    if row.runs.few is None:
+        return score_of(row, options.scores[0], options.weights)
+    return score_of_outcomes(row.traces, options.scores[0], options.weights)
+
+
+def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Any], float]:
+    """Return differences of the leading score, and the smallest that matters."""
+    runs = forms[AS_GIVEN].runs
+    constant = base_rate(forms[AS_GIVEN].traces, runs, options.weights)
+    reference = _score(constant, options)
+    scores = {form: _score(row, options) for form, row in forms.items() if row.is_probability}
     differences = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
-    largest = np.abs(reference.samples).max()
-    for own in differences.values():  # a constant is no better than itself by a rounding error
-        own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
-    family, rate = get_family(score), float(constant.traces.cells[0])
+    if runs.few is None:
+        of_constant = reference(np.ones(len(runs)))
+        largest = np.abs(reference.samples).max()
+        for own in differences.values():  # a constant is no better than itself by a rounding error
+            own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
+    else:
+        of_constant = runs.few.value(reference)
+    family, rate = get_family(options.scores[0]), float(constant.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
-    return differences, MATTERS * float(perfect[0] - reference(np.ones(len(runs))))
+    return differences, MATTERS * float(perfect[0] - of_constant)
 
 
 def _intervals(
-    differences: dict[str, MeanOfRuns], units: Units, draws: IntervalOptions
+    differences: dict[str, Any], runs: Coverage, units: Units, draws: IntervalOptions
 ) -> dict[str, tuple[float, float, float]]:
-    """Return mean and interval of each difference."""
+    """Return value and interval of each difference."""
+    if (few := runs.few) is not None:
+        rows = {
+            name: few.estimate(own, draws.confidence_level) for name, own in differences.items()
+        }
+        return {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()}
     if not differences or units.n_units < 2:
         return {}
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
@@ -274,7 +245,7 @@ def _n_needed(
     more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
     known = [form for form in FORMS if not math.isnan(card[form])]
     best = max(known, key=lambda form: card[form], default="")
-    margin, low, high = (card[f"{best}{end}"] for end in ENDS) if best else (0.0, 0.0, 0.0)
+    margin, low, high = (card[name] for name in columns_of(best)) if best else (0.0, 0.0, 0.0)
     spread = _spread(differences[best], units) if best else 0.0
     if spread <= SUM_ROUNDING * matters:
         return int(more[0])
@@ -370,39 +341,15 @@ def pair_table(
     names = [row.predictor for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
-    between = _between(chosen, options, level)
+    runs = chosen[0].runs
+    scores, units = [_score(row, options) for row in chosen], any_units(runs.groups, len(runs))
     table = []
-    for place, name in enumerate(names[:-1]):
-        ends = between(place)
+    for place, name in enumerate(names):
+        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
+        differences = {other: scores[place] - its for other, its in after}
+        ends = _intervals(differences, runs, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
-
-
-def _between(
-    chosen: list[Row], options: Options, level: IntervalOptions
-) -> Callable[[int], dict[str, tuple[float, float, float]]]:
-    """Return a function that holds one row, by its place, against all after it."""
-    score, weights, runs = options.scores[0], options.weights, chosen[0].runs
-    names, few = [row.predictor for row in chosen], runs.few
-    if few is not None:
-        ratios = [score_of_outcomes(row.traces, score, weights) for row in chosen]
-
-        def by_labels(place: int) -> dict[str, tuple[float, float, float]]:
-            rows = {
-                name: few.estimate(ratios[place] - other, level.confidence_level)
-                for name, other in zip(names[place + 1 :], ratios[place + 1 :], strict=True)
-            }
-            return {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()}
-
-        return by_labels
-    scores = [score_of(row, score, weights) for row in chosen]
-    units = any_units(runs.groups, len(runs))
-
-    def by_outcomes(place: int) -> dict[str, tuple[float, float, float]]:
-        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
-        return _intervals({name: scores[place] - its for name, its in after}, units, level)
-
-    return by_outcomes
 
 
 # -------------------------------------------------------------------- reading cards
@@ -452,13 +399,13 @@ def ranked(cards: pd.DataFrame) -> list[str]:
 
 def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
     """Return the leading margin with its interval, that of the card where there is one."""
-    own = tuple(data.intervals.loc[(name, form, data.score_name), list(MARGIN)])
+    own = tuple(data.intervals.loc[(name, form, data.score_name), MARGIN])
     return _of_card(data, name, form if form in FORMS else None, own)
 
 
 def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
     """Return what recalibration gains of a metric, that of the leading score as in its card."""
-    own = tuple(data.calibration_gain.loc[(name, metric), list(GAIN)])
+    own = tuple(data.calibration_gain.loc[(name, metric), GAIN])
     return _of_card(data, name, GAINED if metric == data.score_name else None, own)
 
 
@@ -467,5 +414,5 @@ def _of_card(
 ) -> tuple[float, ...]:
     if column is None or name not in data.cards.index:
         return own
-    three = tuple(data.cards.loc[name, [f"{column}{end}" for end in ENDS]])
+    three = tuple(data.cards.loc[name, columns_of(column)])
     return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own

@@ -16,7 +16,7 @@ def contradictions(data: ReportData) -> list[str]:
     for name in gains.index[scored].get_level_values("predictor"):
         sides = {
             metric: side_of_zero(low, high)
-            for metric, low, high in gains.loc[name, list(GAIN[1:])].itertuples()
+            for metric, low, high in gains.loc[name, GAIN[1:]].itertuples()
         }
         helps = sides[data.score_name]
         for metrics, why in _reasons(data, name):

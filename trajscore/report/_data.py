@@ -32,14 +32,18 @@ STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
 PRICED_METRICS = [name for name, metric in RUN_METRICS.items() if metric.needs_probabilities]
 
-VALUE = ("value", "low", "high")
-MARGIN = ("margin", "margin_low", "margin_high")
-OVER_ALIVE = ("over_alive", "over_alive_low", "over_alive_high")
-OVER_ALIVE_END = ("over_alive_end", "over_alive_end_low", "over_alive_end_high")
-OVER_AS_GIVEN = ("over_as_given", "over_as_given_low", "over_as_given_high")
-LEVELS = (VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN)
+
+def columns_of(estimate: str) -> list[str]:
+    """Return the columns of an estimate and of the ends of its interval."""
+    return [estimate, f"{estimate}_low", f"{estimate}_high"]
+
+
+VALUE = ["value", "low", "high"]
+MARGIN, GAIN = columns_of("margin"), columns_of("gain")
+OVER_ALIVE, OVER_ALIVE_END = columns_of("over_alive"), columns_of("over_alive_end")
+OVER_AS_GIVEN = columns_of("over_as_given")
+LEVELS = [VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN]
 """Columns of a metric, and of what it is above its references."""
-GAIN = ("gain", "gain_low", "gain_high")
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore import io
@@ -29,7 +28,6 @@ from trajscore.io.wide_tables import as_long
 from trajscore.report._from_log import FromLog, find_confidences
 from trajscore.report._inputs import (
     FromTable,
-    Inputs,
     format_of,
     load,
     scores_not_used,
@@ -261,21 +259,9 @@ def _of_table(
         description.refuse(error, options)
         return description
     origin, X = inputs.origin, inputs.predictors
+    assert isinstance(origin, FromTable)
+    assert isinstance(X, TrajectoryArray)
     frame = as_long(frame, fields)[0]
-    if isinstance(origin, FromTable) and not isinstance(X, dict):
-        _describe_table(description, frame, inputs, X, origin, asked.get("rule"), options)
-    return description
-
-
-def _describe_table(
-    description: Description,
-    frame: pd.DataFrame,
-    inputs: Inputs,
-    X: TrajectoryArray,
-    origin: FromTable,
-    rule: Any,
-    options: dict[str, str],
-) -> None:
     chosen, channels = origin.chosen, X.channels or ()
     parts = {
         "id": ", ".join(chosen.ids),
@@ -298,7 +284,7 @@ def _describe_table(
     if chosen.stop_reason is not None:
         once = frame.groupby([frame[name] for name in chosen.ids])[chosen.stop_reason].first()
         description.stops = {
-            str(reason): {"runs": int(count), "kind": mechanism_of(reason, rule)}
+            str(reason): {"runs": int(count), "kind": mechanism_of(reason, asked.get("rule"))}
             for reason, count in once.value_counts().head(_MOST).items()
         }
     outcome = bare_name(str(chosen.outcome), frame.columns)
@@ -318,6 +304,7 @@ def _describe_table(
         description.refuse(problem, options)
     elif not judged:
         description.refuse("no predictor has enough runs without missing values", {})
+    return description
 
 
 # ------------------------------------------------------------------ sentences

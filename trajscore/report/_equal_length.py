@@ -15,12 +15,12 @@ from trajscore.core.ids import pair_codes
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.report._data import REFERENCES, IntervalOptions, Options
+from trajscore.report._data import REFERENCES, IntervalOptions, Options, columns_of
 from trajscore.report._rows import Row
 
-OVER_LENGTH = ("over_length", "over_length_low", "over_length_high")
+OVER_LENGTH = columns_of("over_length")
 """What a ranking of equally long runs is above that by what is left of their length."""
-_COLUMNS = ("n_runs", *AUROC, *OVER_LENGTH)
+_COLUMNS = ["n_runs", *AUROC, *OVER_LENGTH]
 
 
 def by_step_table(
@@ -56,7 +56,7 @@ def equal_length_table(
     index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
     level = draws.confidence_level
     numbers = work.share(lambda row: _of_equals(row, options, level), judged)
-    table = pd.DataFrame(list(numbers), index=index, columns=list(_COLUMNS), dtype=np.float64)
+    table = pd.DataFrame(list(numbers), index=index, columns=_COLUMNS, dtype=np.float64)
     return table.astype({"n_runs": np.int64})
 
 

@@ -24,7 +24,6 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
 from trajscore.inference.units import any_units
 from trajscore.report._cards import (
-    ENDS,
     ESTIMATES,
     TOO_FEW,
     card_table,
@@ -32,7 +31,7 @@ from trajscore.report._cards import (
     form_of,
     have_too_few_runs,
 )
-from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options
+from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options, columns_of
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -64,8 +63,9 @@ def group_table(
         inside = [_within(row, by[kind] == group) for row in judged]
         table = card_table(inside, options, draws, Work(work.n_jobs), n_tables=len(parts))
         for row in inside:
-            units, level = any_units(row.runs.groups, len(row.runs)), table["confidence_level"]
-            table.loc[row.predictor, "t"] = units.t_quantile(len(row.runs), level.iloc[0])
+            if n := len(row.runs):
+                level = table["confidence_level"].iloc[0]
+                table.loc[row.predictor, "t"] = any_units(row.runs.groups, n).t_quantile(n, level)
         tables[kind, group] = table
     decided = []
     for kind, labels in by.items():
@@ -208,7 +208,7 @@ def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)
-    columns = [*(f"{name}{end}" for name in ESTIMATES for end in ENDS), "signal_high"]
+    columns = [*(column for name in ESTIMATES for column in columns_of(name)), "signal_high"]
     scale = groups["matters"] / (card["matters"] or 1.0)
     for column in columns:
         out.loc[is_decided, column] = card[column] * scale
@@ -222,7 +222,8 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)
     for name in ESTIMATES:
-        value, low, high = (groups[f"{name}{end}"] / groups["matters"] for end in ENDS)
+        columns = columns_of(name)
+        value, low, high = (groups[column] / groups["matters"] for column in columns)
         used = is_decided & np.isfinite(high - low)
         if used.sum() < 2:
             continue
@@ -230,8 +231,8 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
         centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
         matters = groups["matters"][used]
         below, above = (value - low)[used] * widened, (high - value)[used] * widened
-        for end, end_value in zip(ENDS, (centre, centre - below, centre + above), strict=True):
-            out.loc[used, f"{name}{end}"] = end_value * matters
+        for column, end in zip(columns, (centre, centre - below, centre + above), strict=True):
+            out.loc[used, column] = end * matters
     for key in out.index[is_decided]:
         row = out.loc[key]
         out.loc[key, "card"] = decided = decide(row)

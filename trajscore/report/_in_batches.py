@@ -38,7 +38,6 @@ from trajscore.report._data import (
     INFLUENCE,
     LEVELS,
     MARGIN,
-    OVER_AS_GIVEN,
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
@@ -426,22 +425,21 @@ def _of_all(
     sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    place = {name: column for column, name in enumerate(sampled.columns)}
-    places = {level: [place[name] for name in level] for level in LEVELS}
+    place = {level[0]: sampled.columns.get_indexer(level) for level in LEVELS}
     numbers = sampled.to_numpy(dtype=float).copy()
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
         own = values.get((predictor, form), {}).get(metric)
         if own is None:
             continue
         # what is above the alive rates stays that of the sample
-        others = {VALUE: {metric: 0.0}, MARGIN: values[BASE_RATE, CONSTANT]}
+        others = {"value": {metric: 0.0}, "margin": values[BASE_RATE, CONSTANT]}
         if form == RECALIBRATED:
-            others[OVER_AS_GIVEN] = values[predictor, AS_GIVEN]
+            others["over_as_given"] = values[predictor, AS_GIVEN]
         for level, other in others.items():
             if metric in other:
-                row[places[level]] = _moved(row[places[level]], own - other[metric], shrink)
+                row[place[level]] = _moved(row[place[level]], own - other[metric], shrink)
         if "ECE" in metric:
-            row[places[VALUE]] = np.clip(row[places[VALUE]], 0, 1)
+            row[place["value"]] = np.clip(row[place["value"]], 0, 1)
     return pd.DataFrame(numbers, sampled.index, sampled.columns)
 
 

@@ -37,8 +37,8 @@ def row_table(counts: pd.DataFrame, options: Options, intervals: pd.DataFrame) -
     table = counts.join(values.reindex(index=counts.index, columns=options.metrics))
     for metric in (*options.score_names, "AUROC"):
         differences = intervals.xs(metric, level="metric")
-        over = (*OVER_ALIVE, *OVER_ALIVE_END)
-        for column in over if metric == "AUROC" else (*MARGIN, *over):
+        over = OVER_ALIVE + OVER_ALIVE_END
+        for column in over if metric == "AUROC" else MARGIN + over:
             table[f"{metric} {column}"] = differences[column]
     return table
 

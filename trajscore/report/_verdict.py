@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from trajscore.core.ties import ROUNDING
 from trajscore.report._cards import (
     AVOID,
     CARDS,
-    ENDS,
     RECALIBRATE,
     TOO_FEW,
     USE,
@@ -32,6 +31,7 @@ from trajscore.report._data import (
     REFERENCES,
     VALUE,
     ReportData,
+    columns_of,
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
@@ -173,12 +173,12 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
             f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
             f"{_most(card['matters'], data)} that matter; {more}"
         )
-    low, high = (fixed(card[f"{form}{end}"], _digits(data), "+") for end in ENDS[1:])
+    low, high = (fixed(card[end], _digits(data), "+") for end in columns_of(form)[1:])
     return f"{worse}{how}, anywhere from {low} to {high} over the base rate; {more}"
 
 
 def _size(card: pd.Series, name: str, data: ReportData, sign: int = 1) -> str:
-    low, high = sorted(sign * card[f"{name}{end}"] for end in ENDS[1:])
+    low, high = sorted(sign * card[end] for end in columns_of(name)[1:])
     digits = digits_that_show(card[name], _digits(data))
     return f"{_most(sign * card[name], data)} {interval(low, high, digits)}"
 
@@ -251,7 +251,7 @@ def _calibration(data: ReportData, name: str) -> list[str]:
     parts = []
     for form, words in FORMS.items():
         if (name, form, "S-ECE") in data.intervals.index:
-            error = data.intervals.loc[(name, form, "S-ECE"), list(VALUE)]
+            error = data.intervals.loc[(name, form, "S-ECE"), VALUE]
             parts.append(f"{with_interval(error)} {words}")
     return [f"its forecasts at a step are off by {', '.join(parts)} (S-ECE)"] if parts else []
 
@@ -261,7 +261,7 @@ def ranking(data: ReportData, name: str, *, brief: bool = False) -> str:
     row = data.intervals.loc[(name, AS_GIVEN, "AUROC")]
     parts = []
     for over in _references(data, name, row):
-        numbers = "" if brief else f" (AUROC {with_interval(row[list(over)], sign='+')})"
+        numbers = "" if brief else f" (AUROC {with_interval(row[over], sign='+')})"
         parts.append(_ranks(row, over, "counting steps does") + numbers)
     return _with_the_end(parts)
 
@@ -279,7 +279,7 @@ def _of_equals(data: ReportData, name: str) -> list[str]:
     row = data.equal_length.loc[(name, AS_GIVEN)]
     if pd.isna(row["AUROC"]):
         return ["too few runs are as long as one with another outcome to compare equally long ones"]
-    over = with_interval(row[list(OVER_LENGTH)], sign="+")
+    over = with_interval(row[OVER_LENGTH], sign="+")
     # beyond 10 steps lengths of a pair may differ by a tenth, and may rank it
     exact = math.isclose(row["AUROC"] - row[OVER_LENGTH[0]], 0.5, abs_tol=ROUNDING)
     chance = "chance" if exact else "the small differences in length that are left"
@@ -287,19 +287,19 @@ def _of_equals(data: ReportData, name: str) -> list[str]:
     return [f"among runs of equal length, which counting steps cannot rank, {ranks}"]
 
 
-def _ranks(row: pd.Series, over: Sequence[str], reference: str) -> str:
+def _ranks(row: pd.Series, over: list[str], reference: str) -> str:
     """Say whether a signal is shown to rank better than something else."""
-    side = side_of_zero(*row[list(over[1:])])
+    side = side_of_zero(*row[over[1:]])
     how = {1: "ranks better", -1: "ranks worse", 0: "is not shown to rank better"}[side]
     return f"{how} than {reference}"
 
 
-def _references(data: ReportData, name: str, row: pd.Series) -> list[tuple[str, ...]]:
+def _references(data: ReportData, name: str, row: pd.Series) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
     knows = data.facts.knows_end.get(name)
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
-    sides = [side_of_zero(*row[list(over[1:])]) for over in (OVER_ALIVE, OVER_ALIVE_END)]
+    sides = [side_of_zero(*row[over[1:]]) for over in (OVER_ALIVE, OVER_ALIVE_END)]
     return [OVER_ALIVE] if sides[0] == sides[1] else [OVER_ALIVE, OVER_ALIVE_END]
 
 
@@ -311,7 +311,7 @@ def _over_counting(data: ReportData, name: str) -> list[str]:
         return []
     row = data.intervals.loc[key]
     ways = _references(data, name, row)
-    parts = [_compared(row[list(over)], "counting steps", data) for over in ways]
+    parts = [_compared(row[over], "counting steps", data) for over in ways]
     return [f"{FORMS[form]} {_with_the_end(parts)}"]
 
 
@@ -324,10 +324,10 @@ def over_counting(data: ReportData, name: str) -> tuple[tuple[float, ...], bool]
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return None
     row = data.intervals.loc[key]
-    over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[list(way[1:])]))
-    if side_of_zero(*row[list(over[1:])]) > 0:
+    over = min(_references(data, name, row), key=lambda way: side_of_zero(*row[way[1:]]))
+    if side_of_zero(*row[over[1:]]) > 0:
         return None
-    return tuple(map(float, row[list(over)])), over == OVER_ALIVE_END
+    return tuple(map(float, row[over])), over == OVER_ALIVE_END
 
 
 def behind_counting(data: ReportData, name: str) -> str:

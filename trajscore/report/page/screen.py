@@ -11,8 +11,8 @@ import pandas as pd
 from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import counted_as
-from trajscore.report._cards import AVOID, ENDS, RECALIBRATE, TOO_FEW, USE, form_of
-from trajscore.report._data import AS_GIVEN, FORMS
+from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of
+from trajscore.report._data import AS_GIVEN, FORMS, columns_of
 from trajscore.report._data_check import LOOK, PROBLEM, SOUND
 from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
@@ -145,7 +145,7 @@ def _row(view: View, name: str) -> dict[str, Any]:
     """Return the margin of a predictor in the form to use, and what to do with it."""
     card, digits = view.data.cards.loc[name], view.digits
     form = form_of(view.data.cards, name)
-    three = [float(card[f"{form}{end}"]) for end in ENDS]
+    three = [float(card[name]) for name in columns_of(form)]
     text = "" if np.isnan(three[0]) else with_interval(three, digits, "+")
     other = card[AS_GIVEN]
     as_given = "" if form == AS_GIVEN or pd.isna(other) else f"as given {fixed(other, digits, '+')}"
@@ -173,7 +173,7 @@ def _groups(view: View) -> list[dict[str, Any]]:
         shown, more = shown_groups(of_kind)
         cards = shown.xs(name, level="predictor") if len(shown) else shown
         form = form_of(view.data.cards, name)
-        columns = [f"{form}{end}" for end in ENDS]
+        columns = columns_of(form)
         whole = float(view.data.cards.loc[name, form])
         ends = cards[columns].to_numpy(dtype=float)
         sure = np.isfinite(ends).all(axis=1)  # a group without an interval would stretch the axis

@@ -15,7 +15,7 @@ from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
-from trajscore.report._cards import ENDS, gain_of, margin_of, ranked
+from trajscore.report._cards import gain_of, margin_of, ranked
 from trajscore.report._data import (
     AS_GIVEN,
     BASE_RATE,
@@ -27,6 +27,7 @@ from trajscore.report._data import (
     REFERENCES,
     VALUE,
     ReportData,
+    columns_of,
 )
 from trajscore.report._disclosures import level_of_margins
 from trajscore.report._equal_length import OVER_LENGTH
@@ -142,7 +143,7 @@ def _best(data: ReportData, name: str) -> set[Any]:
 def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
     if name in _OVER:
         return bool(data.table.loc[key, f"{name}_low"] > 0)
-    low, high = data.intervals.loc[(*key, name), list(MARGIN[1:])]
+    low, high = data.intervals.loc[(*key, name), MARGIN[1:]]
     by_card = data.cards.loc[key[0], f"{key[1]}_low"]
     return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
 
@@ -154,7 +155,7 @@ def _labels(data: ReportData) -> Table:
         return Table("", pd.DataFrame())
     cells = {
         name: {
-            "share": row["note"] or with_interval(row[list(VALUE)]),
+            "share": row["note"] or with_interval(row[VALUE]),
             "worth": "" if row["note"] else f"{row['worth']:,.0f} labels",
         }
         for name, row in table.iterrows()
@@ -179,7 +180,7 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
     table = table[table[f"{data.score_name} margin"].notna()]
     margins: dict[str, Any] = {data.score_name: [margin_of(data, *key) for key in table.index]}
     for name in data.options.score_names[1:]:
-        margins[name] = table[[f"{name} {part}" for part in MARGIN]].to_numpy()
+        margins[name] = table[columns_of(f"{name} margin")].to_numpy()
     cells = {name: _cells(numbers, digits_of(name), "+") for name, numbers in margins.items()}
     return pd.DataFrame(cells, index=table.index)
 
@@ -253,7 +254,7 @@ def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
         "what to do": cards["card"].tolist(),
     }
     for form, words in FORMS.items():
-        ends = cards[[f"{form}{end}" for end in ENDS]].to_numpy(dtype=float)
+        ends = cards[columns_of(form)].to_numpy(dtype=float)
         columns[words] = _cells(ends, digits_of(data.score_name), "+")
     return pd.DataFrame(columns, index=cards.index), n_left_out
 
@@ -316,7 +317,7 @@ def _equal_length(data: ReportData) -> Table:
     over = "over what is left of length"
     cells = {
         "AUROC": [f"{value:.3f}" for value in table["AUROC"]],
-        over: _cells(table[list(OVER_LENGTH)].to_numpy(), sign="+"),
+        over: _cells(table[OVER_LENGTH].to_numpy(), sign="+"),
     }
     about = {"AUROC": explain("AUROC"), over: explain("over_length")}
     note = (
@@ -418,7 +419,7 @@ def _cells(numbers: Iterable[Sequence[float]], digits: int = 3, sign: str = "") 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
     """Write rates with their intervals, as far as there are runs and splits to have them of."""
-    rates = table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+    rates = table[columns_of(name)].to_numpy()
     cells = zip(rates, _cells(rates), strict=True)
     return [f"{three[0]:.3f}" if cell and pd.isna(three[1]) else cell for three, cell in cells]
 
