@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore.gates import Gate, read_gates
-from trajscore.gates._gate import DataRules, Rules
+from trajscore.gates._gate import DataRules, Rules, allowed
 
 
 @pytest.mark.parametrize(
@@ -142,3 +142,20 @@ def test_bad_files(tmp_path, text, message):
 def test_no_file(tmp_path):
     with pytest.raises(ValueError, match=r"none\.toml does not exist; give the path of a file of"):
         read_gates(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("gate", "sign", "expected"),
+    [
+        (Gate(margin=0.1), 1, (1.0, 0.1)),
+        (Gate(margin=0.1), -1, (1.0, 0.1)),
+        (Gate(versus=0.25, margin=-0.1), 1, (1.0, -0.1)),
+        (Gate(margin="20%"), 1, (0.8, 0.0)),
+        (Gate("length", margin="20%"), -1, (1.2, 0.0)),
+        (Gate("length", margin="20%"), 0, (1.0, 0.0)),
+    ],
+)
+def test_what_is_allowed(gate, sign, expected):
+    assert allowed(gate, sign) == pytest.approx(expected)
+    if sign == 1:
+        assert allowed(gate) == allowed(gate, 1)
