@@ -39,6 +39,7 @@ def test_share(margin, share):
         ({"margin": 1}, r"success lies in \[0, 1\], so margin = 1 decides nothing$"),
         ({"margin": -1}, r"so margin = -1 decides nothing$"),
         ({"margin": 5}, r"margin = 5 decides nothing; 5 of a hundred is 0.05"),
+        ({"margin": 1.5}, r"margin = 1.5 decides nothing; 1.5 of a hundred is 0.015"),
         ({"versus": 1.01}, r"versus = 1.01 decides nothing; 1.01 of a hundred is 0.0101"),
         ({"versus": -0.01}, r"versus = -0.01 decides nothing$"),
         ({"margin": "much"}, "margin must be a number, or such as \"10%\", got 'much'"),

@@ -167,6 +167,8 @@ def test_errors(runs):
         token_savings(rule, X_new, y_new, cost=X_new.with_cells(-X_new.cells))
     with pytest.raises(ValueError, match="all costs are zero"):
         token_savings(rule, X_new, y_new, cost=X_new.with_cells(0 * X_new.cells))
+    with pytest.raises(ValueError, match="process must be a fitted stopping rule, got 0.5"):
+        token_savings(0.5, X_new, y_new)
     with pytest.raises(ValueError, match="no run succeeded"):
         token_savings(rule, X_new, 0 * y_new)
     with pytest.raises(ValueError, match=r"accuracy_share must lie in \[0, 1\], got 90"):
