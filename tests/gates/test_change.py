@@ -13,6 +13,7 @@ from trajscore.core.statistics import MeanOfRuns
 from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import (
     Estimate,
+    _welch,
     difference,
     estimate,
     excess,
@@ -427,3 +428,52 @@ def test_equal_numbers_have_an_interval_of_no_width():
     assert row["change_low"] == row["change_high"] == row["change"] == pytest.approx(0.01)
     row = compare(base, base).table.loc[("cost", "", "")]
     assert row["change_low"] == row["change_high"] == row["change"] == 0
+
+
+@pytest.mark.parametrize(
+    ("errors", "freedoms", "expected"),
+    [
+        ((1, 2), (4, 9), 25 / (1 / 4 + 16 / 9)),
+        ((3, 3), (7, 7), 14),
+        ((0, 2), (4, 9), 9),
+        ((1, 0), (4, 9), 4),
+        ((0, 0), (4, 9), 4),
+    ],
+)
+def test_welchs_degrees_of_freedom(errors, freedoms, expected):
+    new, base = (
+        Estimate(0.0, np.array([error]), freedom, 5)
+        for error, freedom in zip(errors, freedoms, strict=True)
+    )
+    assert _welch(new, base) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("losses", "shares", "more", "expected"),
+    [
+        # a loss of all of a unit, of which none was seen in n, has a chance of 1 - 0.05^(1/n)
+        (np.zeros(10), np.full(10, 0.1), 1, 1 - 0.05**0.1),
+        (np.zeros(10), np.full(10, 0.1), 2, 1 - 0.05**0.05),
+        (np.full(4, 0.4), np.full(4, 0.25), 1, 0.6 * (1 - 0.05**0.25)),
+        (np.ones(3), np.full(3, 1 / 3), 1, 0),
+        (np.zeros(5), np.array([0.25, 0.25, 0.25, 0.25, 0]), 1, 1 - 0.05**0.25),
+        (np.zeros(1), np.ones(1), 1, 0.95),
+    ],
+)
+def test_losses_that_are_all_alike_may_have_missed_another_kind(losses, shares, more, expected):
+    assert excess(losses, shares, 0.95, more) == pytest.approx(expected)
+
+
+def test_sets_whose_numbers_are_of_other_tasks_are_not_compared():
+    tasks = list("aabbccdd")
+    left, right = (
+        RunSet(None, [1, 0] * 4, tasks=tasks, spent={"cost": np.where(known, 1.0, np.nan)})
+        for known in (np.arange(8) < 4, np.arange(8) >= 4)
+    )
+    assert compare(left, right).notes == [
+        "cost is not compared: no task of both sets has the numbers for it."
+    ]
+    (result,) = check(right, left, Gate("cost")).gates
+    assert (result.verdict, result.why) == (
+        "unusable", "no task of both sets has the numbers for it",
+    )  # fmt: skip

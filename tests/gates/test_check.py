@@ -595,3 +595,10 @@ def test_gates_that_are_bad_together_share_more_than_gates_that_are_not():
 def test_a_metric_that_is_not_known_is_named(name):
     (result,) = check(SAME, BASE, Gate(name)).gates
     assert f"no metric named {name!r}" in result.why
+
+
+def test_rules_are_gates_or_what_was_read_of_them():
+    with pytest.raises(ValueError, match="rules must be a Gate, or what read_gates returns, got"):
+        check(SAME, BASE, "success")
+    with pytest.raises(ValueError, match="there is nothing to check: give a baseline, or gates"):
+        check(SAME)

@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore.gates import Gate, read_gates
-from trajscore.gates._gate import DataRules, Rules
+from trajscore.gates._gate import DataRules, Rules, allowed
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,7 @@ def test_share(margin, share):
         ({"margin": 1}, r"success lies in \[0, 1\], so margin = 1 decides nothing$"),
         ({"margin": -1}, r"so margin = -1 decides nothing$"),
         ({"margin": 5}, r"margin = 5 decides nothing; 5 of a hundred is 0.05"),
+        ({"margin": 1.5}, r"margin = 1.5 decides nothing; 1.5 of a hundred is 0.015"),
         ({"versus": 1.01}, r"versus = 1.01 decides nothing; 1.01 of a hundred is 0.0101"),
         ({"versus": -0.01}, r"versus = -0.01 decides nothing$"),
         ({"margin": "much"}, "margin must be a number, or such as \"10%\", got 'much'"),
@@ -142,3 +143,20 @@ def test_bad_files(tmp_path, text, message):
 def test_no_file(tmp_path):
     with pytest.raises(ValueError, match=r"none\.toml does not exist; give the path of a file of"):
         read_gates(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("gate", "sign", "expected"),
+    [
+        (Gate(margin=0.1), 1, (1.0, 0.1)),
+        (Gate(margin=0.1), -1, (1.0, 0.1)),
+        (Gate(versus=0.25, margin=-0.1), 1, (1.0, -0.1)),
+        (Gate(margin="20%"), 1, (0.8, 0.0)),
+        (Gate("length", margin="20%"), -1, (1.2, 0.0)),
+        (Gate("length", margin="20%"), 0, (1.0, 0.0)),
+    ],
+)
+def test_what_is_allowed(gate, sign, expected):
+    assert allowed(gate, sign) == pytest.approx(expected)
+    if sign == 1:
+        assert allowed(gate) == allowed(gate, 1)

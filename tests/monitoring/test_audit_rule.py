@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from any_input import any_two_labels
 from trajscore import TrajectoryArray
 from trajscore.monitoring import AuditRule, StoppingRule
+from trajscore.monitoring._audit_rule import _share_with_interval
 
 
 def suspicions(rng, n, values=None, attack=0):
@@ -213,3 +214,21 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("shares", "fewest", "most"),
+    [([0.5, 0.25, 0.0], 0, 1), ([0.5, 0.5], 1, 1), ([1.0, 0.25], 1, 2), ([0.1] * 10, 1, 1),
+     ([0.0] * 4, 0, 0), ([1.0], 1, 1)],
+)  # fmt: skip
+def test_shares_have_the_interval_of_counts_on_either_side(shares, fewest, most):
+    n, shares = len(shares), np.array(shares)
+    low, high = (binomtest(hits, n).proportion_ci(0.9) for hits in (fewest, most))
+    expected = {"x": shares.mean(), "x_low": low.low, "x_high": high.high}
+    assert _share_with_interval("x", shares, 0.9) == pytest.approx(expected)
+
+
+def test_no_share_is_known_of_no_run():
+    row = _share_with_interval("x", np.empty(0), 0.9)
+    assert np.isnan(row["x"])
+    assert (row["x_low"], row["x_high"]) == (0, 1)

@@ -338,3 +338,27 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "alpha", "hazard"),
+    [
+        ([1] * 19, 0.1, 1 / 19),  # (19 h + 1) / 20 = 0.1
+        ([2] * 19, 0.1, 1 - np.sqrt(1 - 1 / 19)),
+        ([1] * 19, 0.05, 0),  # the run to come alone uses up the level
+        ([1] * 10 + [2] * 10, 0.5, 1.5 - np.sqrt(1.3)),  # (h + 2 h - h^2) / 2 = 9.5 / 20
+    ],
+)
+def test_hazards_by_hand(lengths, alpha, hazard):
+    rule = RandomStop(alpha=alpha).fit([[0.5] * n for n in lengths], [1] * len(lengths))
+    assert rule.thresholds_[alpha] == pytest.approx(hazard, abs=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "step"), [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)])
+def test_fixed_steps_by_hand(alpha, step):
+    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
+    runs = [[0.5] * n for n in range(1, 20)]
+    assert FixedStepStop(alpha=alpha).fit(runs, [1] * 19).thresholds_[alpha] == step
+    with pytest.warns(UserWarning, match=r"too few successes \(18\) .* give at least 19"):
+        rule = FixedStepStop(alpha=0.05).fit(runs[1:], [1] * 18)
+    assert rule.thresholds_[0.05] == np.inf

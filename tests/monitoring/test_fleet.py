@@ -394,3 +394,17 @@ def test_references_that_are_refused(traces):
 
 def test_a_change_without_a_cause_has_advice():
     assert "Wait for more runs" in FleetChange(9, 3, "length", "", 6.0).advice
+
+
+@pytest.mark.parametrize(("n_known", "n_runs"), [(50, 50), (49, 200), (0, 200)])
+def test_a_cause_is_named_after_enough_outcomes_or_four_times_as_many_runs(traces, n_known, n_runs):
+    X, y = traces
+    fleet = FleetMonitor(n_after=50).fit(X[:200], y[:200])
+    first = X[200]
+    fleet.changes_ = [FleetChange(0, 1, "length", "", 9.0)]
+    fleet._after = []
+    outcomes = np.where(np.arange(n_runs) < n_known, np.arange(n_runs) % 2, -1)
+    runs = TrajectoryArray(np.tile(first, n_runs), np.full(n_runs, len(first)))
+    assert fleet.update(runs[:-1], outcomes[:-1]).cause == ""
+    assert fleet.update(runs[-1:], outcomes[-1:]).cause in ADVICE
+    assert fleet.changes_[0].after == (n_known // 2, n_known)

@@ -3,7 +3,7 @@ import pytest
 
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet_recalibration import recalibration
+from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
 N = 500
 
@@ -59,3 +59,16 @@ def test_a_map_of_the_runs_after_an_alarm(runs, tmp_path):
     assert again.full_map_([0.9]) == result.calibrator.full_map_([0.9])
     with pytest.raises(ValueError, match="predictor must be"):
         fleet.recalibrate("judge")
+
+
+@pytest.mark.parametrize(
+    ("gain", "low", "high", "sentence"),
+    [
+        (0.2, 0.1, 0.3, "gains +0.200 nats a run (95% interval +0.100 to +0.300); use the new map"),
+        (-0.2, -0.3, -0.1, "loses 0.200 nats a run; keep the old map"),
+        (0.2, 0.0, 0.3, "may gain nothing: +0.200 nats a run (95% interval +0.000 to +0.300)"),
+        (-0.2, -0.3, 0.0, "may gain nothing: -0.200 nats a run"),
+    ],
+)
+def test_what_a_new_map_is_worth_in_words(gain, low, high, sentence):
+    assert str(Recalibration(None, gain, low, high, 50)).startswith(f"Recalibrating {sentence}")

@@ -23,6 +23,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
 )
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import EProcessMonitor
 
 
 @pytest.fixture(scope="module")
@@ -504,3 +505,18 @@ def test_a_score_on_another_scale_is_warned_of_once(runs):
     monitor.update({"a": 0.5, "b": 7})
     with pytest.warns(UserWarning, match="score 7 of 'a' is out of range"):
         monitor.update({"a": 7, "b": 0.5})
+
+
+def test_what_a_monitor_does_not_take(runs):
+    with pytest.raises(TypeError, match="test must be test_ of a fitted process, got str"):
+        EProcessMonitor("process")
+    monitor = DensityRatioEProcess("passthrough", alpha=0.3).fit(*runs).monitor()
+    with pytest.raises(ValueError, match="step must be the number of the step, got 'one'"):
+        monitor.update(0.5, step="one")
+    with pytest.raises(ValueError, match=r"the score \[\[1\], \[1, 2\]\] is not a number"):
+        monitor.update([[1], [1, 2]])
+    for score in (-1e-9, 1 + 1e-6):
+        with pytest.raises(ValueError, match=r"lies outside \[0, 1\]"):
+            monitor.update(score)
+    for step, score in enumerate((0.0, 1.0, 0, 1), start=1):
+        assert monitor.update(score).step == step

@@ -15,6 +15,7 @@ from trajscore.monitoring import (
     StoppingRule,
     token_savings,
 )
+from trajscore.monitoring._savings import Account, follow_threshold
 
 SCORES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
 CELLS = st.tuples(SCORES, st.sampled_from([0.0, 1.0, 2.5, 7.0]))
@@ -166,6 +167,8 @@ def test_errors(runs):
         token_savings(rule, X_new, y_new, cost=X_new.with_cells(-X_new.cells))
     with pytest.raises(ValueError, match="all costs are zero"):
         token_savings(rule, X_new, y_new, cost=X_new.with_cells(0 * X_new.cells))
+    with pytest.raises(ValueError, match="process must be a fitted stopping rule, got 0.5"):
+        token_savings(0.5, X_new, y_new)
     with pytest.raises(ValueError, match="no run succeeded"):
         token_savings(rule, X_new, 0 * y_new)
     with pytest.raises(ValueError, match=r"accuracy_share must lie in \[0, 1\], got 90"):
@@ -202,3 +205,22 @@ class FirstBelow(StoppingRule):
 
     def _limits(self, X, alpha):
         return np.full(len(X), -alpha)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "threshold", "saved", "lost"),
+    [
+        # runs of 3 steps, which succeeds, and 2; a record is a step that exceeds all before it
+        ([1, 3, 2, 2, 2], [3, 2, 1, -np.inf], [0, 2, 3, 6], [0, 1, 1, 1]),
+        ([2, 2, 2, 2, 2], [2, -np.inf], [0, 6], [0, 1]),
+        ([0, 0, 1, 3, 4], [4, 3, 1, 0, -np.inf], [0, 0, 1, 1, 6], [0, 0, 0, 1, 1]),
+    ],
+)
+def test_a_threshold_that_falls_by_hand(statistic, threshold, saved, lost):
+    X = TrajectoryArray(np.zeros(5), [3, 2])
+    spent = np.array([2.0, 5.0, 7.0, 1.0, 2.0])
+    account = Account(X, np.array([1, 0]), np.array(statistic, dtype=float), spent)
+    expected = threshold, saved, lost
+    for values, known in zip(follow_threshold(account), expected, strict=True):
+        assert values.tolist() == known
+    assert account.total == 9

@@ -1,6 +1,7 @@
 import io as streams
 import json
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from sklearn.base import clone
@@ -143,5 +144,44 @@ def test_a_line_that_is_too_long_is_answered_once_and_the_next_one_is_read(monke
     shown = list(_service.lines_of(streams.BytesIO(text)))
     assert shown == [b"12345678\n", b"1234567\n", b"x" * 9, b"12\n", b"y" * 9]
     with pytest.raises(ValueError, match="the line has more than 8 bytes"):
-        _service.read_line(shown[2])
-    assert _service.read_line(shown[1]) == 1234567
+        _service.read_message(shown[2], ("id",), "send")
+    assert _service._read_json(shown[1], "send") == 1234567
+
+
+def test_runs_are_forgotten_at_most_once_a_minute(monkeypatch):
+    calls = []
+
+    class Full:
+        def forget(self, seconds):
+            calls.append(seconds)
+            raise OSError("no space left")  # which is tried again later
+
+    def serve_at(times, forget_after):
+        clock = iter(times)
+        monkeypatch.setattr(_service, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        serve(Full(), [b"\n"] * 4, streams.StringIO(), forget_after)
+
+    # the start, then a look at the clock at each line, and one more where runs are forgotten
+    serve_at([0, 60, 60.5, 61, 121, 121.5, 122], 5.0)
+    assert calls == [5.0, 5.0]
+    serve_at([0, 100, 100, 200, 200, 300, 300, 400, 400], float("inf"))
+    assert calls == [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ('"step": 0', '"step" must be a whole number from 1 on, got 0'),
+        ('"step": -1', '"step" must be a whole number from 1 on, got -1'),
+        ('"step": true', '"step" must be a whole number from 1 on, got true'),
+        ('"step": 1.0', '"step" must be a whole number from 1 on, got 1.0'),
+        ('"step": null', '"step" must be a whole number from 1 on, got null'),
+        ('"end": 1', '"end" must be true or false, got 1'),
+        ('"end": false', '"score" is missing; send one, or "end": true'),
+    ],
+)
+def test_steps_and_ends_that_are_refused(rest, message):
+    out = streams.StringIO()
+    lines = [b"\n", f'{{"id": 7, {rest}}}'.encode()]
+    serve(SimpleNamespace(), lines, out)
+    assert json.loads(out.getvalue()) == {"error": message, "line": 2}

@@ -163,3 +163,31 @@ def test_a_chosen_threshold_ranks_runs_among_successes():
     chosen = Chosen(0.05, 1.5).fit(np.array([3.0, 1.0, 2.0]), np.empty(0))
     assert chosen.log_threshold == 1.5
     assert chosen.p_values(np.array([0.0, 2.0, 9.0])).tolist() == [1, 0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "largest", "p"),
+    [
+        (Ville(0.05), np.log([0.5, 1, 2, 20, 100]), [1, 1, 0.5, 0.05, 0.01]),
+        (Bonferroni(0.05, n_steps=7), np.log([1, 7, 14, 140]), [1, 1, 0.5, 0.05]),
+        (Conformal(0.4), [0, 1, 2 - 5e-10, 2 + 5e-10, 2 + 1e-6, 9], [1, 1, 0.8, 0.8, 0.4, 0.2]),
+        (CrossConformal(0.4), [-1, -3, -5], [0.2, 0.6, 1]),  # 4 held-out successes
+    ],
+    ids=["ville", "bonferroni", "conformal", "cross"],
+)
+def test_p_values_are_the_levels_at_which_runs_are_flagged(threshold, largest, p):
+    threshold.fit(np.array([2.0, 1.0, 3.0, 2.0]), np.zeros(4))
+    assert threshold.p_values(np.array(largest)) == pytest.approx(p)
+
+
+def test_conformal_limits_with_one_value():
+    # (#{M > m} + U (1 + #{M = m})) / 2 <= alpha, for the value 1 and a half that is spent
+    uniforms = np.array([0.2, 0.6, 1.0])
+    limits = randomised_conformal_limits(np.array([1.0]), 0.4, uniforms)
+    # room 0.8: below 1 none, at 1 where 2 U <= 0.8, above 1 where U <= 0.8
+    assert (limits < 1).tolist() == [True, False, False]
+    assert (limits < 2).tolist() == [True, True, False]
+    assert limits[2] == np.inf
+    assert (randomised_conformal_limits(np.array([1.0]), 0.9, uniforms) == -np.inf).tolist() == [
+        True, True, False,
+    ]  # fmt: skip

@@ -30,6 +30,7 @@ from trajscore.gates._gate import (
     DataRules,
     Gate,
     Rules,
+    allowed,
 )
 from trajscore.gates._measures import (
     MARGIN,
@@ -209,11 +210,9 @@ def _question(
 def _above_baseline(
     gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float
 ) -> _Question:
-    share = gate.share
-    if share is not None and value.means:
+    if gate.share is not None and value.means:
         raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
-    times = 1 - sign * (share or 0.0) * float(np.sign(base.value))
-    margin = 0.0 if share is not None else float(gate.margin)
+    times, margin = allowed(gate, sign * float(np.sign(base.value)))
     above = difference(value, base, matched, times)
     return _Question(gate, value.value, base.value, above, sign, margin)
 

@@ -108,6 +108,11 @@ class Gate:
         return text if self.margin in (0, "0%") else f"{text} by more than {self.margin}"
 
 
+def allowed(gate: Gate, sign: float = 1.0) -> tuple[float, float]:
+    """Factor of the reference, less a margin, that must be reached; `sign` -1: not exceeded."""
+    return (1.0, float(gate.margin)) if gate.share is None else (1 - sign * gate.share, 0.0)
+
+
 @dataclass(frozen=True)
 class DataRules:
     """What a set of runs must be like to be judged at all."""

@@ -117,9 +117,9 @@ class RunSet:
             X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
         self._sample: Sample = check_predictors(X, y, None, None)
         n_runs = len(self._sample)
-        labels: NDArray[Any] | None = None
+        all_tasks: NDArray[Any] | None = None
         if tasks is not None:
-            labels = check_labels(tasks, n_runs, "tasks").astype(str)
+            all_tasks = check_labels(tasks, n_runs, "tasks").astype(str)
             self._sample = replace(self._sample, groups=check_groups(tasks, n_runs))
         if spent is not None and not isinstance(spent, Mapping):
             raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
@@ -163,8 +163,8 @@ class RunSet:
         self.y: NDArray[Any] = self._sample.y[self._rows]
         self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
-        self._labels = labels
-        self.tasks = None if labels is None else labels[self._rows]
+        self._tasks = all_tasks
+        self.tasks = None if all_tasks is None else all_tasks[self._rows]
         self.spent: dict[str, FloatArray] = {
             n: values[self._rows] for n, values in self._spent.items()
         }
@@ -228,7 +228,7 @@ class RunSet:
         (reasons, kinds), own = self._stops, self._labelling
         return {
             "ids": X.ids.tolist(),
-            "tasks": None if self._labels is None else self._labels.tolist(),
+            "tasks": None if self._tasks is None else self._tasks.tolist(),
             "outcomes": self._sample.y.tolist(),
             "censored": self.censored,
             "stop_reason": _texts(reasons),

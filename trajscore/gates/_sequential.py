@@ -26,6 +26,7 @@ from trajscore.gates._gate import (
     UNUSABLE,
     Gate,
     Rules,
+    allowed,
 )
 from trajscore.gates._measures import SUCCESS
 from trajscore.gates._result import CheckResult, GateResult, numbers, worst
@@ -199,14 +200,9 @@ def _check_gate(gate: Gate, baseline: RunSet | None) -> None:
 
 def _bound(gate: Gate) -> tuple[float, float]:
     """Smallest and largest difference of a task from what is allowed."""
-    times, margin = _allowed(gate)
+    times, margin = allowed(gate)
     low, high = (0.0, 1.0) if gate.versus == BASELINE else (float(gate.versus),) * 2
     return margin - times * high, 1 + margin - times * low
-
-
-def _allowed(gate: Gate) -> tuple[float, float]:
-    """By how many times the reference, less what margin, a task must succeed."""
-    return (1.0, float(gate.margin)) if gate.share is None else (1 - gate.share, 0.0)
 
 
 def _taken_by(new: RunSet, baseline: RunSet | None) -> str:
@@ -278,7 +274,7 @@ def _decided(
     reference = np.array(
         [np.mean(task.baseline) if paired else float(gate.versus) for task in used]
     )
-    times, margin = _allowed(gate)
+    times, margin = allowed(gate)
     alpha = 2 * rules.level / len(rules.gates)  # half of it on each side
     watch = SequentialComparison(_bound(gate), alpha)
     watch.update(value + margin, times * reference)

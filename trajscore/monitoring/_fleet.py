@@ -181,29 +181,29 @@ class FleetMonitor(BaseEstimator):
         check_choice(self.phi, "phi", AGGREGATORS)
         as_count(self.n_after, "n_after", _LEAST)
         traces = self._checked(X, reset=True)
-        outcomes = None if y is None else _outcomes(y, traces)
-        if self.forecaster is not None and outcomes is None:
+        outcomes = _outcomes(y, traces)
+        self._watches_outcomes = y is not None
+        if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
         tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
-        _check_reference(len(np.unique(tasks)), outcomes)
-        self._watches_outcomes = outcomes is not None
+        _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
-        y = np.full(len(traces), CENSORED) if outcomes is None else outcomes
         first, rest = self._parts(tasks)
         X_first, X_rest = traces[first], traces[rest]
         self.forecaster_ = None
         if self.forecaster is not None:
-            known = y[first] != CENSORED
-            self.forecaster_ = clone(self.forecaster).fit(X_first[known], y[first][known])
-            X_first = cross_fit_traces(self.forecaster, X_first, y[first], groups=tasks[first])
+            y_first = outcomes[first]
+            known = y_first != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(X_first[known], y_first[known])
+            X_first = cross_fit_traces(self.forecaster, X_first, y_first, groups=tasks[first])
             X_rest = self.forecaster_.transform(X_rest)
         self._names = [str(name) for name in X_rest.channels or ("",)]
         apart, counted = (
-            self._runs(X, y[rows], None if groups is None else tasks[rows])
+            self._runs(X, outcomes[rows], None if groups is None else tasks[rows])
             for X, rows in ((X_first, first), (X_rest, rest))
         )
         # forecasts of the first part are of other fits
@@ -241,7 +241,7 @@ class FleetMonitor(BaseEstimator):
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
         traces = self._checked(X, reset=False)
-        outcomes = None if y is None else _outcomes(y, traces)
+        outcomes = _outcomes(y, traces)
         if self.forecaster_ is not None:
             traces = self.forecaster_.transform(traces)
         n_alarms = len(self.changes_)
@@ -350,11 +350,10 @@ class FleetMonitor(BaseEstimator):
             allow_missing=has_forecaster,
         )
 
-    def _runs(self, X: TrajectoryArray, y: IntArray | None, groups: Any) -> Runs:
+    def _runs(self, X: TrajectoryArray, y: IntArray, groups: Any) -> Runs:
         """Runs that are watched: of each task, the first."""
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
-        outcomes = np.full(len(X), CENSORED) if y is None else y
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
         ids, lengths = X.ids.tolist(), X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
@@ -365,7 +364,7 @@ class FleetMonitor(BaseEstimator):
                     self.n_left_out_ += 1
                     continue
                 self._tasks.add(task)
-            number, outcome = self.n_runs_ + row + 1, int(outcomes[row])
+            number, outcome = self.n_runs_ + row + 1, int(y[row])
             runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
         return runs
 
@@ -518,7 +517,10 @@ class FleetMonitor(BaseEstimator):
         )
 
 
-def _outcomes(y: ArrayLike, X: TrajectoryArray) -> IntArray:
+def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
+    """Outcomes; without any, all are unobserved."""
+    if y is None:
+        return np.full(len(X), CENSORED)
     return check_outcomes(y, X, allow_soft=False)
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import unknown_name
 from trajscore.monitoring._fleet import REMEMBERED, FleetMonitor
 from trajscore.monitoring._fleet_state import dumped, fingerprint, restore
-from trajscore.monitoring._service import read_line
+from trajscore.monitoring._service import read_message
 from trajscore.monitoring._state_file import StateFile
 
 _KEYS = ("id", "scores", "outcome", "task")
@@ -89,16 +88,8 @@ class FleetStream:
             self._file.close()
 
     def _read(self, line: bytes) -> _Line:
-        message = read_line(line, _EXAMPLE)
-        if not isinstance(message, dict):
-            raise ValueError(f"not an object; {_EXAMPLE}")
-        for key in message:
-            if key not in _KEYS:
-                raise ValueError(unknown_name("key", key, _KEYS))
-        run = message.get("id")
-        if isinstance(run, bool) or not isinstance(run, (str, int)):
-            raise ValueError(f'"id" must be text or a whole number; {_EXAMPLE}')
-        outcome = message.get("outcome")
+        message = read_message(line, _KEYS, _EXAMPLE)
+        run, outcome = message["id"], message.get("outcome")
         if not isinstance(outcome, (int, type(None))) or outcome not in _OUTCOMES:
             raise ValueError(f'"outcome" must be 1, 0 or null, got {json.dumps(outcome)}')
         code = _OUTCOMES[outcome]

@@ -56,8 +56,8 @@ class LearnThenTestStop(OneLimit):
         Held-out runs, and successes among them.
     n_dropped_ : int
         Runs without an observed outcome; they are left out.
-    alphas_, longest_
-        Levels; steps of the longest run in fitting.
+    longest_ : int
+        Steps of the longest run in fitting.
 
     See Also
     --------

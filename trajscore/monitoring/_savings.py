@@ -21,7 +21,12 @@ from trajscore.core.within_runs import (
     running_max,
     running_sum,
 )
-from trajscore.monitoring._stopping_rule import StoppingRule, check_cost, rate_with_interval
+from trajscore.monitoring._stopping_rule import (
+    StoppingRule,
+    check_cost,
+    rate_with_interval,
+    spent_until,
+)
 
 
 class SavingsPoint(NamedTuple):
@@ -130,8 +135,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         raise ValueError(f"process must be a fitted stopping rule, got {process!r}")
     traces = process._check(X)
     labels = check_outcomes(y, traces)
-    even = traces.with_cells(np.ones(len(traces.cells)))
-    costs = even if cost is None else check_cost(cost, traces)
+    costs = check_cost(cost, traces)
     traces, known = ended_where_known(traces, labels), labels != CENSORED
     n_dropped = int((~known).sum())
     if n_dropped:
@@ -214,10 +218,9 @@ def _at_alpha(process: StoppingRule, account: Account) -> pd.DataFrame:
     alphas, good = process.alphas_.tolist(), y == 1
     limits = [process._limits(X, alpha) for alpha in alphas]
     stops = [first_step_above(X, statistic, limit) for limit in limits]
-    ends = [np.where(steps > 0, steps, X.lengths) for steps in stops]
     table = account.shares(
         np.array([process._shown_threshold(alpha) for alpha in alphas]),
-        np.array([spent[X.offsets[:-1] + end - 1].sum() for end in ends]),
+        np.array([spent_until(X, spent, steps)[0].sum() for steps in stops]),
         np.array([y[steps == 0].sum() for steps in stops]),
     )
     rates = [rate_with_interval("false_alarm_rate", steps[good] > 0) for steps in stops]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
@@ -40,7 +40,7 @@ def serve(
         if not line.strip():
             continue
         try:
-            answer = _shown(_answer(monitor, read_line(line)))
+            answer = _shown(_answer(monitor, read_message(line, KEYS, _EXAMPLE)))
         except OSError as error:
             why = f"the step cannot be kept: {error}; send the line again later"
             answer = {"error": why, "line": number}
@@ -58,8 +58,23 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_LONGEST + 1)
 
 
-def read_line(line: bytes, example: str = _EXAMPLE) -> Any:
-    """Read JSON, or say what to send."""
+def read_message(line: bytes, keys: Sequence[str], example: str) -> dict[str, Any]:
+    """Read an object of JSON with an id and none but these keys, or say what to send."""
+    message = _read_json(line, example)
+    if not isinstance(message, dict):
+        raise ValueError(f"not an object; {example}")
+    for key in message:
+        if key not in keys:
+            raise ValueError(unknown_name("key", key, keys))
+    if "id" not in message:
+        raise ValueError(f'"id" is missing: the run that the line belongs to; {example}')
+    run = message["id"]
+    if isinstance(run, bool) or not isinstance(run, (str, int)):
+        raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
+    return message
+
+
+def _read_json(line: bytes, example: str) -> Any:
     if len(line) > _LONGEST:
         raise ValueError(f"the line has more than {_LONGEST:,} bytes; {example}")
     try:
@@ -70,17 +85,8 @@ def read_line(line: bytes, example: str = _EXAMPLE) -> Any:
         raise ValueError(f"not JSON; {example}") from error
 
 
-def _answer(monitor: EProcessMonitor, message: Any) -> Decision:
-    if not isinstance(message, dict):
-        raise ValueError(f"not an object; {_EXAMPLE}")
-    for key in message:
-        if key not in KEYS:
-            raise ValueError(unknown_name("key", key, KEYS))
-    run, step, end = message.get("id"), message.get("step"), message.get("end", False)
-    if "id" not in message:
-        raise ValueError(f'"id" is missing: the run that the score belongs to; {_EXAMPLE}')
-    if isinstance(run, bool) or not isinstance(run, (str, int)):
-        raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
+def _answer(monitor: EProcessMonitor, message: dict[str, Any]) -> Decision:
+    run, step, end = message["id"], message.get("step"), message.get("end", False)
     if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
         raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
     if not isinstance(end, bool):

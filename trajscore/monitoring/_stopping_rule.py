@@ -276,23 +276,20 @@ def _rates(
         of_these = flagged[y == outcome]
         row[count] = len(of_these)
         row |= rate_with_interval(rate, of_these, confidence_level)
-    after = np.where(flagged, X.lengths - stop, 0)
-    row["power_before_end"] = _mean(after[failed] > 0)
+    row["power_before_end"] = _mean((flagged & (stop < X.lengths))[failed])
     row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
     row["mean_stopping_step"] = _mean(stop[flagged])
-    row["steps_saved"] = _mean((after / X.lengths)[failed])
-    row["steps_saved_overall"] = after.sum() / X.lengths.sum()
-    return row if cost is None else row | _cost_saved(cost, stop, failed)
+    row |= _saved("steps_saved", check_cost(None, X), stop, failed)
+    return row if cost is None else row | _saved("cost_saved", cost, stop, failed)
 
 
-def _cost_saved(cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
-    spent = running_sum(cost, cost.cells.ravel())
-    until, whole = spent_until(cost, spent, stop)
-    share = np.divide(whole - until, whole, out=np.zeros(len(cost)), where=whole > 0)
-    return {
-        "cost_saved": _mean(share[failed]),
-        "cost_saved_overall": float(1 - until.sum() / whole.sum()) if whole.any() else np.nan,
-    }
+def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
+    """Share of its cost that each failing run is spared, in the mean, and of that of all runs."""
+    until, whole = spent_until(cost, running_sum(cost, cost.cells.ravel()), stop)
+    saved = whole - until
+    share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
+    overall = float(saved.sum() / whole.sum()) if whole.any() else np.nan
+    return {name: _mean(share[failed]), f"{name}_overall": overall}
 
 
 def spent_until(
@@ -311,7 +308,9 @@ def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
 
 
 def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
-    """Return one cost a step of X, none negative."""
+    """Return one cost a step of X, none negative; 1 each where `cost` is None."""
+    if cost is None:
+        return X.with_cells(np.ones(len(X.cells)))
     costs = check_trajectories(cost, single_channel=True)
     check_same_runs(X, costs, "the scores", "the costs")
     negative = costs.cells < 0

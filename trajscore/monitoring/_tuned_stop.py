@@ -366,7 +366,7 @@ class _Runs(NamedTuple):
 
 def _costs(X: TrajectoryArray, cost: Any) -> TrajectoryArray:
     """Return what each step costs, before its price."""
-    costs = X.with_cells(np.ones(len(X.cells))) if cost is None else check_cost(cost, X)
+    costs = check_cost(cost, X)
     if not costs.cells.any():
         raise ValueError(
             "all costs are zero; leave cost out, and set step_cost=0 if steps are free"
