@@ -83,7 +83,8 @@ def test_a_table_with_a_change(folder, capsys, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
     alarm, cause, advice = (line.strip() for line in out.splitlines() if line.startswith(STARTS))
-    assert f"<h1>{alarm}</h1> <svg" in text
+    assert f"<h1>{alarm}</h1>" in text
+    assert "<figure><svg" in text
     assert f"<dt>Cause</dt><dd>{cause.removeprefix('Cause: ')}</dd>" in text
     assert f"<dd>{advice.removeprefix('What to do: ')}</dd>" in text
     assert "the chance of this alarm, at any time, was at most 0.025" in text
