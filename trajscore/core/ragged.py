@@ -291,14 +291,8 @@ class Ragged:
 
     def _slice_rows(self, start: int, stop: int) -> Self:
         low, high = self._offsets[start], self._offsets[stop]
-        return self._replace(
-            cells=self._cells[low:high],
-            offsets=self._offsets[start : stop + 1] - low,
-            horizon=None if self._horizon is None else self._horizon[start:stop],
-            ids=self._ids[start:stop],
-            ended=self._ended[start:stop],
-            meta=None if self._meta is None else self._meta.iloc[start:stop].reset_index(drop=True),
-        )
+        offsets = self._offsets[start : stop + 1] - low
+        return self._with_rows(slice(start, stop), self._cells[low:high], offsets)
 
     def _take(self, rows: IntArray) -> Self:
         if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
@@ -306,8 +300,12 @@ class Ragged:
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
         cells = np.repeat(self._offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return self._with_rows(rows, self._cells[cells], offsets)
+
+    def _with_rows(self, rows: slice | IntArray, cells: FloatArray, offsets: IntArray) -> Self:
+        """Return these runs, whose cells and offsets are given."""
         return self._replace(
-            cells=self._cells[cells],
+            cells=cells,
             offsets=offsets,
             horizon=None if self._horizon is None else self._horizon[rows],
             ids=self._ids[rows],
