@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.array import TrajectoryArray
+from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
@@ -130,16 +130,10 @@ def channels_by_name(X: Any) -> dict[str, Any]:
     """
     if isinstance(X, Mapping):
         return {str(name): trace for name, trace in X.items()}
-    container = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
-    if container.channels:
-        return {name: container[name] for name in container.channels}
-    if container.n_channels > 1:
-        raise ValueError(
-            f"X has {container.n_channels} channels without names; name them, or give a dict of "
-            f"traces"
-        )
-    flat = container.cells.ndim == 1
-    return {"forecast": container if flat else container.with_cells(container.cells[:, 0])}
+    container = as_container(X)
+    if container.channels is None:
+        return {"forecast": container}
+    return {name: container[name] for name in container.channels}
 
 
 def check_forecasts(
