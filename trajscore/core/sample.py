@@ -70,19 +70,25 @@ def check_sample(
     q_z: ArrayLike | None = None,
     allow_censored: bool = True,
     allow_soft: bool = True,
+    several: bool = False,
     **traces: Any,
 ) -> Sample:
     """Check everything that is given of some runs, once; a message names predictor and row.
 
-    `X` is any form of trajectories, or a dict of several predictors of the same runs; flags are
-    those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an observed
-    outcome have ended.
+    `X` is any form of trajectories, or with `several` maybe a dict of predictors of the same runs;
+    flags are those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an
+    observed outcome have ended.
     """
-    containers = (
-        _predictors(X, **traces)
-        if isinstance(X, Mapping)
-        else {"": check_trajectories(X, **traces)}
-    )
+    if not isinstance(X, Mapping):
+        containers = {"": check_trajectories(X, **traces)}
+    elif several:
+        containers = _predictors(X, **traces)
+    else:
+        names = ", ".join(map(repr, X)) or "none"
+        raise ValueError(
+            f"expected the traces of one predictor, got a dict of predictors ({names}); give the "
+            f"traces of one of them"
+        )
     runs = next(iter(containers.values()))
     n_runs = len(runs)
     of_runs = {"groups": groups, "sample_weight": sample_weight, "q_z": q_z}
@@ -137,8 +143,14 @@ def channels_by_name(X: Any) -> dict[str, Any]:
 
 
 def check_forecasts(
-    y: ArrayLike, traces: Any, *, allow_censored: bool = False
-) -> tuple[NDArray[Any], TrajectoryArray]:
+    y: ArrayLike, traces: Any, *, allow_censored: bool = False, **of_runs: Any
+) -> Sample:
     """Check outcomes and forecasts of success, one a step: the door of the scores."""
-    X = check_trajectories(traces, probabilities=True, single_channel=True)
-    return check_outcomes(y, X, allow_censored=allow_censored), X
+    return check_sample(
+        traces,
+        y,
+        allow_censored=allow_censored,
+        probabilities=True,
+        single_channel=True,
+        **of_runs,
+    )
