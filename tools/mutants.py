@@ -69,6 +69,26 @@ _OF_ONE_STEP = (
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
+        "trajscore/streaming/_accumulator.py",
+        "if not ends[0] <= ends[1]:",
+        "if not ends[0] <= ends[-1]:",
+    ): "the second of two is the last",
+    (
+        "trajscore/metrics/_uncertainty.py",
+        "return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))",
+        "return float(np.average(np.where(weight > 0, costs, 1.0), weights=weight))",
+    ): "a weight of 0 times a finite number",
+    (
+        "trajscore/core/ties.py",
+        "least = np.where(above > 0, above * (1 - ROUNDING), above)",
+        "least = np.where((above >= 0), above * (1 - ROUNDING), above)",
+    ): "0 times a number is 0",
+    (
+        "trajscore/core/equal_length.py",
+        "edges, longest = [1], int(lengths.max(initial=0))",
+        "edges, longest = [1], int(lengths.max(initial=1))",
+    ): "lengths are at least 1, and of none no bin is asked for",
+    (
         "trajscore/metrics/_rejection_cost.py",
         "values = [self.at(s) for s in np.linspace(start, stop, 9)]",
         "values = [self.at(s) for s in np.linspace(start, stop, 10)]",

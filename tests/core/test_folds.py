@@ -130,3 +130,12 @@ def test_rows_held_out_are_those_given_or_drawn_among_the_known():
 def test_rows_that_cannot_be_held_out(calibration, message):
     with pytest.raises(ValueError, match=message):
         held_out_rows(np.arange(9), 9, calibration, 0.5, 0)
+
+
+@pytest.mark.parametrize("train", [[1, 2], [2]])
+@pytest.mark.parametrize("twice", [0, 1])
+def test_a_run_is_held_out_once(train, twice):
+    others = [row for row in range(3) if row != twice]
+    cv = [(others, [twice]), (others, [twice])]
+    with pytest.raises(ValueError, match="cv must put each run into one test fold only"):
+        assign_folds(cv, np.arange(3), [1, 0, 1])

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -6,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
-from trajscore.core.frame import select_columns
+from trajscore.core.frame import parse_numbers, select_columns
 
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
 
@@ -301,3 +303,39 @@ def test_values_of_any_type_may_be_missing_where_that_is_allowed():
     frame.loc[1, "p"] = "high"
     with pytest.raises(ValueError, match="run 'a', step 2: 'high' in column 'p' is not a number"):
         TrajectoryArray.from_frame(frame, **columns, missing="allow")
+
+
+def test_whole_numbers_of_steps_are_exact():
+    large = 2**60 + 1
+    X = read(table(t=[large + 1, large, large, large + 1]), first_step=large)
+    assert [run.tolist() for run in X] == [[0.2, 0.1], [0.3, 0.4]]
+    floats = table(t=[2.0**53 - 2, 2.0**53 - 1, 2.0**53 - 2, 2.0**53 - 1])
+    assert len(read(floats, first_step=2**53 - 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.5, "1.5 in column 'C' is not a whole number; R"),
+        (np.nan, "nan in column 'C' is not a whole number; R"),
+        (2.0**53, "9007199254740992.0 in column 'C' is not a whole number below 2**53; R"),
+        (-(2.0**53), "-9007199254740992.0 in column 'C' is not a whole number below 2**53; R"),
+    ],
+)
+def test_steps_and_horizons_that_are_not_whole(value, words):
+    remedy = "number the steps of each run 1, 2, 3, ..."
+    with pytest.raises(ValueError) as error:
+        read(table(t=[1, 2, value, 2]))
+    assert str(error.value) == f"row 2: step {words}".replace("'C'", "'t'").replace("R", remedy)
+    remedy = "give the number of steps over which the run is weighted"
+    with pytest.raises(ValueError) as error:
+        read(table(budget=[5, 5, value, value]), horizon="budget")
+    expected = f"run 'a': horizon {words}".replace("'C'", "'budget'").replace("R", remedy)
+    assert str(error.value) == expected
+
+
+def test_numbers_beyond_floats():
+    largest = int(sys.float_info.max)
+    cells = pd.Series([10**400, -(10**400), largest, -5, "x", None, 0.25], dtype=object)
+    expected = [np.inf, -np.inf, largest, -5, np.nan, np.nan, 0.25]
+    np.testing.assert_array_equal(parse_numbers(cells), np.array(expected, dtype=float))

@@ -235,6 +235,17 @@ def test_counts_of_tests_are_no_outcome(rows, words):
     refuse_counts_in(frame, "passed", {"0": 0, "1": 1, "3": 1, "4": 1})
 
 
+@pytest.mark.parametrize(("n_failed", "is_proposed"), [(12, True), (13, False)])
+def test_a_map_of_twelve_counts_is_proposed(n_failed, is_proposed):
+    frame = pd.DataFrame({"passed": 3, "failed": np.arange(1, n_failed + 1)})
+    with pytest.raises(ArgumentError) as error:
+        refuse_counts_in(frame, "passed", {})
+    counts = ",".join(f"{n}=0" for n in range(1, n_failed + 1))
+    assert (f"--map 0=1,{counts};" in error.value.in_options({"outcome_map": "--map"})) == (
+        is_proposed
+    )
+
+
 def test_an_outcome_on_another_scale_is_asked_for():
     frame = pd.DataFrame({"reward": [0, 100, 100]})
     with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):

@@ -87,3 +87,9 @@ def test_no_outcomes_at_all():
 def test_folds_are_balanced_by_whether_a_run_rather_succeeded():
     labels = as_labels(check_outcomes([1, 0, 0.5, 0.49, None]), censored="q_z", q_z=0.5)
     assert labels.stratum.tolist() == [1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float32("nan")])
+def test_what_is_missing_was_not_observed(missing):
+    assert check_outcomes([1, missing, 0]).tolist() == [1, -1, 0]
+    assert check_outcomes(pd.Series([1, missing, 0], dtype=object)).tolist() == [1, -1, 0]

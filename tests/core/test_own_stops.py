@@ -186,3 +186,17 @@ def test_scores_of_cut_runs_refuse_it_too(world):
 
 def test_stops_by_a_forecast_are_informative():
     assert {mechanism_of(reason) for reason in FORECAST_STOPS} == {"informative"}
+
+
+def test_a_threshold_has_few_digits_down_to_the_fifteenth(world):
+    X, _, _, _ = world
+    cut, stopped = stopped_by(X, X.cells < 0.3)
+    short = cut(X)
+    highest = short.cells[short.offsets[1:][stopped] - 1].max()
+    goes_on = np.ones(len(short.cells), dtype=bool)
+    goes_on[short.offsets[1:] - 1] = False
+    lowest = short.cells[goes_on].min()
+    assert own_threshold(short.with_cells(1e4 * short.cells), stopped) == 3000
+    for scale in (1e-20, 1e-30):  # of such small numbers it is the value itself
+        found = own_threshold(short.with_cells(scale * short.cells), stopped)
+        assert scale * highest < found == scale * lowest
