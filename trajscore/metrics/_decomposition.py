@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, earned, run_sums
 from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
-from trajscore.core.ties import order_within, rises
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weighted_steps import WeightedSteps
@@ -193,31 +193,28 @@ def weighted_mass(
     """
     if not len(runs):
         raise ValueError("there are no runs; a score needs at least one")
-    X, y = runs.X, np.asarray(runs.y, dtype=np.float64)
-    lengths, of_runs = X.lengths, weights.of(X)
+    X, of_runs = runs.X, weights.of(runs.X)
     w, divisor = of_runs.cells(), runs.weight @ of_runs.divisor()
     if not divisor:
         raise ValueError(NOTHING_COUNTS)
-    w *= np.repeat(runs.weight / divisor, lengths)
+    w *= np.repeat(runs.weight / divisor, X.lengths)
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
-    order = order_within(X.cells, step)
-    if not w.all():
-        order = order[w[order] > 0]
-    if not len(order):
+    used = slice(None) if w.all() else np.flatnonzero(w)
+    w, step = w[used], step[used]
+    if not len(w):
         raise ValueError(NOTHING_COUNTS)
-    step = step[order]
-    w, label, forecast = w[order], np.repeat(y, lengths)[order], X.cells[order]
-    new, firsts = rises(forecast), _run_starts(step)
-    new[firsts] = True
-    starts = np.flatnonzero(new)
-    sizes = np.diff(np.append(firsts, len(step)))
+    forecast, tie = group_ties(X.cells[used], step)
+    step_of_tie = np.empty(len(forecast), dtype=np.int64)
+    step_of_tie[tie] = step
+    steps, group = np.unique(step_of_tie, return_inverse=True)
+    success = w * np.repeat(runs.y.astype(np.float64), X.lengths)[used]
     mass = Mass(
-        forecast=forecast[starts],
-        success=np.add.reduceat(w * label, starts),
-        failure=np.add.reduceat(w * (1 - label), starts),
-        group=np.repeat(np.arange(len(firsts)), sizes)[starts],
+        forecast=forecast,
+        success=np.bincount(tie, success).astype(np.float64),
+        failure=np.bincount(tie, w - success).astype(np.float64),
+        group=group,
     )
-    return mass, step[firsts], sizes
+    return mass, steps, np.bincount(step)[steps]
 
 
 def _run_starts(values: NDArray[Any]) -> IntArray:
