@@ -69,6 +69,11 @@ _OF_ONE_STEP = (
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
+        "trajscore/streaming/dask_batches.py",
+        "if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None: # a cheap first look",
+        "if _reduce_tree(*steps, self._parts[middle : middle + 2]) is None: # a cheap first look",
+    ): "at how many partitions is looked first",
+    (
         "trajscore/streaming/_accumulator.py",
         "if not ends[0] <= ends[1]:",
         "if not ends[0] <= ends[-1]:",
