@@ -445,7 +445,6 @@ _RAW = "https://raw.githubusercontent.com/"
             True,
         ),
     ],
-    ids=str,
 )
 def test_what_is_fetched_comes_from_its_publisher(
     tmp_path, monkeypatch, fetch, start, end, is_pinned
