@@ -19,7 +19,6 @@ from trajscore.core.parts import (
     as_row_index,
     joined_parts,
     row_key,
-    same_horizons,
     stacked_parts,
     width,
 )
@@ -243,7 +242,7 @@ class Ragged:
             same_meta
             and self._channels == other._channels
             and np.array_equal(self._offsets, other._offsets)
-            and same_horizons(self._horizon, other._horizon)
+            and np.array_equal(self._horizon, other._horizon)  # type: ignore[arg-type]  # or None
             and np.array_equal(self._ended, other._ended)
             # as lists: the oldest numpy does not compare an array of numbers with one of names
             and self._ids.tolist() == other._ids.tolist()
