@@ -66,8 +66,29 @@ _MORE = "more = float(np.exp(brentq(shortfall, least, most))) if {} else np.exp(
 _OF_ONE_STEP = (
     "plot.line([1, {}] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])"
 )
+_IN_RANGE = "if low >= (0 if probabilities else -np.inf) and {}:"
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
+    (
+        "trajscore/core/frame.py",
+        "order = np.full(len(steps), -1)",
+        "order = np.full(len(steps), -2)",
+    ): "any number below 0 marks a place without a row",
+    (
+        "trajscore/core/weights.py",
+        "if len(self._places) < n_cells:",
+        "if (len(self._places) <= n_cells):",
+    ): "how often the same numbers are made",
+    (
+        "trajscore/core/checks.py",
+        _IN_RANGE.format("high <= (1 if probabilities else np.inf)"),
+        _IN_RANGE.format("(high < (1 if probabilities else np.inf))"),
+    ): "a closer look then finds nothing",
+    (
+        "trajscore/core/within_runs.py",
+        "n_rows = max(1, _CHUNK_CELLS // (longest * max(1, values[:1].size)))",
+        "n_rows = max(2, _CHUNK_CELLS // (longest * max(1, values[:1].size)))",
+    ): "how many runs are added up at once",
     (
         "trajscore/datasets/_synthetic.py",
         "outcome = (seen[last_cells(walk)] + rest > threshold).astype(np.int64)",

@@ -339,3 +339,22 @@ def test_numbers_beyond_floats():
     cells = pd.Series([10**400, -(10**400), largest, -5, "x", None, 0.25], dtype=object)
     expected = [np.inf, -np.inf, largest, -5, np.nan, np.nan, 0.25]
     np.testing.assert_array_equal(parse_numbers(cells), np.array(expected, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("steps", "are_times"),
+    [
+        (["2020-01-02", "2020-01-01"], True),
+        (["2020", "2021-01-02"], False),  # a number, and no step
+        (["2021-01-02", "2020"], False),
+        (["2020-01-02", ""], False),
+        (["2020-01-02", "soon"], False),
+    ],
+)
+def test_steps_are_times_where_all_are(steps, are_times):
+    frame = pd.DataFrame({"run": "a", "t": steps, "p": [0.1, 0.2]})
+    if are_times:
+        assert read(frame)[0].tolist() == [0.2, 0.1]
+        return
+    with pytest.raises(ValueError, match="in column 't' is not a whole number; number the steps"):
+        read(frame)

@@ -246,6 +246,16 @@ def test_a_map_of_twelve_counts_is_proposed(n_failed, is_proposed):
     )
 
 
+@pytest.mark.parametrize(("n_words", "is_proposed"), [(2, True), (12, True), (13, False)])
+def test_an_outcome_of_twelve_words_is_proposed(n_words, is_proposed):
+    words = ["pass", "fail", *(f"word {k}" for k in range(11))][:n_words]
+    (*found,) = outcome_candidates({"verdict": words})
+    asked = ",".join(f"{word}=?" for word in words[2:])
+    meanings = "pass=1,fail=0" + (f",{asked}" if asked else "")
+    proposed = f"{{argument:outcome=verdict}} {{argument:outcome_map={meanings}}}"
+    assert found == ([proposed] if is_proposed else [])
+
+
 def test_an_outcome_on_another_scale_is_asked_for():
     frame = pd.DataFrame({"reward": [0, 100, 100]})
     with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):

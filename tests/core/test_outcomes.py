@@ -32,6 +32,17 @@ def test_grades():
     assert check_outcomes([0.25, 1, -1]).tolist() == [0.25, 1, -1]
     with pytest.raises(ValueError, match=r"run 0: outcome 0\.25 must be 0 or 1"):
         check_outcomes([0.25], allow_soft=False)
+    with pytest.raises(ValueError, match=r"run 2: outcome 0\.75 must be 0 or 1"):
+        check_outcomes([1, -1, 0.75, 0.25, 0], allow_soft=False)
+
+
+@pytest.mark.parametrize(
+    ("y", "is_kept"), [([0, 1], True), ([1, 1], True), ([0, 0], True), ([-1, 1], False)]
+)
+def test_plain_labels_are_not_copied(y, is_kept):
+    labels = np.array(y)
+    assert (check_outcomes(labels) is labels) == is_kept
+    assert check_outcomes(labels).tolist() == y
 
 
 @pytest.mark.parametrize(
