@@ -15,7 +15,7 @@ from trajscore.core.own_stops import own_threshold
 from trajscore.core.stops import FORECAST_STOPS, mechanism_of
 from trajscore.core.within_runs import first_step_above
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import censored_tps_score
+from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
 
 REFUSED = r"stopped \d+ of these 400 runs itself.*below 0\.3,.*replay all predictors"
 
@@ -200,3 +200,15 @@ def test_a_threshold_has_few_digits_down_to_the_fifteenth(world):
     for scale in (1e-20, 1e-30):  # of such small numbers it is the value itself
         found = own_threshold(short.with_cells(scale * short.cells), stopped)
         assert scale * highest < found == scale * lowest
+
+
+def test_sets_of_stopped_runs_alone_and_of_observed_ones(world):
+    X, y, _, _ = world
+    cut, stopped = stopped_by(X, X.cells < 0.3)
+    short, n = cut(X)[stopped], stopped.sum()
+    for score in (censored_tps_score, censored_tps_samples):
+        with pytest.raises(ValueError, match=f"the forecast stopped {n} of these {n} runs itself"):
+            score(np.full(n, -1), short)
+        # whose outcome is known nevertheless may be scored
+        score(y[stopped], short)
+    assert tps_score(y[stopped], short) == censored_tps_score(y[stopped], short)

@@ -133,17 +133,10 @@ def risk_coverage_curve(
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])
     (array([0.5, 1. ]), array([0. , 0.5]), array([0.9, 0.1]))
     """
-    return risk_by_coverage(*check_answers(correct, confidence, sample_weight))
-
-
-def risk_by_coverage(
-    right: FloatArray, confidence: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coverage, risk and threshold of checked answers, which may be graded."""
-    ties = ranking.TieGroups(confidence, right)
+    right, c, weight = check_answers(correct, confidence, sample_weight)
+    ties = ranking.TieGroups(c, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
-    accepted = np.cumsum(wrong + right)
-    used = accepted > 0
+    accepted, used = np.cumsum(wrong + right), wrong + right > 0
     risk = np.cumsum(wrong)[used] / accepted[used]
     return accepted[used] / accepted[-1], risk, ties.confidence[::-1][used]
 
