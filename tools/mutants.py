@@ -70,6 +70,26 @@ _IN_RANGE = "if low >= (0 if probabilities else -np.inf) and {}:"
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
     (
+        "trajscore/metrics/_uncertainty.py",
+        "c=classes.max() / classes, A_ub=-(scaled / each).T, b_ub=-1 / each, bounds=(0, None)",
+        "c=classes.max() / classes, A_ub=-(scaled / each).T, b_ub=-2 / each, bounds=(0, None)",
+    ): "the size of the solution is divided out",
+    (
+        "trajscore/metrics/_class_probabilities.py",
+        "if len(classes) < n_classes:",
+        "if (len(classes) <= n_classes):",
+    ): "as many classes as columns have been returned before",
+    (
+        "trajscore/streaming/_ranking.py",
+        "failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]",
+        "failures, successes, confidence = self.sums[:, (self.sums[:2].sum(axis=0) >= 0)]",
+    ): "cells without a run only take time",
+    (
+        "trajscore/streaming/dask_batches.py",
+        "packed = zlib.compress(cloudpickle.dumps(accumulator), 1) # megabytes of zeros, mostly",
+        "packed = zlib.compress(cloudpickle.dumps(accumulator), 2) # megabytes of zeros, mostly",
+    ): "how hard an accumulator is compressed",
+    (
         "trajscore/core/frame.py",
         "order = np.full(len(steps), -1)",
         "order = np.full(len(steps), -2)",

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
+from trajscore.core import frame as frame_module
 from trajscore.core.frame import parse_numbers, select_columns
 
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
@@ -358,3 +359,46 @@ def test_steps_are_times_where_all_are(steps, are_times):
         return
     with pytest.raises(ValueError, match="in column 't' is not a whole number; number the steps"):
         read(frame)
+
+
+def test_rows_that_lie_apart_are_named_by_their_run():
+    apart = {"run": ["b", "a", "b", "a"], "t": [1, 1, 2, 2]}
+    X = read(table(**apart))
+    assert {one: run.tolist() for one, run in zip(X.ids, X, strict=True)} == {
+        "b": [0.1, 0.3],
+        "a": [0.2, 0.4],
+    }
+    with pytest.raises(ValueError, match="run 'a', step 2: 'x' in column 'p' is not a number"):
+        read(table(**apart, p=["0.1", "0.2", "0.3", "x"]))
+
+
+def test_whole_numbers_that_are_floats_are_ids():
+    X = read(table(run=[7.0, 7.0, -3.0, -3.0]))
+    assert (X.ids.tolist(), X.ids.dtype) == ([7, -3], np.int64)
+    assert read(table(run=[2.0**53 - 1] * 2 + [0.0] * 2)).ids.tolist() == [2**53 - 1, 0]
+    with pytest.raises(ValueError, match="run ids of type float; make them all whole numbers or"):
+        read(table(run=[7.5, 7.5, 3.0, 3.0]))
+
+
+def test_a_column_of_lists_has_no_value_for_a_run():
+    with pytest.raises(ValueError, match="column 'task' holds a list or an object; give one value"):
+        read(table(t=[1, 2, 1, 2], task=[["x"], ["y"], ["y"], ["y"]]), meta="task")
+
+
+def test_dataframes_without_pyarrow_or_narwhals(monkeypatch):
+    pytest.importorskip("narwhals")
+    other, expected = pa.Table.from_pandas(table()), read(table(), meta="task")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "pyarrow", None)  # cannot be imported
+        assert frame_module._arrow_table(other) is None
+    monkeypatch.setattr(frame_module, "_arrow_table", lambda df: None)
+    columns = select_columns(other, ["t", "p", "t"])
+    assert columns.columns.tolist() == ["t", "p"]
+    assert columns["t"].tolist() == [1, 2, 1, 2]
+    assert read(other, meta="task") == expected
+    with pytest.raises(ValueError, match="no column named 'q'"):
+        select_columns(other, ["q"])
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    words = "a Table is read with narwhals; run `pip install narwhals`, or pass a pandas DataFrame"
+    with pytest.raises(ImportError, match=words):
+        select_columns(other, ["t"])

@@ -276,3 +276,9 @@ def test_numbers_that_count_tests(value, other, is_count):
 def test_a_reward_between_0_and_1_may_be_the_outcome_and_another_number_may_not():
     assert outcome_candidates({"reward": [0, 0.5, 1]}) == ["{argument:outcome=reward}"]
     assert outcome_candidates({"sure": [0, 0.5, 1], "reward": [0, 2]}) == []
+
+
+@pytest.mark.parametrize("name", ["cost", "total_cost", "loss", "entropy", "price", "truncated"])
+def test_what_is_no_outcome_is_not_proposed(name):
+    assert outcome_candidates({name: [0, 1]}) == []
+    assert outcome_candidates({name: ["pass", "fail"]}) == []

@@ -36,6 +36,11 @@ def test_grades():
         check_outcomes([1, -1, 0.75, 0.25, 0], allow_soft=False)
 
 
+def test_lists_of_several_lengths_are_no_outcomes():
+    with pytest.raises(ValueError, match="outcomes must be one number a run"):
+        check_outcomes([[1], [0, 1]])
+
+
 @pytest.mark.parametrize(
     ("y", "is_kept"), [([0, 1], True), ([1, 1], True), ([0, 0], True), ([-1, 1], False)]
 )
