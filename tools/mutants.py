@@ -66,8 +66,79 @@ _MORE = "more = float(np.exp(brentq(shortfall, least, most))) if {} else np.exp(
 _OF_ONE_STEP = (
     "plot.line([1, {}] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])"
 )
+_IN_RANGE = "if low >= (0 if probabilities else -np.inf) and {}:"
 # (file, line, line of the mutant): why no test could tell them apart
 EQUIVALENT = {
+    (
+        "trajscore/metrics/_uncertainty.py",
+        "c=classes.max() / classes, A_ub=-(scaled / each).T, b_ub=-1 / each, bounds=(0, None)",
+        "c=classes.max() / classes, A_ub=-(scaled / each).T, b_ub=-2 / each, bounds=(0, None)",
+    ): "the size of the solution is divided out",
+    (
+        "trajscore/metrics/_class_probabilities.py",
+        "if len(classes) < n_classes:",
+        "if (len(classes) <= n_classes):",
+    ): "as many classes as columns have been returned before",
+    (
+        "trajscore/streaming/_ranking.py",
+        "failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]",
+        "failures, successes, confidence = self.sums[:, (self.sums[:2].sum(axis=0) >= 0)]",
+    ): "cells without a run only take time",
+    (
+        "trajscore/streaming/dask_batches.py",
+        "packed = zlib.compress(cloudpickle.dumps(accumulator), 1) # megabytes of zeros, mostly",
+        "packed = zlib.compress(cloudpickle.dumps(accumulator), 2) # megabytes of zeros, mostly",
+    ): "how hard an accumulator is compressed",
+    (
+        "trajscore/core/frame.py",
+        "order = np.full(len(steps), -1)",
+        "order = np.full(len(steps), -2)",
+    ): "any number below 0 marks a place without a row",
+    (
+        "trajscore/core/weights.py",
+        "if len(self._places) < n_cells:",
+        "if (len(self._places) <= n_cells):",
+    ): "how often the same numbers are made",
+    (
+        "trajscore/core/checks.py",
+        _IN_RANGE.format("high <= (1 if probabilities else np.inf)"),
+        _IN_RANGE.format("(high < (1 if probabilities else np.inf))"),
+    ): "a closer look then finds nothing",
+    (
+        "trajscore/core/within_runs.py",
+        "n_rows = max(1, _CHUNK_CELLS // (longest * max(1, values[:1].size)))",
+        "n_rows = max(2, _CHUNK_CELLS // (longest * max(1, values[:1].size)))",
+    ): "how many runs are added up at once",
+    (
+        "trajscore/datasets/_synthetic.py",
+        "outcome = (seen[last_cells(walk)] + rest > threshold).astype(np.int64)",
+        "outcome = ((seen[last_cells(walk)] + rest >= threshold)).astype(np.int64)",
+    ): "a sum of normal numbers is never just the threshold",
+    (
+        "trajscore/streaming/dask_batches.py",
+        "if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None: # a cheap first look",
+        "if _reduce_tree(*steps, self._parts[middle : middle + 2]) is None: # a cheap first look",
+    ): "at how many partitions is looked first",
+    (
+        "trajscore/streaming/_accumulator.py",
+        "if not ends[0] <= ends[1]:",
+        "if not ends[0] <= ends[-1]:",
+    ): "the second of two is the last",
+    (
+        "trajscore/metrics/_uncertainty.py",
+        "return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))",
+        "return float(np.average(np.where(weight > 0, costs, 1.0), weights=weight))",
+    ): "a weight of 0 times a finite number",
+    (
+        "trajscore/core/ties.py",
+        "least = np.where(above > 0, above * (1 - ROUNDING), above)",
+        "least = np.where((above >= 0), above * (1 - ROUNDING), above)",
+    ): "0 times a number is 0",
+    (
+        "trajscore/core/equal_length.py",
+        "edges, longest = [1], int(lengths.max(initial=0))",
+        "edges, longest = [1], int(lengths.max(initial=1))",
+    ): "lengths are at least 1, and of none no bin is asked for",
     (
         "trajscore/metrics/_rejection_cost.py",
         "values = [self.at(s) for s in np.linspace(start, stop, 9)]",

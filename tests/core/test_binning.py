@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trajscore.core.binning import bins_of, quantile_bins, uniform_bins
+from trajscore.core.binning import binned_error, bins_of, quantile_bins, uniform_bins
 
 
 @pytest.mark.parametrize("n_bins", [1, 3, 10, 15])
@@ -39,3 +39,22 @@ def test_values_that_are_equal_share_a_bin():
     values = np.array([0.5, 0.1, 0.5, 0.9, 0.5])
     assert bins_of(values, np.ones(5), 5, "quantile").tolist() == [2, 0, 2, 4, 2]
     assert bins_of(values, np.array([1.0, 0, 1, 6, 0]), 2, "quantile").tolist() == [0, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("size", "gap", "n_bins", "error"),
+    [
+        ([1, 1, 1, 1], [0.5, -0.25, 0.5, 0.5], 2, (0.25 + 1) / 4),
+        ([1, 1, 1, 1], [0.5, -0.25, 0.5, 0.5], 1, 1.25 / 4),
+        ([1, 1, 1, 1], [0.5, -0.25, 0.5, 0.5], 4, 1.75 / 4),
+        ([0, 2, 0, 2], [0, 1, 0, -1], 2, 0.5),
+        ([0.25, 0.25], [0.25, -0.25], 10, 1),
+    ],
+)
+def test_calibration_error_of_counts(size, gap, n_bins, error):
+    found = binned_error(np.array(size, dtype=float), np.array(gap, dtype=float), n_bins)
+    assert found == pytest.approx(error)
+
+
+def test_without_weight_there_is_no_calibration_error():
+    assert np.isnan(binned_error(np.zeros(3), np.zeros(3), 10))

@@ -174,3 +174,9 @@ def test_arguments_of_other_kinds_are_refused_in_words():
     with pytest.raises(ValueError, match="is not a file name"):
         as_path("\ud800")
     assert [is_iterable(one) for one in ([], "a", np.ones(2), np.array(3), 3)] == [1, 1, 1, 0, 0]
+
+
+def test_weights_whose_sum_no_float_holds():
+    with pytest.raises(ValueError, match="sample weights add up to infinity; divide them by the"):
+        check_sample_weight([1e308, 1e308], 2)
+    assert check_sample_weight([1e308, 0], 2).tolist() == [1e308, 0]

@@ -106,6 +106,8 @@ def test_rows_held_out_are_those_given_or_drawn_among_the_known():
     assert held_out_rows(known, 9, [8, 1, 4], 0.5, 0).tolist() == [4, 8]
     assert held_out_rows(known, 9, np.arange(9) < 3, 0.5, 0).tolist() == [0, 2]
     assert held_out_rows(known, 9, np.array([True] + [False] * 8, object), 0.5, 0).tolist() == [0]
+    assert held_out_rows(known, 9, np.array([8, 0, 1], object), 0.5, 0).tolist() == [0, 8]
+    assert held_out_rows(known, 9, np.array([], object), 0.5, 0).tolist() == []
     assert held_out_rows(known, 9, [], 0.5, 0).tolist() == []
     drawn = held_out_rows(known, 9, None, 0.4, 0)
     assert len(drawn) == 2
@@ -125,8 +127,18 @@ def test_rows_held_out_are_those_given_or_drawn_among_the_known():
         (["a"], "rows of X"),
         ([[1]], "rows of X"),
         ([True, False], "a mask of 9 bools"),
+        (np.array([True, 1] + [False] * 7, object), "names row 0 more than once"),
     ],
 )
 def test_rows_that_cannot_be_held_out(calibration, message):
     with pytest.raises(ValueError, match=message):
         held_out_rows(np.arange(9), 9, calibration, 0.5, 0)
+
+
+@pytest.mark.parametrize("train", [[1, 2], [2]])
+@pytest.mark.parametrize("twice", [0, 1])
+def test_a_run_is_held_out_once(train, twice):
+    others = [row for row in range(3) if row != twice]
+    cv = [(others, [twice]), (others, [twice])]
+    with pytest.raises(ValueError, match="cv must put each run into one test fold only"):
+        assign_folds(cv, np.arange(3), [1, 0, 1])

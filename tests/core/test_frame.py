@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -6,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
-from trajscore.core.frame import select_columns
+from trajscore.core import frame as frame_module
+from trajscore.core.frame import parse_numbers, select_columns
 
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
 
@@ -301,3 +304,101 @@ def test_values_of_any_type_may_be_missing_where_that_is_allowed():
     frame.loc[1, "p"] = "high"
     with pytest.raises(ValueError, match="run 'a', step 2: 'high' in column 'p' is not a number"):
         TrajectoryArray.from_frame(frame, **columns, missing="allow")
+
+
+def test_whole_numbers_of_steps_are_exact():
+    large = 2**60 + 1
+    X = read(table(t=[large + 1, large, large, large + 1]), first_step=large)
+    assert [run.tolist() for run in X] == [[0.2, 0.1], [0.3, 0.4]]
+    floats = table(t=[2.0**53 - 2, 2.0**53 - 1, 2.0**53 - 2, 2.0**53 - 1])
+    assert len(read(floats, first_step=2**53 - 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.5, "1.5 in column 'C' is not a whole number; R"),
+        (np.nan, "nan in column 'C' is not a whole number; R"),
+        (2.0**53, "9007199254740992.0 in column 'C' is not a whole number below 2**53; R"),
+        (-(2.0**53), "-9007199254740992.0 in column 'C' is not a whole number below 2**53; R"),
+    ],
+)
+def test_steps_and_horizons_that_are_not_whole(value, words):
+    remedy = "number the steps of each run 1, 2, 3, ..."
+    with pytest.raises(ValueError) as error:
+        read(table(t=[1, 2, value, 2]))
+    assert str(error.value) == f"row 2: step {words}".replace("'C'", "'t'").replace("R", remedy)
+    remedy = "give the number of steps over which the run is weighted"
+    with pytest.raises(ValueError) as error:
+        read(table(budget=[5, 5, value, value]), horizon="budget")
+    expected = f"run 'a': horizon {words}".replace("'C'", "'budget'").replace("R", remedy)
+    assert str(error.value) == expected
+
+
+def test_numbers_beyond_floats():
+    largest = int(sys.float_info.max)
+    cells = pd.Series([10**400, -(10**400), largest, -5, "x", None, 0.25], dtype=object)
+    expected = [np.inf, -np.inf, largest, -5, np.nan, np.nan, 0.25]
+    np.testing.assert_array_equal(parse_numbers(cells), np.array(expected, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("steps", "are_times"),
+    [
+        (["2020-01-02", "2020-01-01"], True),
+        (["2020", "2021-01-02"], False),  # a number, and no step
+        (["2021-01-02", "2020"], False),
+        (["2020-01-02", ""], False),
+        (["2020-01-02", "soon"], False),
+    ],
+)
+def test_steps_are_times_where_all_are(steps, are_times):
+    frame = pd.DataFrame({"run": "a", "t": steps, "p": [0.1, 0.2]})
+    if are_times:
+        assert read(frame)[0].tolist() == [0.2, 0.1]
+        return
+    with pytest.raises(ValueError, match="in column 't' is not a whole number; number the steps"):
+        read(frame)
+
+
+def test_rows_that_lie_apart_are_named_by_their_run():
+    apart = {"run": ["b", "a", "b", "a"], "t": [1, 1, 2, 2]}
+    X = read(table(**apart))
+    assert {one: run.tolist() for one, run in zip(X.ids, X, strict=True)} == {
+        "b": [0.1, 0.3],
+        "a": [0.2, 0.4],
+    }
+    with pytest.raises(ValueError, match="run 'a', step 2: 'x' in column 'p' is not a number"):
+        read(table(**apart, p=["0.1", "0.2", "0.3", "x"]))
+
+
+def test_whole_numbers_that_are_floats_are_ids():
+    X = read(table(run=[7.0, 7.0, -3.0, -3.0]))
+    assert (X.ids.tolist(), X.ids.dtype) == ([7, -3], np.int64)
+    assert read(table(run=[2.0**53 - 1] * 2 + [0.0] * 2)).ids.tolist() == [2**53 - 1, 0]
+    with pytest.raises(ValueError, match="run ids of type float; make them all whole numbers or"):
+        read(table(run=[7.5, 7.5, 3.0, 3.0]))
+
+
+def test_a_column_of_lists_has_no_value_for_a_run():
+    with pytest.raises(ValueError, match="column 'task' holds a list or an object; give one value"):
+        read(table(t=[1, 2, 1, 2], task=[["x"], ["y"], ["y"], ["y"]]), meta="task")
+
+
+def test_dataframes_without_pyarrow_or_narwhals(monkeypatch):
+    pytest.importorskip("narwhals")
+    other, expected = pa.Table.from_pandas(table()), read(table(), meta="task")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "pyarrow", None)  # cannot be imported
+        assert frame_module._arrow_table(other) is None
+    monkeypatch.setattr(frame_module, "_arrow_table", lambda df: None)
+    columns = select_columns(other, ["t", "p", "t"])
+    assert columns.columns.tolist() == ["t", "p"]
+    assert columns["t"].tolist() == [1, 2, 1, 2]
+    assert read(other, meta="task") == expected
+    with pytest.raises(ValueError, match="no column named 'q'"):
+        select_columns(other, ["q"])
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    words = "a Table is read with narwhals; run `pip install narwhals`, or pass a pandas DataFrame"
+    with pytest.raises(ImportError, match=words):
+        select_columns(other, ["t"])

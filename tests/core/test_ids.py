@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.core.ids import are_default_ids, id_order, pair_codes
+from trajscore.core.ids import are_default_ids, check_same_runs, id_order, pair_codes
 
 
 def ids_of(ids):
@@ -55,3 +55,42 @@ def test_pairs_are_numbered_in_order(rng):
     ranks = {pair: rank for rank, pair in enumerate(sorted(set(pairs)))}
     assert pair_codes(first, second).tolist() == [ranks[pair] for pair in pairs]
     assert pair_codes(first[:0], second[:0]).tolist() == []
+
+
+def container(ids, lengths=None):
+    lengths = np.ones(len(ids), dtype=int) if lengths is None else lengths
+    return TrajectoryArray(np.full(sum(lengths), 0.5), lengths, ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "words"),
+    [
+        ("abc", "abc", None),
+        ("abc", "ab", "A and B have 3 and 2 runs; give both for the same runs"),
+        ("abc", "acb", "row 1 is run 'b' in A, but run 'c' in B; bring both into one order"),
+        ("abc", "abd", "row 2 is run 'c' in A, but run 'd' in B"),
+        # ids that a container gets by default go with any, unless the others are these in another
+        # order
+        ("abc", [0, 1, 2], None),
+        ([0, 1, 2], "abc", None),
+        ([0, 1, 2], [7, 8, 9], None),
+        ([0, 1, 2], [0, 2, 1], "row 1 is run 1 in A, but run 2 in B"),
+        ([0, 2, 1], [0, 1, 2], "row 1 is run 2 in A, but run 1 in B"),
+        ([5, 6, 7], "abc", "row 0 is run 5 in A, but run 'a' in B"),
+        ([5, 6, 7], [5, 6, 8], "row 2 is run 7 in A, but run 8 in B"),
+    ],
+)
+def test_the_same_runs(first, other, words):
+    A, B = container(list(first)), container(list(other))
+    if words is None:
+        check_same_runs(A, B, "A", "B")
+        return
+    with pytest.raises(ValueError, match=words):
+        check_same_runs(A, B, "A", "B")
+
+
+def test_the_same_runs_have_the_same_lengths():
+    A, B = container(list("abc"), [1, 2, 3]), container(list("abc"), [1, 3, 2])
+    words = "A and B have 2 and 3 steps in row 1; give one value a step for each"
+    with pytest.raises(ValueError, match=words):
+        check_same_runs(A, B, "A", "B")

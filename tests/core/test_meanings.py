@@ -235,6 +235,27 @@ def test_counts_of_tests_are_no_outcome(rows, words):
     refuse_counts_in(frame, "passed", {"0": 0, "1": 1, "3": 1, "4": 1})
 
 
+@pytest.mark.parametrize(("n_failed", "is_proposed"), [(12, True), (13, False)])
+def test_a_map_of_twelve_counts_is_proposed(n_failed, is_proposed):
+    frame = pd.DataFrame({"passed": 3, "failed": np.arange(1, n_failed + 1)})
+    with pytest.raises(ArgumentError) as error:
+        refuse_counts_in(frame, "passed", {})
+    counts = ",".join(f"{n}=0" for n in range(1, n_failed + 1))
+    assert (f"--map 0=1,{counts};" in error.value.in_options({"outcome_map": "--map"})) == (
+        is_proposed
+    )
+
+
+@pytest.mark.parametrize(("n_words", "is_proposed"), [(2, True), (12, True), (13, False)])
+def test_an_outcome_of_twelve_words_is_proposed(n_words, is_proposed):
+    words = ["pass", "fail", *(f"word {k}" for k in range(11))][:n_words]
+    (*found,) = outcome_candidates({"verdict": words})
+    asked = ",".join(f"{word}=?" for word in words[2:])
+    meanings = "pass=1,fail=0" + (f",{asked}" if asked else "")
+    proposed = f"{{argument:outcome=verdict}} {{argument:outcome_map={meanings}}}"
+    assert found == ([proposed] if is_proposed else [])
+
+
 def test_an_outcome_on_another_scale_is_asked_for():
     frame = pd.DataFrame({"reward": [0, 100, 100]})
     with pytest.raises(ArgumentError, match=r"'reward' is 100 in a run, .*\{'0': '\?', '100': "):
@@ -255,3 +276,9 @@ def test_numbers_that_count_tests(value, other, is_count):
 def test_a_reward_between_0_and_1_may_be_the_outcome_and_another_number_may_not():
     assert outcome_candidates({"reward": [0, 0.5, 1]}) == ["{argument:outcome=reward}"]
     assert outcome_candidates({"sure": [0, 0.5, 1], "reward": [0, 2]}) == []
+
+
+@pytest.mark.parametrize("name", ["cost", "total_cost", "loss", "entropy", "price", "truncated"])
+def test_what_is_no_outcome_is_not_proposed(name):
+    assert outcome_candidates({name: [0, 1]}) == []
+    assert outcome_candidates({name: ["pass", "fail"]}) == []

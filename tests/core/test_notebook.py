@@ -12,7 +12,8 @@ def test_the_first_runs_are_shown(n_runs, n_shown):
     X = TrajectoryArray.from_list([[k / 100, 0.5, k / 50] for k in range(n_runs)])
     text = X._repr_html_()
     assert text.count("<tr") - 1 - (">run<" in text) == n_shown
-    assert f"{n_runs} run" in text
+    count = "1 run" if n_runs == 1 else f"{n_runs} runs"
+    assert text.startswith(f"<div><p>TrajectoryArray: {count} of 3 steps</p><table")
 
 
 def test_each_run_is_shown_by_its_ends():

@@ -15,7 +15,7 @@ from trajscore.core.own_stops import own_threshold
 from trajscore.core.stops import FORECAST_STOPS, mechanism_of
 from trajscore.core.within_runs import first_step_above
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import censored_tps_score
+from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
 
 REFUSED = r"stopped \d+ of these 400 runs itself.*below 0\.3,.*replay all predictors"
 
@@ -186,3 +186,29 @@ def test_scores_of_cut_runs_refuse_it_too(world):
 
 def test_stops_by_a_forecast_are_informative():
     assert {mechanism_of(reason) for reason in FORECAST_STOPS} == {"informative"}
+
+
+def test_a_threshold_has_few_digits_down_to_the_fifteenth(world):
+    X, _, _, _ = world
+    cut, stopped = stopped_by(X, X.cells < 0.3)
+    short = cut(X)
+    highest = short.cells[short.offsets[1:][stopped] - 1].max()
+    goes_on = np.ones(len(short.cells), dtype=bool)
+    goes_on[short.offsets[1:] - 1] = False
+    lowest = short.cells[goes_on].min()
+    assert own_threshold(short.with_cells(1e4 * short.cells), stopped) == 3000
+    for scale in (1e-20, 1e-30):  # of such small numbers it is the value itself
+        found = own_threshold(short.with_cells(scale * short.cells), stopped)
+        assert scale * highest < found == scale * lowest
+
+
+def test_sets_of_stopped_runs_alone_and_of_observed_ones(world):
+    X, y, _, _ = world
+    cut, stopped = stopped_by(X, X.cells < 0.3)
+    short, n = cut(X)[stopped], stopped.sum()
+    for score in (censored_tps_score, censored_tps_samples):
+        with pytest.raises(ValueError, match=f"the forecast stopped {n} of these {n} runs itself"):
+            score(np.full(n, -1), short)
+        # whose outcome is known nevertheless may be scored
+        score(y[stopped], short)
+    assert tps_score(y[stopped], short) == censored_tps_score(y[stopped], short)

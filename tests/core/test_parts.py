@@ -13,7 +13,6 @@ from trajscore.core.parts import (
     as_meta,
     as_row_index,
     row_key,
-    same_horizons,
     width,
 )
 
@@ -86,15 +85,6 @@ def test_indices():
     ):
         with pytest.raises(IndexError, match=re.escape(words)):
             as_row_index(key, n_runs)
-
-
-def test_horizons_that_are_the_same():
-    three = np.array([3])
-    assert same_horizons(None, None)
-    assert same_horizons(three, np.array([3]))
-    assert not same_horizons(three, None)
-    assert not same_horizons(None, three)
-    assert not same_horizons(three, np.array([4]))
 
 
 FIRST = TrajectoryArray([0.1, 0.2, 0.3], [2, 1], ids=["a", "b"], ended=True)

@@ -192,3 +192,15 @@ def test_it_cannot_be_changed():
     copy = X.meta
     copy["task"] = 0
     assert X.meta["task"].tolist() == list("xyz")
+
+
+def test_containers_with_other_horizons_differ():
+    X = TrajectoryArray([0.1, 0.2], [1, 1])
+    three = X.with_horizon([3, 3])
+    assert X.with_horizon(None) == X
+    assert three == X.with_horizon([3, 3])
+    for other in (X, X.with_horizon([3, 4])):
+        assert three != other
+        assert other != three
+    no_runs = TrajectoryArray([], [])
+    assert no_runs != no_runs.with_horizon(np.array([], dtype=int))

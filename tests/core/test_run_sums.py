@@ -123,4 +123,9 @@ def test_an_outcome_that_never_occurs_costs_nothing():
     unclipped = SimpleNamespace(success=log, failure=lambda p: log(1 - p))
     found = score_cells(unclipped, np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.5]))
     assert found.tolist() == [0, 0, -np.inf]
+    # where one outcome alone may cost infinitely much
+    found = score_cells(unclipped, np.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    assert found.tolist() == [0, np.log(0.5)]
+    found = score_cells(unclipped, np.array([0.0, 0.5]), np.array([0.0, 0.5]))
+    assert found.tolist() == [0, np.log(0.5)]
     assert earned(np.array([0.0, 2.0]), np.array([-np.inf, 3.0])).tolist() == [0, 6]

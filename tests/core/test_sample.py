@@ -12,7 +12,18 @@ from trajscore import (
     evaluate,
 )
 from trajscore.core.sample import check_sample
-from trajscore.metrics import tps_score
+from trajscore.metrics import (
+    censored_tps_samples,
+    censored_tps_score,
+    murphy_curve,
+    step_calibration_error,
+    step_profile,
+    tps_decomposition,
+    tps_samples,
+    tps_score,
+    trajectory_diagnostics,
+)
+from trajscore.streaming import TPSAccumulator
 
 
 @pytest.fixture
@@ -24,6 +35,7 @@ def sample():
         groups=["u", "v", "u"],
         sample_weight=[1, 2, 3],
         q_z=0.25,
+        several=True,
     )
 
 
@@ -71,13 +83,19 @@ def test_the_order_of_rows_is_forgotten_in_that_of_ids(order):
 @pytest.mark.parametrize(
     ("X", "others", "message"),
     [
-        ({}, {}, "there is no predictor"),
-        ({"a": [[0.1]], "b": [[1.5]]}, {"probabilities": True}, "predictor 'b': run 0 .* outside"),
+        ({}, {"several": True}, "there is no predictor"),
+        (
+            {"a": [[0.1]], "b": [[1.5]]},
+            {"several": True, "probabilities": True},
+            "predictor 'b': run 0 .* outside",
+        ),
         (
             {"a": [[0.1]], "b": [[0.1], [0.2]]},
-            {},
+            {"several": True},
             "predictor 'a' and predictor 'b' have 1 and 2 runs",
         ),
+        ({"a": [[0.1]], "b": [[0.1]]}, {}, r"one predictor, got a dict of predictors \('a', 'b'\)"),
+        ({}, {}, r"a dict of predictors \(none\)"),
         ([[0.1]], {"y": [1, 0]}, "2 outcomes for 1 run;"),
         ([[0.1]], {"groups": [None]}, "row 0: groups is missing"),
         ([[0.1]], {"sample_weight": [-1]}, "row 0: sample_weight -1 is negative"),
@@ -88,6 +106,57 @@ def test_the_order_of_rows_is_forgotten_in_that_of_ids(order):
 def test_what_is_wrong_is_said(X, others, message):
     with pytest.raises(ValueError, match=message):
         check_sample(X, **others)
+
+
+@pytest.mark.parametrize(
+    "of_one",
+    [
+        tps_score,
+        tps_samples,
+        censored_tps_score,
+        censored_tps_samples,
+        tps_decomposition,
+        murphy_curve,
+        step_calibration_error,
+        step_profile,
+        trajectory_diagnostics,
+        TPSAccumulator().update,
+    ],
+)
+def test_of_several_predictors_none_is_taken_for_all(of_one):
+    with pytest.raises(ValueError, match="expected the traces of one predictor"):
+        of_one([1, 0], {"judge": [[0.9], [0.2]], "verbal": [[0.8], [0.4]]})
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        tps_score,
+        tps_samples,
+        censored_tps_score,
+        censored_tps_samples,
+        tps_decomposition,
+        murphy_curve,
+        step_calibration_error,
+        step_profile,
+        trajectory_diagnostics,
+    ],
+)
+def test_weights_that_name_the_runs_in_another_order_are_refused(score):
+    X = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
+    weight = pd.Series([1.0, 2.0], index=["b", "a"])
+    score([1, 0], X, sample_weight=weight)
+    with pytest.raises(ValueError, match="row 0: sample_weight is of run 'a', X of run 'b'"):
+        score([1, 0], X, sample_weight=weight.sort_index())
+
+
+@pytest.mark.parametrize("score", [censored_tps_score, censored_tps_samples, step_profile])
+def test_a_q_z_that_names_the_runs_in_another_order_is_refused(score):
+    X = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
+    q_z = pd.Series([0.5, 0.25], index=["b", "a"])
+    score([1, -1], X, q_z=q_z)
+    with pytest.raises(ValueError, match="row 0: q_z is of run 'a', X of run 'b'"):
+        score([1, -1], X, q_z=q_z.sort_index())
 
 
 @pytest.mark.parametrize("ids", [list("bca"), [7, 3, 5]])

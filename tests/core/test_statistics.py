@@ -121,3 +121,29 @@ def test_pseudo_values_have_the_mean_and_the_influences_of_a_ratio(rng):
     assert values.mean() == pytest.approx(samples.sum() / steps.sum(), abs=1e-14)
     np.testing.assert_allclose(values - values.mean(), ratio.influence(N_RUNS), atol=1e-13)
     np.testing.assert_array_equal(MeanOfRuns(samples).pseudo_values(), samples)
+
+
+def test_what_a_run_adds_had_it_ended_the_other_way():
+    mean = MeanOfRuns(np.array([1.0, 2, 3]), other=np.array([0.0, 4, 3]))
+    np.testing.assert_allclose(mean.change(3), [-1 / 3, 2 / 3, 0])
+    np.testing.assert_allclose(mean.change(3, np.array([2.0, 1, 1])), [-2 / 4, 2 / 4, 0])
+    assert MeanOfRuns(np.array([1.0, 2])).change(2).tolist() == [0, 0]
+    ratio = MeanOfRuns(np.array([1.0, 2]), np.array([3, 1]), np.array([5.0, 0]), np.array([2.0, 4]))
+    np.testing.assert_allclose(ratio.change(5), [0, -2 / 6, 0, 4 / 6, 0])
+    weight = np.array([1.0, 2, 3, 4, 5])
+    np.testing.assert_allclose(ratio.change(5, weight), [0, 2 * -2 / 16, 0, 4 * 4 / 16, 0])
+    flipped = MeanOfRuns(np.array([5.0, 2]), ratio.rows, divisor=ratio.divisor)
+    assert flipped(weight) - ratio(weight) == pytest.approx(ratio.change(5, weight)[3])
+
+
+def test_differences_of_means():
+    rows, steps = np.array([2, 0]), np.array([1.0, 3])
+    first = MeanOfRuns(np.array([1.0, 2]), rows, np.array([3.0, 5]), steps)
+    second = MeanOfRuns(np.array([4.0, 1]), rows, np.array([1.0, 1]), steps)
+    difference = first - second
+    assert difference.samples.tolist() == [-3, 1]
+    assert difference.other.tolist() == [2, 4]
+    assert (difference.rows is rows, difference.divisor is steps) == (True, True)
+    unknown = MeanOfRuns(np.array([4.0, 1]), rows, None, steps)
+    assert (first - unknown).other is None
+    assert (unknown - first).other is None

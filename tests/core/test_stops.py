@@ -80,3 +80,12 @@ def test_given_reasons_and_rules_come_before_what_the_log_says():
 def test_what_is_not_understood(kwargs, message):
     with pytest.raises(ValueError, match=message):
         classify_stops([-1, -1], **{"reasons": ["a", "b"], **kwargs})
+
+
+def test_what_is_no_reason_or_rule():
+    with pytest.raises(ValueError, match="stop reasons must be text, one for each run"):
+        recorded_stops(pd.DataFrame(index=range(2)), [["done"], "done"])
+    with pytest.raises(ValueError, match="there are 1 stop reasons for 2 runs"):
+        recorded_stops(pd.DataFrame(index=range(2)), ["done"])
+    with pytest.raises(ValueError, match="rule must be a dict of reasons, or a function"):
+        mechanism_of("done", 3)

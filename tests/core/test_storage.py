@@ -232,3 +232,16 @@ def test_a_pipe_is_written_to_not_replaced(tmp_path):
     assert os.read(reader, 10) == b"page"
     os.close(reader)
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("numbers", [[0, 1, 3], [0, 1, 2**40], [2**40, 1, 2**40]])
+def test_run_numbers_that_a_file_cannot_have(tmp_path, numbers):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "runs.parquet"
+    array_with(["a", "b"]).save(path)
+    table = parquet.read_table(path)
+    assert table.column_names[0] == "row"
+    assert table["row"].to_pylist() == [0, 1, 1]
+    parquet.write_table(table.set_column(0, "row", [numbers]), path)
+    with pytest.raises(ValueError, match=r"not a file that TrajectoryArray\.save"):
+        TrajectoryArray.load(path)

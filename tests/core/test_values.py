@@ -278,7 +278,7 @@ def test_lengths():
     assert (found.tolist(), found.dtype) == ([2, 1], np.int64)
     assert as_lengths([]).tolist() == []
     for lengths, n_cells, words in (
-        ([2, 0, -1], None, "row 1 has no steps; leave runs without a step out"),
+        ([1, 0, -1], None, "row 1 has no steps; leave runs without a step out"),
         ([-1, 2], None, "row 0 has no steps; leave runs without a step out"),
         ([2, 1], 4, "the lengths add up to 3, but there are 4 cells"),
         ([1.0], None, "lengths must be whole numbers, one for each run"),

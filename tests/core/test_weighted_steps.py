@@ -40,3 +40,30 @@ def test_cells_of_many_steps_change_nothing_that_shows(monkeypatch, rng, spread)
     assert (in_cells != exact) == (spread < 20)  # then so many share a cell that they are sorted
     # as much as one step at the edge of a bin
     np.testing.assert_allclose(in_cells, exact, atol=3 / lengths.sum())
+
+
+@pytest.mark.parametrize(("n_alike", "in_cells"), [(1, True), (10, True), (11, False), (50, False)])
+def test_at_most_a_thousandth_of_the_steps_may_share_a_cell(monkeypatch, n_alike, in_cells):
+    forecasts = (0.5 + np.arange(10_000)) / 10_000
+    forecasts[:n_alike] = 0.25003 + 1e-9 * np.arange(n_alike)  # all different, in one cell
+    X = TrajectoryArray(forecasts, np.ones(10_000, dtype=int))
+    success = np.zeros(10_000)
+    assert weighted_steps(success, X).n_ties == 10_000
+    monkeypatch.setattr(steps_module, "MANY", 9_999)
+    assert weighted_steps(success, X).n_ties == ((1 << 20) + 1 if in_cells else 10_000)
+    monkeypatch.setattr(steps_module, "MANY", 10_000)
+    assert weighted_steps(success, X).n_ties == 10_000
+
+
+def test_steps_and_their_weights():
+    X = TrajectoryArray([0.5, 0.25, *[0.5] * 11], [1, 12])
+    run_weight = np.array([2.0, 3.0])
+    steps = weighted_steps(np.array([1.0, 0.0]), X, as_step_weights("linear_back"), run_weight)
+    assert steps.weight.tolist() == [2, *(3 * np.arange(1, 13))]
+    assert steps.part.tolist() == [0, 0, 0, 0, *[1] * 7, 2, 2]
+    assert (steps.tie.tolist(), steps.n_ties) == ([1, 0, *[1] * 11], 2)
+    assert steps.by_tie(steps.weight).tolist() == [3, 2 + 3 * sum(range(2, 13))]
+    assert steps.of(X) is steps
+    other = steps.of(X.with_cells(np.arange(13) / 13))
+    assert (other.n_ties, other.weight is steps.weight) == (13, True)
+    assert other.by_tie(other.weight).tolist() == steps.weight.tolist()

@@ -257,3 +257,39 @@ def test_a_horizon_may_be_too_large():
 def test_lengths_and_horizons_are_checked(lengths, horizon, message):
     with pytest.raises(ValueError, match=message):
         step_weights(lengths, horizon=horizon)
+
+
+def test_the_largest_horizon():
+    assert as_step_weights("uniform", 2**53).horizon == 2**53
+    with pytest.raises(ValueError, match=f"horizon={2**53 + 1} is too large; give at most {2**53}"):
+        as_step_weights("uniform", 2**53 + 1)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "words"),
+    [
+        ([1, 3], None),
+        ([4, 3], "horizon=3 leaves 1 step of 1 run unscored; give a horizon of 4 to score them"),
+        ([3, 7, 4, 1], "horizon=3 leaves 5 steps of 2 runs unscored; give a horizon of 7 to"),
+    ],
+)
+def test_steps_beyond_the_horizon(lengths, words):
+    weights, lengths = as_step_weights("uniform", 3), np.array(lengths)
+    assert weights.n_unscored(lengths) == np.maximum(lengths - 3, 0).sum()
+    if words is None:
+        weights.warn_unscored(lengths)
+        return
+    with pytest.warns(UserWarning, match=words):
+        weights.warn_unscored(lengths)
+
+
+@pytest.mark.parametrize("horizon", [None, "own"])
+def test_without_runs_no_function_is_called(horizon):
+    def refused(steps):
+        raise AssertionError(steps)
+
+    no_runs = as_step_weights(refused, horizon).of(TrajectoryArray([], []))
+    assert no_runs.cells().tolist() == []
+    assert no_runs.sums(np.empty(0)).tolist() == []
+    assert no_runs.total.tolist() == []
+    assert no_runs.divisor().tolist() == []

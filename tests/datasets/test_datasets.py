@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import shutil
 import tarfile
 
@@ -402,3 +403,84 @@ def test_fetch_logs_says_what_is_wrong(tmp_path):
     for name in ("tau_bench", "multi_swe_bench", "who_and_when"):
         with pytest.raises(OSError, match="download_if_missing=True"):
             fetch_logs(name, data_home=tmp_path, download_if_missing=False)
+
+
+_RAW = "https://raw.githubusercontent.com/"
+
+
+@pytest.mark.parametrize(
+    ("fetch", "start", "end", "is_pinned"),
+    [
+        (
+            lambda **how: fetch_evaluator("math", **how),
+            f"{_RAW}shuvom-s/e-valuator/main/data/",
+            "math_w_scores_compressed.csv.gz",
+            True,
+        ),
+        (
+            lambda **how: fetch_expected_cost("sst2_gpt2", **how),
+            f"{_RAW}luferrer/expected_cost/main/notebooks/data/sst2_gpt2/",
+            "scores.npy",
+            True,
+        ),
+        (
+            lambda **how: fetch_expected_cost("other", **how),
+            f"{_RAW}luferrer/expected_cost/main/notebooks/data/other/",
+            "scores.npy",
+            False,
+        ),
+        (
+            lambda **how: fetch_intercode("sql_react", **how),
+            f"{_RAW}princeton-nlp/intercode/",
+            "/data/results/sql/gpt-3.5/ic_sql_react_10_turns.json",
+            True,
+        ),
+        (
+            lambda **how: fetch_logs("tau_bench", **how),
+            f"{_RAW}sierra-research/tau-bench/",
+            "/historical_trajectories/gpt-4o-airline.json",
+            True,
+        ),
+        (
+            lambda **how: fetch_logs("multi_swe_bench", **how),
+            "https://github.com/multi-swe-bench/experiments/archive/89888f160400",
+            ".tar.gz",
+            False,
+        ),
+        (
+            lambda **how: fetch_balrog("babyai", **how),
+            "https://github.com/balrog-ai/experiments/archive/989931c5f7ac",
+            ".tar.gz",
+            False,
+        ),
+        (
+            fetch_game24,
+            f"{_RAW}princeton-nlp/tree-of-thought-llm/",
+            "/logs/game24/gpt-4_0.7_propose1_value3_greedy5_start900_end1000.json",
+            True,
+        ),
+        (
+            fetch_win_probability,
+            f"{_RAW}fivethirtyeight/checking-our-work-data/",
+            "/march_madness_in_game_men.csv",
+            True,
+        ),
+    ],
+)
+def test_what_is_fetched_comes_from_its_publisher(
+    tmp_path, monkeypatch, fetch, start, end, is_pinned
+):
+    asked = []
+
+    def retrieve(url, known_hash, fname, path):
+        asked.append((url, known_hash, path))
+        raise OSError("no network here")
+
+    monkeypatch.setattr("pooch.retrieve", retrieve)
+    with pytest.raises(OSError, match="no network here"):
+        fetch(data_home=tmp_path)
+    ((url, known, folder),) = asked
+    assert url.startswith(start)
+    assert url.endswith(end)
+    assert folder == tmp_path / "trajscore"
+    assert known is None if not is_pinned else re.fullmatch("sha256:[0-9a-f]{64}", known)

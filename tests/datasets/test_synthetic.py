@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtr, ndtri
 
 from trajscore.datasets import make_trajectories
 from trajscore.datasets._synthetic import _draw_lengths
@@ -82,3 +82,21 @@ def test_data_alone():
     both = make_trajectories(5, random_state=0)
     assert both.data == X
     assert y.tolist() == both.target.tolist()
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3], [4]])
+def test_the_truth_is_that_of_the_walk_that_was_drawn(lengths):
+    information, rate, n = 0.6, 0.3, len(lengths)
+    made = make_trajectories(n, lengths=lengths, base_rate=rate, information=information,
+                             random_state=5)  # fmt: skip
+    rng, threshold = np.random.RandomState(5), ndtri(1 - rate)
+    drawn = rng.standard_normal(sum(lengths)).tolist()
+    rest = rng.standard_normal(n) * np.sqrt(1 - information)
+    for run, length in enumerate(lengths):
+        seen = 0.0
+        for step in range(1, length + 1):
+            seen += drawn.pop(0) * np.sqrt(information / length)
+            left = 1 - information * step / length
+            expected = ndtr((seen - threshold) / np.sqrt(left))
+            assert made.q[run][step - 1] == pytest.approx(expected, rel=1e-12)
+        assert made.target[run] == (seen + rest[run] > threshold)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps, check_n
+from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps
+from trajscore.metrics._ecuas import ecuas_from_confidence
 
 NAN, INF = float("nan"), float("inf")
 
@@ -63,11 +64,15 @@ def test_decisions_that_are_refused(paid, u, words):
     assert str(error.value).startswith(words)
 
 
+def cost_of_one(n):
+    return ecuas_from_confidence([1], [0.9], n=n)
+
+
 @pytest.mark.parametrize(
     ("check", "good", "bad", "words"),
     [
         (check_eps, [0, 0.5, 1 - 1e-9], [-1e-9, 1, NAN, "0"], r"eps must be a number in \[0, 1\)"),
-        (check_n, [0, 1.5, 2, 1e300], [-1e-9, INF, NAN, "1"], "n must be a finite number >= 0"),
+        (cost_of_one, [0, 1.5, 2, 1e300], [-1e-9, INF, NAN, "1"], "n must be a finite number >= 0"),
     ],
 )
 def test_bounds(check, good, bad, words):

@@ -542,3 +542,12 @@ def test_settings_of_answers_are_those_of_the_functions(rng):
     scorer = make_ecuas_scorer(0, cost=ASYMMETRIC, labels=range(3))
     found = scorer(model.fit(X, y), X, y)
     assert found == -ecuas_score(y, model.predict_proba(X), n=0, cost=ASYMMETRIC)
+
+
+def test_where_the_naive_system_costs_nothing():
+    # the class of which the free decision would be wrong never occurs
+    options = {"labels": [0, 1, 2], "cost": [[0, 1], [0, 1], [1, 0]]}
+    answers = metrics.Answers.from_proba([0, 1], [[0.5, 0.25, 0.25]] * 2, **options)
+    with pytest.raises(ValueError, match="the naive system costs 0 with this cost matrix; use"):
+        answers.ecuas(normalize=True)
+    assert answers.ecuas() > 0

@@ -85,3 +85,8 @@ def test_frames_and_columns_are_taken():
 def test_refused(question, answer, how, message):
     with pytest.raises(ValueError, match=message):
         class_confidence(question, answer, **how)
+
+
+def test_questions_are_one_label_per_sample():
+    with pytest.raises(ValueError, match=r"one label per sample, got shape \(1, 2\)"):
+        class_confidence([["q", "q"]], ["a", "b"])

@@ -28,6 +28,8 @@ def words_of(rows, *, log=False):
         ([[0, INF]], "row 0: a value is infinite; probabilities lie in [0, 1]"),
         ([[0, -INF]], "row 0: these look like log-probabilities; pass log_proba=True"),
         (np.log([[0.3, 0.7]]), "row 0: these look like log-probabilities; pass log_proba=True"),
+        ([[-1e-4, -INF]], "row 0: these look like log-probabilities; pass log_proba=True"),
+        ([[-1.1e-4, -INF]], "row 0: a value is infinite; probabilities lie in [0, 1]"),
         ([[1.5, -0.5]], "row 0: probability -0.5 is negative; probabilities lie in [0, 1]"),
         ([[1.25, -0.125, -0.125]], "row 0: probability -0.125 is negative; probabilities lie"),
         ([[1.6, -0.6]], "row 0: these look like logits, not probabilities; take their softmax"),

@@ -157,3 +157,17 @@ def test_bad_runs():
         murphy_curve([-1, 0], [[0.9], [0.4]])
     with pytest.raises(ValueError, match="outside"):
         murphy_curve([1, 0], [[0.9], [-0.4]])
+
+
+@pytest.mark.parametrize(
+    ("forecast", "score"),
+    [
+        (0.5 * (1 - 1e-9), -0.5),
+        (0.5, -0.5),
+        (0.5 * (1 + 1e-12), -0.5),  # no more than the threshold, but for rounding
+        (0.5 * (1 + 2e-12), 0.0),
+    ],
+)
+def test_forecasts_up_to_the_threshold_stop_a_run(forecast, score):
+    assert murphy_curve([1], [[forecast]], thresholds=[0.5])["score"].tolist() == [score]
+    assert murphy_curve([0], [[forecast]], thresholds=[0.5])["score"].tolist() == [-0.5 - score]

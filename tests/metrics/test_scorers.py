@@ -214,6 +214,11 @@ def test_a_bad_parameter_is_found_when_the_scorer_is_made():
         make_censored_tps_scorer(censored="ignore")
     with pytest.raises(ValueError, match="q_z is read only with censored=\"q_z\", not 'failure'"):
         make_censored_tps_scorer(q_z=0.5)
+    for q_z, first in ((1.5, "1.5"), (-0.25, "-0.25"), (np.nan, "nan"), ([np.nan, 2, -3], "2")):
+        with pytest.raises(ValueError, match=rf"q_z is {first}; it must be a probability in"):
+            make_censored_tps_scorer(censored="q_z", q_z=q_z)
+    for q_z in (0, 1, [0.0, np.nan, 1.0]):  # one for each run may be missing where none is needed
+        assert make_censored_tps_scorer(censored="q_z", q_z=q_z).q_z is q_z
     with pytest.raises(ValueError, match="n must be a finite number"):
         make_ecuas_scorer(n=-1)
 

@@ -124,3 +124,24 @@ def test_huge_weights(scale):
         metrics.trajectory_diagnostics(correct, traces, **huge),
         metrics.trajectory_diagnostics(correct, traces, **usual),
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("mean", (1 / 2 + 1 / 3) / 3), ("trapezoid", 1 / 3)]
+)
+@pytest.mark.parametrize("others", [[], [0.95], [0.05], [0.99, 0.7, 0.01]])
+def test_answers_that_weigh_nothing_change_nothing(rule, expected, others):
+    right = [1, 0, 1, *([0] * len(others))]
+    confidence = [0.9, 0.5, 0.1, *others]
+    weight = [1, 1, 1, *([0] * len(others))]
+    found = metrics.aurc(right, confidence, rule=rule, sample_weight=weight)
+    assert found == pytest.approx(expected)
+    assert metrics.augrc(right, confidence, sample_weight=weight) == pytest.approx(
+        metrics.augrc([1, 0, 1], [9, 5, 1])
+    )
+    for part, exact in zip(
+        metrics.risk_coverage_curve(right, confidence, sample_weight=weight),
+        metrics.risk_coverage_curve([1, 0, 1], [0.9, 0.5, 0.1]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(part, exact)

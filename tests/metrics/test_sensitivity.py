@@ -109,6 +109,16 @@ def test_own_families_and_schedules_and_the_order_of_rows(ragged, rng):
     pd.testing.assert_frame_equal(first, again)
 
 
+def test_steps_beyond_the_horizon_are_said_once():
+    X = TrajectoryArray([0.9, 0.3, 0.1, 0.7, 0.2], [3, 2])
+    for weights in (["uniform"], ["uniform", "early"], None):
+        with pytest.warns(UserWarning, match="horizon=2 leaves 1 step of 1 run unscored") as seen:
+            table = tps_sensitivity([1, 0], X, scores=["brier"], weights=weights, horizon=2)
+        assert len(seen) == 1
+        assert seen[0].filename == __file__
+    assert table.index.unique("weights").tolist() == list(WEIGHT_SCHEDULES)
+
+
 @pytest.mark.parametrize(
     ("y", "traces", "match"),
     [

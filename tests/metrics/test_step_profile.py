@@ -64,3 +64,9 @@ def test_mean_by_step(weight, error):
     assert_allclose(mean, [2, NAN])
     expected = np.sqrt(weight / (weight - 1) / weight) if weight > 1 else NAN
     assert_allclose(found, [expected, NAN])
+
+
+def test_unobserved_runs_are_failures_where_nothing_else_is_said():
+    found = step_profile(Y, F, score="brier")
+    pd.testing.assert_frame_equal(found, step_profile(Y, F, score="brier", q_z=0.0))
+    assert found["success_rate"].tolist() == pytest.approx([1 / 4, 1 / 3, 1])

@@ -380,3 +380,18 @@ def test_a_run_that_was_cut_off_may_have_a_longer_horizon(recwarn):
     metrics.censored_tps_score([-1, 1], X, q_z=0.0, **OWN)
     metrics.tps_decomposition([0.3, 1], X, **OWN)  # its q_Z, as a soft outcome
     assert not len(recwarn)
+
+
+def test_of_no_runs_there_is_no_regret():
+    nothing = TrajectoryArray([], [])
+    assert regret(nothing, nothing).tolist() == []
+
+
+def test_regret_by_hand():
+    q, F = [[0.8, 0.5], [0.25]], [[0.6, 0.5], [0.75]]
+    uniform = regret(q, F, score="brier", weights="uniform")
+    # (q - F)^2 at each step; runs weigh 2 and 1, on average 1.5
+    np.testing.assert_allclose(uniform, [0.04 / 1.5, 0.25 / 1.5])
+    own = regret(q, F, score="brier", weights="linear_front", horizon="own")
+    np.testing.assert_allclose(own, [0.04 * 2 / 3, 0.25])
+    assert regret(q, q).tolist() == [0, 0]

@@ -102,6 +102,9 @@ def test_the_first_of_equally_cheap_decisions_is_taken():
         ([[0, 0], [0, 1], [1, 0]], 0.5),  # a class for which all is free
         ([[0, 1e6], [1, 0]], 1e6 / (1e6 + 1)),
         ([[0, 1], [0, 2]], 0.0),  # a decision that is free
+        # one class that costs next to nothing, one in which both decisions are dear
+        ([[0, 136.5], [7824, 493.455], [0, 2.35e-6], [1.37, 0.43]], 493.455),
+        ([[0, 3e-4], [2571, 148942], [4269, 0], [0, 0], [0.08, 0.3]], 4269 / (1 + 1698 / 148942)),
     ],
 )
 def test_largest_uncertainty(cost, u_max):

@@ -220,3 +220,21 @@ def test_outcomes_whose_high_values_are_failures():
     assert batch.y.tolist() == [0, 1]
     with pytest.raises(ValueError, match="outcome='not failed'"):
         list(iter_batches(rows, **columns, outcome="failed"))
+
+
+def test_whatever_hands_out_arrow_data_is_read():
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table(2, 1).__arrow_c_stream__(requested_schema)
+
+    assert ids(Stream()) == [["r0", "r1"]]
+    reader = pa.RecordBatchReader.from_batches(table(2, 1).schema, table(2, 1).to_batches())
+    assert ids(reader) == [["r0", "r1"]]
+
+
+def test_at_least_one_column_of_values_is_named():
+    with pytest.raises(ValueError, match="value is empty; name at least one column"):
+        iter_batches(table(1), **COLUMNS | {"value": []})
+    for name in ("id", "step", "value", "outcome", "group", "meta"):
+        with pytest.raises(ValueError, match="The name of a column must be text, got 3"):
+            iter_batches(table(1), **COLUMNS | {name: 3})

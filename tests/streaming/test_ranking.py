@@ -124,3 +124,10 @@ def test_cells_are_split_in_two():
     low, high = _split_cells(failures, successes, 0), _split_cells(failures, successes, 1)
     np.testing.assert_array_equal(low, [[1, 0, 2, 0], [0, 3, 0, 4]])
     np.testing.assert_array_equal(high, [[0, 1, 0, 2], [3, 0, 4, 0]])
+
+
+@pytest.mark.parametrize(("outcome", "auprc", "aurc"), [(0, 1, 1), (1, np.nan, 0)])
+def test_runs_of_one_outcome(outcome, auprc, aurc):
+    found = counted([outcome] * 2, [[0.9], [0.2]]).compute()["value"]
+    expected = [np.nan, auprc, aurc, (abs(outcome - 0.9) + abs(outcome - 0.2)) / 2]
+    np.testing.assert_allclose(found[["AUROC", "AUPRC", "AURC", "T-ECE"]], expected, atol=1e-6)

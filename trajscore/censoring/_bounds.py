@@ -182,7 +182,12 @@ def _linear_form(
     """
     predictors = {"traces": traces} | ({} if other is None else {"other": other})
     sample = check_sample(
-        predictors, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
+        predictors,
+        y_true,
+        sample_weight=sample_weight,
+        several=True,
+        probabilities=True,
+        single_channel=True,
     )
     y = sample.y
     failed = as_labels(y).value

@@ -52,7 +52,7 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
                 stacklevel=3,
             )
         return
-    for forecast in check_sample(predictor).traces.values():
+    for forecast in check_sample(predictor, several=True).traces.values():
         check_same_runs(forecast, X, "predictor", "X")
         if not allowed:
             _refuse_same_ranks(X, forecast)

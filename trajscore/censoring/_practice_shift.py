@@ -189,7 +189,7 @@ def practice_shift(
     >>> shift.selection.loc["number of steps", ["complete", "censored"]].round(1).tolist()
     [5.5, 8.0]
     """
-    sample = check_sample(_predictors(X), y, groups=groups, single_channel=True)
+    sample = check_sample(_predictors(X), y, groups=groups, several=True, single_channel=True)
     refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
     # q_z is not read for runs that do not enter

@@ -19,6 +19,15 @@ def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) 
     return quantile_bins(size, n_bins)[group]
 
 
+def binned_error(size: FloatArray, gap: FloatArray, n_bins: int) -> float:
+    """Calibration error over bins of equal weight; `gap` is outcome less forecast of each group."""
+    total = size.sum()
+    if not total:
+        return float("nan")
+    gaps = np.bincount(quantile_bins(size, n_bins), gap, n_bins)
+    return float(np.abs(gaps).sum() / total)
+
+
 def uniform_bins(values: FloatArray, n_bins: int) -> IntArray:
     """Bins of equal width over [0, 1], closed on the left, the last one on both sides."""
     # rounding must not carry what lies on the edge of a bin into the bin below it

@@ -157,7 +157,9 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"row {row}: sample_weight {weights[row]:g} is negative")
-    if not np.isfinite(weights.sum()):
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
         raise ValueError("the sample weights add up to infinity; divide them by the largest")
     if not weights.any():
         raise ValueError("all sample weights are zero; at least one run must count")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-_OTHERS = re.compile(r"\{argument:(\w+)(?:=([^{}]*))?\}")
+_ARGUMENT = re.compile(r"\{argument(?::(\w+)(?:=([^{}]*))?)?\}")
 
 
 class ArgumentError(ValueError):
@@ -28,11 +28,21 @@ class ArgumentError(ValueError):
         self.text = text
         self.part = part
         self.value = value
-        super().__init__(self._named({}, f"={value!r}"))
+        super().__init__(self.in_options({}))
 
     def in_options(self, options: Mapping[str, str]) -> str:
-        known = self.part in options
-        return self._named(options, f" {_quoted(self.value)}" if known else f"={self.value!r}")
+        """Return the text with options for the arguments that have one, by their names."""
+
+        def named(match: re.Match[str]) -> str:
+            name, value = (match[1], match[2]) if match[1] else (self.part, self.value)
+            if name in options:
+                quoted = "" if value is None else f" {shlex.quote(str(value))}"
+                return f"{options[name]}{quoted}"
+            if value is None:
+                return f"{name}=" if match[1] else name
+            return f"{name}={value!r}"
+
+        return _ARGUMENT.sub(named, self.text)
 
     def proposal(self, options: Mapping[str, str]) -> list[str]:
         """Return the words of a command line that would mend it, the first proposed; or none.
@@ -46,7 +56,7 @@ class ArgumentError(ValueError):
             return [options[self.part], str(self.value)]
         words: list[str] = []
         end = None
-        for match in _OTHERS.finditer(self.text):
+        for match in _ARGUMENT.finditer(self.text):
             if match[2] is None or match[1] not in options:
                 continue
             if end is not None and self.text[end : match.start()].strip():
@@ -54,21 +64,3 @@ class ArgumentError(ValueError):
             words += [options[match[1]], match[2]]
             end = match.end()
         return words
-
-    def _named(self, options: Mapping[str, str], value: str) -> str:
-        own = options.get(self.part, self.part) + ("" if self.value is None else value)
-        message = self.text.replace("{argument}", own)
-
-        def other(match: re.Match[str]) -> str:
-            name, value = options.get(match[1], f"{match[1]}="), match[2]
-            if value is None:
-                return name
-            name = name.removesuffix("=")
-            return f"{name} {_quoted(value)}" if match[1] in options else f"{name}={value!r}"
-
-        return _OTHERS.sub(other, message)
-
-
-def _quoted(value: Any) -> str:
-    """Write a value as a shell takes it."""
-    return shlex.quote(str(value))

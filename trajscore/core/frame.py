@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -344,27 +344,27 @@ def _whole_ids(numbers: FloatArray, ids: NDArray[Any], name: str) -> NDArray[Any
 def _step_numbers(column: pd.Series, name: str) -> IntArray:
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64, copy=True)
-    numbers = _to_numbers(column, name)
-    bad = _not_whole(numbers)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: step {run_label(column.iloc[row])} in column {name!r} is not a whole "
-            f"number{_below(numbers[row])}; number the steps of each run 1, 2, 3, ..."
-        )
-    return numbers.astype(np.int64)
+    remedy = "number the steps of each run 1, 2, 3, ..."
+    return _whole_numbers(column, name, "step", remedy, lambda row: f"row {row}")
 
 
 def _horizons(column: pd.Series, name: str, ids: NDArray[Any]) -> IntArray:
     """Return the horizon of each run; `column` holds one value a run."""
+    remedy = "give the number of steps over which the run is weighted"
+    return _whole_numbers(column, name, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
+
+
+def _whole_numbers(
+    column: pd.Series, name: str, kind: str, remedy: str, place: Callable[[int], str]
+) -> IntArray:
     numbers = _to_numbers(column, name)
-    bad = _not_whole(numbers)
+    bad = ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
     if bad.any():
         row = int(np.argmax(bad))
+        below = " below 2**53" if abs(numbers[row]) > _LARGEST_WHOLE else ""
         raise ValueError(
-            f"run {run_label(ids[row])}: horizon {run_label(column.iloc[row])} in column {name!r} "
-            f"is not a whole number{_below(numbers[row])}; give the number of steps over which "
-            f"the run is weighted"
+            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column {name!r} is not a whole "
+            f"number{below}; {remedy}"
         )
     return numbers.astype(np.int64)
 
@@ -379,14 +379,6 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     except ValueError as error:
         raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _not_whole(numbers: FloatArray) -> BoolArray:
-    return ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
-
-
-def _below(number: float) -> str:
-    return " below 2**53" if abs(number) > _LARGEST_WHOLE else ""
 
 
 def _check_steps(

@@ -135,11 +135,6 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     return Labels(value, np.ones_like(observed), observed)
 
 
-def soft_outcomes(y: ArrayLike, q_z: ArrayLike) -> FloatArray:
-    """Replace the outcomes that were not observed by q_z, a number or one for each run."""
-    return as_labels(y, censored="q_z", q_z=q_z).value
-
-
 def as_q_z(q_z: ArrayLike, n_runs: int) -> FloatArray:
     """Return q_z as one number a run; those of runs with an outcome are never read."""
     q = as_numbers(q_z, "q_z")

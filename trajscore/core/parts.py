@@ -75,10 +75,6 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def same_horizons(first: IntArray | None, second: IntArray | None) -> bool:
-    return first is second if first is None or second is None else np.array_equal(first, second)
-
-
 def joined_parts(several: Sequence[Parts]) -> Parts:
     """Put runs after one another: their channels must be the same."""
     channels = {parts["channels"] for parts in several}

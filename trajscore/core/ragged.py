@@ -19,7 +19,6 @@ from trajscore.core.parts import (
     as_row_index,
     joined_parts,
     row_key,
-    same_horizons,
     stacked_parts,
     width,
 )
@@ -243,7 +242,7 @@ class Ragged:
             same_meta
             and self._channels == other._channels
             and np.array_equal(self._offsets, other._offsets)
-            and same_horizons(self._horizon, other._horizon)
+            and np.array_equal(self._horizon, other._horizon)  # type: ignore[arg-type]  # or None
             and np.array_equal(self._ended, other._ended)
             # as lists: the oldest numpy does not compare an array of numbers with one of names
             and self._ids.tolist() == other._ids.tolist()
@@ -291,14 +290,8 @@ class Ragged:
 
     def _slice_rows(self, start: int, stop: int) -> Self:
         low, high = self._offsets[start], self._offsets[stop]
-        return self._replace(
-            cells=self._cells[low:high],
-            offsets=self._offsets[start : stop + 1] - low,
-            horizon=None if self._horizon is None else self._horizon[start:stop],
-            ids=self._ids[start:stop],
-            ended=self._ended[start:stop],
-            meta=None if self._meta is None else self._meta.iloc[start:stop].reset_index(drop=True),
-        )
+        offsets = self._offsets[start : stop + 1] - low
+        return self._with_rows(slice(start, stop), self._cells[low:high], offsets)
 
     def _take(self, rows: IntArray) -> Self:
         if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
@@ -306,8 +299,12 @@ class Ragged:
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
         cells = np.repeat(self._offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return self._with_rows(rows, self._cells[cells], offsets)
+
+    def _with_rows(self, rows: slice | IntArray, cells: FloatArray, offsets: IntArray) -> Self:
+        """Return these runs, whose cells and offsets are given."""
         return self._replace(
-            cells=self._cells[cells],
+            cells=cells,
             offsets=offsets,
             horizon=None if self._horizon is None else self._horizon[rows],
             ids=self._ids[rows],

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.array import TrajectoryArray
+from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
@@ -70,19 +70,25 @@ def check_sample(
     q_z: ArrayLike | None = None,
     allow_censored: bool = True,
     allow_soft: bool = True,
+    several: bool = False,
     **traces: Any,
 ) -> Sample:
     """Check everything that is given of some runs, once; a message names predictor and row.
 
-    `X` is any form of trajectories, or a dict of several predictors of the same runs; flags are
-    those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an observed
-    outcome have ended.
+    `X` is any form of trajectories, or with `several` maybe a dict of predictors of the same runs;
+    flags are those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an
+    observed outcome have ended.
     """
-    containers = (
-        _predictors(X, **traces)
-        if isinstance(X, Mapping)
-        else {"": check_trajectories(X, **traces)}
-    )
+    if not isinstance(X, Mapping):
+        containers = {"": check_trajectories(X, **traces)}
+    elif several:
+        containers = _predictors(X, **traces)
+    else:
+        names = ", ".join(map(repr, X)) or "none"
+        raise ValueError(
+            f"expected the traces of one predictor, got a dict of predictors ({names}); give the "
+            f"traces of one of them"
+        )
     runs = next(iter(containers.values()))
     n_runs = len(runs)
     of_runs = {"groups": groups, "sample_weight": sample_weight, "q_z": q_z}
@@ -130,21 +136,21 @@ def channels_by_name(X: Any) -> dict[str, Any]:
     """
     if isinstance(X, Mapping):
         return {str(name): trace for name, trace in X.items()}
-    container = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
-    if container.channels:
-        return {name: container[name] for name in container.channels}
-    if container.n_channels > 1:
-        raise ValueError(
-            f"X has {container.n_channels} channels without names; name them, or give a dict of "
-            f"traces"
-        )
-    flat = container.cells.ndim == 1
-    return {"forecast": container if flat else container.with_cells(container.cells[:, 0])}
+    container = as_container(X)
+    if container.channels is None:
+        return {"forecast": container}
+    return {name: container[name] for name in container.channels}
 
 
 def check_forecasts(
-    y: ArrayLike, traces: Any, *, allow_censored: bool = False
-) -> tuple[NDArray[Any], TrajectoryArray]:
+    y: ArrayLike, traces: Any, *, allow_censored: bool = False, **of_runs: Any
+) -> Sample:
     """Check outcomes and forecasts of success, one a step: the door of the scores."""
-    X = check_trajectories(traces, probabilities=True, single_channel=True)
-    return check_outcomes(y, X, allow_censored=allow_censored), X
+    return check_sample(
+        traces,
+        y,
+        allow_censored=allow_censored,
+        probabilities=True,
+        single_channel=True,
+        **of_runs,
+    )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class MeanOfRuns:
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
-        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        used = _weight_used(n_runs, weight, self.rows)
         sizes = np.ones(len(used)) if self.divisor is None else self.divisor
         total = (used * sizes).sum()
         mean = (used * self.samples).sum() / total
@@ -47,7 +48,7 @@ class MeanOfRuns:
     def change(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
         other = self.samples if self.other is None else self.other
-        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        used = _weight_used(n_runs, weight, self.rows)
         total = (used * (1 if self.divisor is None else self.divisor)).sum()
         return _on_all_runs(used * (other - self.samples) / total, self.rows, n_runs)
 
@@ -82,7 +83,7 @@ class OfTies:
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs; NaN where the value does not exist."""
-        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        used = _weight_used(n_runs, weight, self.rows)
         derivatives = GRADIENTS[self.function](*self.ties.sums(used))
         return _on_all_runs(n_runs * used * self.ties.to_runs(*derivatives), self.rows, n_runs)
 
@@ -107,7 +108,7 @@ class CalibrationError:
 
     def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
-        used = _columns(np.ones(n_runs) if weight is None else weight, self.rows)
+        used = _weight_used(n_runs, weight, self.rows)
         total = used @ self.weight
         with np.errstate(invalid="ignore", divide="ignore"):  # NaN where nothing has a weight
             mean = used @ self.gaps / total
@@ -150,25 +151,21 @@ def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], Floa
     return values
 
 
-def _joint(group: Sequence[Statistic]) -> Callable[[FloatArray], FloatArray]:
+def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
     """Metrics of one kind, runs and ties as one function, from counts of these runs to columns."""
-    if isinstance(group[0], OfTies):
-        ties, of_ties = (
-            group[0].ties,
-            [metric.function for metric in group if isinstance(metric, OfTies)],
-        )
+    first = group[0]
+    if isinstance(first, OfTies):
 
         def values(counts: FloatArray) -> FloatArray:
-            sums = ties.sums(counts)
-            return np.stack([function(*sums) for function in of_ties], axis=-1)
+            sums = first.ties.sums(counts)
+            return np.stack([metric.function(*sums) for metric in group], axis=-1)
 
         return values
-    if isinstance(group[0], CalibrationError):
+    if isinstance(first, CalibrationError):
         errors = [replace(metric, rows=None) for metric in group]
         return lambda counts: np.stack([metric(counts) for metric in errors], axis=-1)
-    means = [metric for metric in group if isinstance(metric, MeanOfRuns)]
-    samples, divisor = np.stack([metric.samples for metric in means], axis=1), means[0].divisor
-    return lambda counts: _means(counts, samples, divisor)
+    samples = np.stack([metric.samples for metric in group], axis=1)
+    return lambda counts: _means(counts, samples, first.divisor)
 
 
 def _means(counts: FloatArray, samples: FloatArray, divisor: FloatArray | None) -> FloatArray:
@@ -180,6 +177,10 @@ def _means(counts: FloatArray, samples: FloatArray, divisor: FloatArray | None) 
 
 def _columns(counts: FloatArray, rows: IntArray | None) -> FloatArray:
     return counts if rows is None else counts[..., rows]
+
+
+def _weight_used(n_runs: int, weight: FloatArray | None, rows: IntArray | None) -> FloatArray:
+    return _columns(np.ones(n_runs) if weight is None else weight, rows)
 
 
 def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 # Beyond it weights, computed with floats, no longer tell horizons apart.
-_LARGEST_HORIZON = 2**53
+LARGEST_HORIZON = 2**53
 _LARGEST_NUMBER = 2**1000
 _LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096
@@ -270,8 +270,8 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
             f"row {row}: horizon {array[row]} is shorter than the run's {lengths[row]} steps; "
             f"give at least {lengths[row]}"
         )
-    if (array > _LARGEST_HORIZON).any():
-        row = int(np.argmax(array > _LARGEST_HORIZON))
+    if (array > LARGEST_HORIZON).any():
+        row = int(np.argmax(array > LARGEST_HORIZON))
         raise ValueError(
             f"row {row}: horizon {array[row]} is too large; give the number of steps over which "
             f"the run is weighted"

@@ -19,7 +19,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon, as_lengths, is_count, number_of, several
+from trajscore.core.values import (
+    LARGEST_HORIZON,
+    as_horizon,
+    as_lengths,
+    is_count,
+    number_of,
+    several,
+)
 from trajscore.core.within_runs import offsets_of
 
 OWN = "own"
@@ -28,7 +35,6 @@ OWN = "own"
 # Below it the total of "early" weights is added up, from it on a series has all 15 digits.
 _FROM_SERIES = 64
 _ZETA_OF_HALF = -1.4603545088095868
-_LARGEST_HORIZON = 2**53
 
 
 def _early_total(T: FloatArray) -> FloatArray:
@@ -228,8 +234,8 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
             raise ValueError(
                 f"horizon must be a number of steps, such as 30, 'own' or None, got {horizon!r}"
             )
-    elif horizon is not None and horizon > _LARGEST_HORIZON:
-        raise ValueError(f"horizon={horizon} is too large; give at most {_LARGEST_HORIZON}")
+    elif horizon is not None and horizon > LARGEST_HORIZON:
+        raise ValueError(f"horizon={horizon} is too large; give at most {LARGEST_HORIZON}")
     if horizon is None and isinstance(weights, str) and _SCHEDULES[weights].from_end:
         raise ValueError(
             f"weights={weights!r} fall to zero over a number of steps and need it; give "

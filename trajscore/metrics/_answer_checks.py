@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_amount, as_numbers, is_number
+from trajscore.core.values import as_numbers, is_number
 
 
 def check_answers(
@@ -63,8 +63,3 @@ def check_eps(eps: float) -> None:
     """Refuse a floor that is not a number in [0, 1)."""
     if not is_number(eps) or not 0 <= eps < 1:
         raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
-
-
-def check_n(n: float) -> None:
-    """Refuse an n that is not a finite number >= 0."""
-    as_amount(n, "n")

@@ -13,9 +13,9 @@ from trajscore.core.binning import uniform_bins
 from trajscore.core.ranking import TieGroups
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, is_number
+from trajscore.core.values import as_count, check_choice, is_number
 from trajscore.metrics._class_probabilities import row_slices
-from trajscore.metrics._selective import area, check_counts, check_rule, generalised_area
+from trajscore.metrics._selective import RULES, area, check_counts, generalised_area
 from trajscore.metrics._uncertainty import mean_cost
 
 
@@ -33,7 +33,8 @@ def confidence_table(
     """Metrics of answers with a confidence, ranked by its log-odds where these are known."""
     if not is_number(recall) or not 0 < recall <= 1:
         raise ValueError(f"recall must be a number above 0 and at most 1, got {recall!r}")
-    n_bins, rule = as_count(n_bins, "n_bins"), check_rule(rule)
+    n_bins = as_count(n_bins, "n_bins")
+    check_choice(rule, "rule", RULES)
     a = float(np.average(right, weights=weight))
     brier = mean_cost((confidence - right) ** 2, weight)
     if log_odds is None:

@@ -14,8 +14,8 @@ from scipy.special import expit, log_expit
 
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_flag, is_number
-from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps, check_n
+from trajscore.core.values import as_amount, as_flag, is_number
+from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps
 from trajscore.metrics._answer_table import class_table, confidence_table
 from trajscore.metrics._class_probabilities import check_classes
 from trajscore.metrics._rejection_cost import (
@@ -426,7 +426,7 @@ class Answers:
         """
         numbers: list[Any] = [n] if is_number(n) else list(n)
         for each_n in numbers:
-            check_n(each_n)
+            as_amount(each_n, "n")
         confidence, log_odds = self._confidence()
         of_answers = confidence_table(
             1 - self.paid, confidence, log_odds, self.weight, n_bins=n_bins, recall=recall,
@@ -446,7 +446,7 @@ class Answers:
         return pd.Series(table | of_answers)
 
     def _ecuas(self, n: float, normalize: bool = False) -> float:
-        check_n(n)
+        as_amount(n, "n")
         self._warn_above(stacklevel=4)
         if not as_flag(normalize, "normalize"):
             return self._mean(n)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.checks import check_groups
+from trajscore.core.ids import pair_codes
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, as_numbers
@@ -90,9 +91,10 @@ def class_confidence(
     asked = check_groups(questions, len(questions), "question")
     drawn = check_groups(answers, len(asked), "answer")
     weight = _weights(count, proba, len(asked))
-    pairs, place = np.unique(asked * (drawn.max(initial=0) + 1) + drawn, return_inverse=True)
-    in_question, class_ = np.divmod(pairs, drawn.max(initial=0) + 1)
-    mass = np.bincount(place.ravel(), weight, len(pairs)).astype(np.float64)
+    pair = pair_codes(asked, drawn)
+    row_of_pair = np.unique(pair, return_index=True)[1]
+    in_question, class_ = asked[row_of_pair], drawn[row_of_pair]
+    mass = np.bincount(pair, weight).astype(np.float64)
     labels = _labels(questions, asked)
     mass = _shares(mass, in_question, labels, counted=proba is None)
     best = np.maximum.reduceat(mass, np.flatnonzero(np.diff(in_question, prepend=-1)))

@@ -11,11 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight
 from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, earned, run_sums
+from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
-from trajscore.core.ties import order_within, rises
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weighted_steps import WeightedSteps
@@ -162,9 +161,8 @@ def tps_decomposition(
     check_choice(by, "by", ("pooled", "step"))
     family = get_family(score)
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how)
-    weight = check_sample_weight(sample_weight, len(X))
-    mass, steps, counts = weighted_mass(y, X, weight, how, by_step=by == "step")
+    runs = check_scored(y_true, traces, how, sample_weight)
+    mass, steps, counts = weighted_mass(runs, how, by_step=by == "step")
     parts = mass.parts(lambda part: part.score(family))
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
@@ -186,44 +184,37 @@ def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
 
 
 def weighted_mass(
-    y: NDArray[Any],
-    X: TrajectoryArray,
-    run_weight: FloatArray,
-    weights: StepWeights,
-    *,
-    by_step: bool = False,
+    runs: Sample, weights: StepWeights, *, by_step: bool = False
 ) -> tuple[Mass, IntArray, IntArray]:
     """Gather checked runs' outcomes at each distinct forecast, with the weights of the score.
 
     All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
     each group (from 1, zero where all are one) and how many forecasts it has.
     """
-    if not len(X):
+    if not len(runs):
         raise ValueError("there are no runs; a score needs at least one")
-    lengths, of_runs = X.lengths, weights.of(X)
-    w, divisor = of_runs.cells(), run_weight @ of_runs.divisor()
+    X, of_runs = runs.X, weights.of(runs.X)
+    w, divisor = of_runs.cells(), runs.weight @ of_runs.divisor()
     if not divisor:
         raise ValueError(NOTHING_COUNTS)
-    w *= np.repeat(run_weight / divisor, lengths)
+    w *= np.repeat(runs.weight / divisor, X.lengths)
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
-    order = order_within(X.cells, step)
-    if not w.all():
-        order = order[w[order] > 0]
-    if not len(order):
+    used = slice(None) if w.all() else np.flatnonzero(w)
+    w, step = w[used], step[used]
+    if not len(w):
         raise ValueError(NOTHING_COUNTS)
-    step = step[order]
-    w, label, forecast = w[order], np.repeat(y.astype(np.float64), lengths)[order], X.cells[order]
-    new, firsts = rises(forecast), _run_starts(step)
-    new[firsts] = True
-    starts = np.flatnonzero(new)
-    sizes = np.diff(np.append(firsts, len(step)))
+    forecast, tie = group_ties(X.cells[used], step)
+    step_of_tie = np.empty(len(forecast), dtype=np.int64)
+    step_of_tie[tie] = step
+    steps, group = np.unique(step_of_tie, return_inverse=True)
+    success = w * np.repeat(runs.y.astype(np.float64), X.lengths)[used]
     mass = Mass(
-        forecast=forecast[starts],
-        success=np.add.reduceat(w * label, starts),
-        failure=np.add.reduceat(w * (1 - label), starts),
-        group=np.repeat(np.arange(len(firsts)), sizes)[starts],
+        forecast=forecast,
+        success=np.bincount(tie, success).astype(np.float64),
+        failure=np.bincount(tie, w - success).astype(np.float64),
+        group=group,
     )
-    return mass, step[firsts], sizes
+    return mass, steps, np.bincount(step)[steps]
 
 
 def _run_starts(values: NDArray[Any]) -> IntArray:

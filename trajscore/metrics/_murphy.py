@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_sample_weight
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers
@@ -74,8 +73,7 @@ def murphy_curve(
     """
     cuts = _check_thresholds(thresholds)
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how)
-    mass, _, _ = weighted_mass(y, X, check_sample_weight(sample_weight, len(X)), how)
+    mass, _, _ = weighted_mass(check_scored(y_true, traces, how, sample_weight), how)
     parts = mass.parts(lambda part: _elementary(part, cuts))
     return pd.DataFrame(parts, index=pd.Index(cuts, name="threshold"))
 

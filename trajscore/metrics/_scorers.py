@@ -17,9 +17,8 @@ from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.values import as_flag, as_numbers, number_of
+from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
-from trajscore.metrics._answer_checks import check_n
 from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics._tps import censored_tps_score, tps_score
 
@@ -309,7 +308,7 @@ def make_ecuas_scorer(
     >>> bool((cross_val_score(GaussianNB(), X, y, scoring=make_ecuas_scorer(n=0)) < 0).all())
     True
     """
-    check_n(n)
+    as_amount(n, "n")
     return make_scorer(
         _ecuas_cost,
         response_method="predict_proba",

@@ -14,6 +14,9 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.metrics._answer_checks import check_answers
 
+RULES = ("mean", "trapezoid")
+"""How the area under a risk-coverage curve is summed."""
+
 
 def aurc(
     correct: ArrayLike,
@@ -63,8 +66,9 @@ def aurc(
     >>> aurc([1, 0], [0.9, 0.1])
     0.25
     """
+    check_choice(rule, "rule", RULES)
     right, c, weight = check_answers(correct, confidence, sample_weight)
-    return area(*ranking.TieGroups(c, right).sums(check_counts(weight)), check_rule(rule))
+    return area(*ranking.TieGroups(c, right).sums(check_counts(weight)), rule)
 
 
 def augrc(
@@ -129,17 +133,10 @@ def risk_coverage_curve(
     >>> risk_coverage_curve([1, 0], [0.9, 0.1])
     (array([0.5, 1. ]), array([0. , 0.5]), array([0.9, 0.1]))
     """
-    return risk_by_coverage(*check_answers(correct, confidence, sample_weight))
-
-
-def risk_by_coverage(
-    right: FloatArray, confidence: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coverage, risk and threshold of checked answers, which may be graded."""
-    ties = ranking.TieGroups(confidence, right)
+    right, c, weight = check_answers(correct, confidence, sample_weight)
+    ties = ranking.TieGroups(c, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
-    accepted = np.cumsum(wrong + right)
-    used = accepted > 0
+    accepted, used = np.cumsum(wrong + right), wrong + right > 0
     risk = np.cumsum(wrong)[used] / accepted[used]
     return accepted[used] / accepted[-1], risk, ties.confidence[::-1][used]
 
@@ -159,12 +156,6 @@ def generalised_area(wrong: FloatArray, right: FloatArray) -> float:
     a = float(right.sum() / (wrong + right).sum())
     inversions = 0.0 if a in (0.0, 1.0) else 1 - float(ranking.auroc(wrong, right))
     return inversions * a * (1 - a) + (1 - a) ** 2 / 2
-
-
-def check_rule(rule: str) -> str:
-    """Refuse an unknown rule of integration."""
-    check_choice(rule, "rule", ("mean", "trapezoid"))
-    return rule
 
 
 def check_counts(weight: FloatArray) -> FloatArray:

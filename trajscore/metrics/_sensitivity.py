@@ -100,6 +100,7 @@ def tps_sensitivity(
         y_true,
         sample_weight=sample_weight,
         allow_censored=False,
+        several=True,
         probabilities=True,
         single_channel=True,
     )

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.binning import STRATEGIES, quantile_bins, uniform_bins
-from trajscore.core.checks import check_sample_weight
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.statistics import CalibrationError
 from trajscore.core.type_aliases import IntArray
@@ -84,19 +83,19 @@ def step_calibration_error(
     0.0
     """
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how)
-    if not len(X):
+    runs = check_scored(y_true, traces, how, sample_weight)
+    if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
     if part is not None:
         check_choice(part, "part", tuple(PARTS))
     statistics = step_calibration_statistics(
-        weighted_steps(y.astype(np.float64), X, how, check_sample_weight(sample_weight, len(X))),
+        weighted_steps(runs.y.astype(np.float64), runs.X, how, runs.weight),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=strategy,
         by_part=part is not None,
     )
-    return float(statistics[list(PARTS).index(part) if part else 0](np.ones(len(X))))
+    return float(statistics[list(PARTS).index(part) if part else 0](np.ones(len(runs))))
 
 
 def step_calibration_statistics(

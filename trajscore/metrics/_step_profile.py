@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_sample_weight
-from trajscore.core.outcomes import CENSORED, soft_outcomes
+from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import get_family
@@ -69,15 +68,17 @@ def step_profile(
     1          2  -0.25
     2          1  -0.01
     """
-    y, X = check_forecasts(y_true, traces, allow_censored=True)
-    weight = check_sample_weight(sample_weight, len(X))
+    runs = check_forecasts(
+        y_true, traces, allow_censored=True, sample_weight=sample_weight, q_z=q_z
+    )
+    X = runs.X
     family = get_family(score)
     step = step_numbers(X) - 1
-    w = np.repeat(weight, X.lengths)
-    labels = soft_outcomes(y, q_z)
+    w = np.repeat(runs.weight, X.lengths)
+    labels = as_labels(runs.y, censored="q_z", q_z=runs.q_z).value
     scored = score_cells(family, X.cells, labels, X.lengths)
 
-    observed = w * np.repeat(y != CENSORED, X.lengths)
+    observed = w * np.repeat(runs.y != CENSORED, X.lengths)
     n_runs, mean, std_error = mean_by_step(step, w, scored)
     n_observed, observed_mean, observed_error = mean_by_step(step, observed, scored)
     table = pd.DataFrame(

@@ -6,14 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight
-from trajscore.core.outcomes import CENSORED, soft_outcomes
+from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import beyond_end, run_sums
-from trajscore.core.sample import check_forecasts
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
@@ -109,10 +107,9 @@ def tps_score(
     -0.436
     """
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how)
-    weight = check_sample_weight(sample_weight, len(X))
-    sums = run_sums(y, X, score, how, normalize=as_flag(normalize, "normalize"))
-    return sums.mean(weight)
+    runs = check_scored(y_true, traces, how, sample_weight)
+    sums = run_sums(runs.y, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
+    return sums.mean(runs.weight)
 
 
 def tps_samples(
@@ -157,10 +154,9 @@ def tps_samples(
     array([-0.25, -0.41])
     """
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how)
-    weight = check_sample_weight(sample_weight, len(X))
-    sums = run_sums(y, X, score, how, normalize=as_flag(normalize, "normalize"))
-    return sums.samples(weight)
+    runs = check_scored(y_true, traces, how, sample_weight)
+    sums = run_sums(runs.y, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
+    return sums.samples(runs.weight)
 
 
 def censored_tps_score(
@@ -232,10 +228,10 @@ def censored_tps_score(
     -0.15
     """
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how, allow_censored=True)
-    weight = check_sample_weight(sample_weight, len(X))
-    labels, normalize = soft_outcomes(y, q_z), as_flag(normalize, "normalize")
-    return run_sums(labels, X, score, how, normalize=normalize).mean(weight)
+    runs = check_scored(y_true, traces, how, sample_weight, q_z=q_z, allow_censored=True)
+    labels = as_labels(runs.y, censored="q_z", q_z=runs.q_z).value
+    sums = run_sums(labels, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
+    return sums.mean(runs.weight)
 
 
 def censored_tps_samples(
@@ -273,17 +269,22 @@ def censored_tps_samples(
     array([-0.04, -0.26])
     """
     how = as_step_weights(weights, horizon)
-    y, X = check_scored(y_true, traces, how, allow_censored=True)
-    weight = check_sample_weight(sample_weight, len(X))
-    labels, normalize = soft_outcomes(y, q_z), as_flag(normalize, "normalize")
-    return run_sums(labels, X, score, how, normalize=normalize).samples(weight)
+    runs = check_scored(y_true, traces, how, sample_weight, q_z=q_z, allow_censored=True)
+    labels = as_labels(runs.y, censored="q_z", q_z=runs.q_z).value
+    sums = run_sums(labels, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
+    return sums.samples(runs.weight)
 
 
 def check_scored(
-    y_true: ArrayLike, traces: Any, weights: StepWeights, *, allow_censored: bool = False
-) -> tuple[NDArray[Any], TrajectoryArray]:
-    """Check outcomes and forecasts; warn of steps that do not count, or never came."""
-    y, X = check_forecasts(y_true, traces, allow_censored=allow_censored)
+    y_true: ArrayLike,
+    traces: Any,
+    weights: StepWeights,
+    sample_weight: ArrayLike | None,
+    **options: Any,
+) -> Sample:
+    """Check what is scored; warn of steps that do not count, or never came."""
+    runs = check_forecasts(y_true, traces, sample_weight=sample_weight, **options)
+    y, X = runs.y, runs.X
     if (y == CENSORED).any():
         refuse_own_stops({"": X})
     weights.warn_unscored(X.lengths)
@@ -299,4 +300,4 @@ def check_scored(
                 UserWarning,
                 stacklevel=3,
             )
-    return y, X
+    return runs

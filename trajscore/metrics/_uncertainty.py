@@ -172,10 +172,12 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     scaled = C / classes[:, None]
     each = scaled.max(axis=0)
     solution = linprog(
-        c=classes.min() / classes, A_ub=-(scaled / each).T, b_ub=-1 / each, bounds=(0, None)
+        c=classes.max() / classes, A_ub=-(scaled / each).T, b_ub=-1 / each, bounds=(0, None)
     )
     if solution.success:
-        x, mixture = solution.x / classes, -solution.ineqlin.marginals / each
+        x = solution.x / classes
+        # the solver may miss 0 by its tolerance, and what is below 0 is not a mixture
+        mixture = np.maximum(-solution.ineqlin.marginals / each, 0.0)
         with np.errstate(invalid="ignore"):  # a solution of zeros is not one: the bound is NaN
             u_max = float((x @ C).min() / x.sum())
             # by duality, what the best mixture of decisions costs at most is an upper bound

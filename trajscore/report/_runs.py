@@ -96,7 +96,9 @@ class Judged:
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
     several = isinstance(X, Mapping)
-    sample = check_sample(X, y, groups=groups, q_z=q_z, single_channel=several, allow_missing=True)
+    sample = check_sample(
+        X, y, groups=groups, q_z=q_z, several=True, single_channel=several, allow_missing=True
+    )
     if not several:
         sample = replace(sample, traces=channels_by_name(sample.X))
     for name in REFERENCES:

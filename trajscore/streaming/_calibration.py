@@ -10,9 +10,9 @@ import pandas as pd
 from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
-from trajscore.core.binning import quantile_bins
+from trajscore.core.binning import binned_error
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
 from trajscore.core.weighted_steps import PARTS as PARTS_OF_A_RUN
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -181,7 +181,10 @@ class CalibrationAccumulator(Accumulator):
         n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
         errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS_OF_A_RUN)}
-        values = {name: _calibration_error(sums, n_bins) for name, sums in errors.items()}
+        values = {
+            name: binned_error(success + failure, success - np.add(*moments), n_bins)
+            for name, (success, failure, *moments) in errors.items()
+        }
         family, sample = get_family(score), self._pooled()
         mass = Mass(
             sample.values,
@@ -192,14 +195,3 @@ class CalibrationAccumulator(Accumulator):
         parts = mass.parts(lambda part: part.score(family))
         values |= {name: parts[name][0] for name in PARTS} | {"success_rate": sample.base_rate}
         return pd.Series(values)
-
-
-def _calibration_error(sums: FloatArray, n_bins: int) -> float:
-    success, failure, *moments = sums
-    total = success + failure
-    if not total.any():
-        return float("nan")
-    used = total > 0
-    bins: IntArray = quantile_bins(total[used], n_bins)
-    gap = (success - np.add(*moments))[used]
-    return float(np.abs(np.bincount(bins, gap, n_bins)).sum() / total.sum())

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from trajscore.core.binning import quantile_bins
+from trajscore.core.binning import binned_error
 from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.ranking import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
@@ -114,7 +114,8 @@ class RankingAccumulator(Accumulator):
         if not self.sums[:2].any():
             raise ValueError("There are no runs yet; add some with update")
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
-        n = float((failures + successes).sum())
+        total = failures + successes
+        n = float(total.sum())
         rows = {}
         for name, metric in DIAGNOSTICS.items():
             if not isinstance(metric, RankMetric):
@@ -127,10 +128,8 @@ class RankingAccumulator(Accumulator):
             half = any_units(None, int(n)).t_quantile(int(n), confidence_level) * np.sqrt(squares)
             ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
             rows[name] = value, float(ends[0][0]), float(ends[1][0]), min(cases), max(cases)
-        total = failures + successes
         if self.grid.is_probability:
-            gap = np.bincount(quantile_bins(total, 10), successes - confidence, 10)
-            error = float(np.abs(gap).sum() / n)
+            error = binned_error(total, successes - confidence, 10)
             rows["T-ECE"] = error, np.nan, np.nan, error, error
         return pd.DataFrame.from_dict(
             rows, orient="index", columns=["value", "low", "high", "least", "most"]
