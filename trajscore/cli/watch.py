@@ -212,10 +212,10 @@ def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
         shown.append((change, compared, a_week))
         before = after
     _show_status(fleet, arguments)
-    if arguments.picture is not None:
+    if display is not None and arguments.picture is not None:
         with replacing(arguments.picture) as file:
             display.figure_.savefig(file, format="png", dpi=150)
-    if arguments.html is not None:
+    if display is not None and arguments.html is not None:
         page = _page(fleet, shown, display)
         with replacing(arguments.html) as file:
             file.write(page.encode())
