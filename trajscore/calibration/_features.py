@@ -91,7 +91,9 @@ class PrefixFeatures(NamedTuple):
             return np.empty((0, 0))
         used = np.ones(len(X.cells), dtype=bool) if used is None else used
         scores = X.cells.reshape(len(X.cells), X.n_channels)
-        seen, parts, cells = self.begin(len(X), X.n_channels), [], []
+        seen = self.begin(len(X), X.n_channels)
+        parts: list[Seen] = []
+        cells: list[IntArray] = []
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here], t)
             # rows of statistics cost hardly more for many steps at once than for one
