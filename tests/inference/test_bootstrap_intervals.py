@@ -163,7 +163,7 @@ def test_paired_bootstrap_names_columns_and_what_is_wrong():
     with pytest.raises(ValueError, match=r"got shape \(40,\)"):
         paired_bootstrap(table["a"])
     table.loc[3, "b"] = np.nan
-    with pytest.raises(ValueError, match="row 3, column 'b': the score is missing"):
+    with pytest.raises(ValueError, match="row 3: the score of 'b' is missing"):
         paired_bootstrap(table)
 
 

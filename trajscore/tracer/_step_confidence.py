@@ -250,8 +250,6 @@ def _usual_action(step: Step) -> tuple[int, int] | None:
 
 
 def _last_match(pattern: re.Pattern[str], tokens: Iterable[str]) -> tuple[int, int] | None:
-    text = "".join(tokens)
-    if not text:
-        return None
-    matches = [match for match in pattern.finditer(text) if match.lastindex is not None]
-    return matches[-1].span(matches[-1].lastindex or 0) if matches else None
+    matches = pattern.finditer("".join(tokens))
+    spans = [match.span(match.lastindex) for match in matches if match.lastindex]
+    return spans[-1] if spans else None
