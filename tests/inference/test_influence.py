@@ -1,8 +1,10 @@
 """Intervals from influences: coverage, clusters, draws."""
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, t, ttest_1samp
 
 from joint_laws import short_runs_succeed
 from trajscore.inference import influence_interval
@@ -129,3 +131,65 @@ def test_acceleration_is_the_skewness_of_influences():
     expected = 18 / (6 * 14**1.5)
     acceleration = Spread(influence, any_units(None, 3)).acceleration()
     np.testing.assert_allclose(acceleration, [expected, 0, -expected])
+
+
+@pytest.mark.parametrize("n", [4096, 4097, 10_000])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_powers_are_summed_over_all_blocks_of_runs(n, clustered):
+    x = np.stack([np.sin(np.arange(n)), np.arange(n) % 7.0], axis=1)
+    x -= x.mean(axis=0)
+    spread = Spread(x, any_units(np.arange(n) if clustered else None, n))
+    squares = (x**2).sum(axis=0)
+    np.testing.assert_allclose(spread.half_width(2.0), 2 * np.sqrt(squares / (n * (n - 1))))
+    np.testing.assert_allclose(spread.effective_n(), squares**2 / (x**4).sum(axis=0))
+    np.testing.assert_allclose(spread.acceleration(), (x**3).sum(axis=0) / (6 * squares**1.5))
+    np.testing.assert_allclose(spread.left_out()[:5], x[:5] * np.sqrt(n / (n - 1)))
+
+
+def test_draws_have_the_covariance_of_units_left_out(rng):
+    x = rng.normal(size=(30, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    x -= x.mean(axis=0)
+    for groups in (None, np.arange(30) // 2):
+        spread = Spread(x, any_units(groups, 30))
+        expected = spread.left_out().T @ spread.left_out() / 30**2
+        drawn = spread.draw(40_000)
+        np.testing.assert_allclose(drawn.T @ drawn / 40_000, expected, rtol=0.05)
+        assert np.sqrt(np.diag(expected)) == pytest.approx(spread.half_width(1.0))
+        np.testing.assert_array_equal(drawn[:10], spread.draw(10))  # seeded
+        assert (drawn[:10] != spread.draw(10, random_state=1)).all()
+
+
+@pytest.mark.parametrize(("n_clusters", "warns"), [(14, True), (15, False)])
+def test_fewer_than_fifteen_clusters_are_few(n_clusters, warns):
+    groups, psi = np.repeat(np.arange(n_clusters), 2), np.resize([0.5, -0.5], 2 * n_clusters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        influence_interval(0.0, psi, groups=groups)
+    assert [str(one.message).split(";")[0] for one in caught] == (
+        [f"there are {n_clusters} clusters of runs"] if warns else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "influence", "options", "match"),
+    [
+        ([], np.zeros((3, 0)), {}, "estimate is empty"),
+        (0.5, np.zeros((3, 2)), {}, r"a column for each of 1 statistics, got shape \(3, 2\)"),
+        ([[0.5]], np.zeros((3, 1)), {}, "a column for each of 1 statistics"),
+        (0.5, np.zeros(3), {"on_logit": 1}, "on_logit must be true or false, or one for each"),
+        ([0.5, 0.5], np.zeros((3, 2)), {"on_logit": [True]}, "on_logit must be true or false"),
+    ],
+)
+def test_what_does_not_fit_is_refused(estimate, influence, options, match):
+    with pytest.raises(ValueError, match=match):
+        influence_interval(estimate, influence, **options)
+
+
+def test_each_statistic_may_have_its_own_scale():
+    psi = np.stack([np.resize([0.5, -0.5], 40)] * 3, axis=1)
+    low, high = influence_interval([0.9, 0.9, 1.0], psi, on_logit=[True, False, True])
+    reach = t.ppf(0.975, 39) * 0.5 / np.sqrt(39)
+    assert (low[1], high[1]) == pytest.approx((0.9 - reach, 0.9 + reach))
+    odds = np.log(9) + np.array([-1, 1]) * reach / 0.09
+    assert [low[0], high[0]] == pytest.approx(list(1 / (1 + np.exp(-odds))))
+    assert (low[2], high[2]) == pytest.approx((1 - reach, 1 + reach))  # 1 has no logit
