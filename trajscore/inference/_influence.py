@@ -155,8 +155,7 @@ class Spread:
         """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
         total, third, _ = self._powers
         spread = total**1.5
-        moved = spread > 0
-        return np.where(moved, third / (6 * np.where(moved, spread, 1.0)), 0.0)
+        return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
 
 
 def warn_few_clusters(units: Units, n_runs: int) -> None:
