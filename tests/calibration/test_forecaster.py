@@ -215,3 +215,21 @@ def test_weights_that_no_fit_takes_are_refused():
     with pytest.raises(ValueError, match="no fit of TraceAggregator takes it; leave it out"):
         fit_arguments(TraceAggregator(), GIVEN)
     assert fit_arguments(TraceAggregator(), {"groups": "g"}) == {}
+
+
+class Square(PrefixForecaster):
+    """Its forecasts are no numbers where the score is 2."""
+
+    def _advance(self, state, scores, done):
+        after, p = super()._advance(state, scores, done)
+        return after, np.where(scores[:, 0] == 2, np.nan, p)
+
+
+def test_forecasts_that_are_not_finite_are_refused_by_run_and_step(runs):
+    X, y = runs
+    forecaster = Square(features="last", last=1).fit(X, y)
+    bad = TrajectoryArray([0.1, 0.2, 0.3, 2.0, 2.0], [2, 3])
+    with pytest.raises(ValueError, match=r"row 1.*step 2: the forecast is not a finite number"):
+        forecaster.transform(bad)
+    with pytest.raises(ValueError, match="^the forecast is not a finite number; give scores on"):
+        forecaster.advance(forecaster.begin(2), [0.5, 2.0])

@@ -377,3 +377,20 @@ def test_a_few_runs_are_cut_before_their_end(n_runs, looked_at):
     assert all(1 <= len(run) < whole[run[0]] for run in sample)
     assert len(set(starts)) == looked_at
     assert {starts[0], starts[-1]} == {X[0][0], X[n_runs - 1][0]}  # spread over all runs
+
+
+def test_a_transform_whose_form_depends_on_later_steps_is_caught():
+    X = TrajectoryArray(np.arange(1.0, 9.0), [4, 4])
+
+    def loses_a_step(runs):
+        return runs if runs.lengths.max() > 3 else runs.prefix(1)
+
+    found = find_look_ahead(loses_a_step, X, X, np.array([3, 2]))
+    assert (found.cause, found.error) == ("steps", "ValueError: the number of steps changed")
+
+    def has_a_channel_more(runs):
+        cells = runs.cells if runs.lengths.max() > 3 else np.column_stack([runs.cells] * 2)
+        return runs.with_cells(cells)
+
+    found = find_look_ahead(has_a_channel_more, X, X, np.array([3, 2]))
+    assert found.error == "ValueError: the number of values a step changed"

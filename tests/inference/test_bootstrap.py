@@ -155,3 +155,8 @@ def test_means_of_clusters_are_weighted_by_their_runs():
     weight = counts[:, groups]
     expected = weight @ values / weight.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(bootstrap_means(values, units, **options), expected)
+
+
+def test_a_statistic_is_a_function():
+    with pytest.raises(ValueError, match="statistic must be a function of the count of each run"):
+        bootstrap("mean", 5)
