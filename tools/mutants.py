@@ -180,16 +180,6 @@ EQUIVALENT = {
         _BFGS.format("-1e-09"),
     ): "it then stops where the loss falls no further: the same optimum, to nine digits",
     (
-        "trajscore/inference/_influence.py",
-        "return float(norm.ppf((1 + confidence_level) / 2))",
-        "return float(norm.ppf((1 + confidence_level) / 4))",
-    ): "where nothing varies all widths are 0",
-    (
-        "trajscore/inference/_influence.py",
-        "return float(norm.ppf((1 + confidence_level) / 2))",
-        "return float(norm.ppf((confidence_level) / 2))",
-    ): "where nothing varies all widths are 0",
-    (
         "trajscore/gates/_change.py",
         "return float(freedoms.min())",
         "return float(freedoms.max())",

@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -183,3 +184,37 @@ def test_names_the_row_of_a_value_that_is_not_finite(sample, wrong):
     for call in (lambda: AffineCalibrator().fit(log_p, y), lambda: fitted.transform(log_p)):
         with pytest.raises(ValueError, match="row 7: the log-probability of column 2 is"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("rows", "warns"),
+    [
+        ([[0.25, 0.75], [0.5, 0.5], [0.0, 1.0]], True),
+        ([[0.25, 0.75009], [0.5, 0.5], [0.6, 0.4]], True),
+        ([[0.25, 0.7502], [0.5, 0.5], [0.6, 0.4]], False),  # does not add up to 1
+        ([[-0.1, 1.1], [0.5, 0.5], [0.6, 0.4]], False),
+        ([[0.0, 1.01], [0.5, 0.5], [0.6, 0.4]], False),
+    ],
+)
+def test_rows_that_look_like_probabilities(rows, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        AffineCalibrator(bias=False).fit(rows, [0, 1, 1])
+    assert any("looks like probabilities" in str(one.message) for one in caught) == warns
+
+
+def test_classes_by_name():
+    log_p = np.log([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.2, 0.8]])
+    y = ["no", "yes", "yes", "no"]
+    fitted = AffineCalibrator().fit(log_p, y)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.get_feature_names_out().tolist() == ["log_p_no", "log_p_yes"]
+    assert fitted.bias_.sum() == pytest.approx(0)
+    assert fitted.n_iter_ >= 1
+    p = fitted.predict_proba(log_p)
+    expected = np.where(p[:, 1] > 0.5, "yes", "no")
+    assert fitted.predict(log_p).tolist() == expected.tolist()
+    z = fitted.scale_ * log_p + fitted.bias_
+    np.testing.assert_allclose(p, np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match="all samples of class 'no' have a weight of 0"):
+        AffineCalibrator().fit(log_p, y, sample_weight=[0, 1, 1, 0])

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from trajscore import (
     PlattCrossFitCalibrator,
@@ -23,7 +27,13 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
-from trajscore.calibration.forecaster import Chain, Replay, live_form
+from trajscore.calibration.forecaster import (
+    Chain,
+    Replay,
+    fit_arguments,
+    live_form,
+    takes_missing,
+)
 from trajscore.datasets import make_trajectories
 
 SUMMARY = PrefixForecaster(features="summary", pooled=True)
@@ -147,3 +157,79 @@ def test_two_classes_by_a_softmax_have_twice_the_logit(runs):
     p = forecaster.transform(X.prefix(1)).cells
     np.testing.assert_allclose(logit(p), 2 * z, rtol=1e-9)
     assert np.abs(p - expit(z)).max() > 1e-3
+
+
+TREES, LOGISTIC = HistGradientBoostingClassifier(), LogisticRegression()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (TREES, True),
+        (LOGISTIC, False),
+        (object(), False),
+        (make_pipeline(SimpleImputer(), LOGISTIC), True),
+        (make_pipeline(StandardScaler(), LOGISTIC), False),
+        (make_pipeline(StandardScaler(), TREES), True),
+        (make_pipeline(StandardScaler(), SimpleImputer(), LOGISTIC), True),
+        (make_pipeline(LOGISTIC), False),
+        (make_pipeline("passthrough", None, TREES), True),
+        (make_pipeline("passthrough", LOGISTIC), False),
+        (make_pipeline(make_pipeline(SimpleImputer(), StandardScaler()), LOGISTIC), True),
+        (GridSearchCV(TREES, {}), True),
+        (GridSearchCV(make_pipeline(StandardScaler(), LOGISTIC), {}), False),
+        # a selection keeps NaN, and this one refuses it by itself
+        (make_pipeline(SelectKBest(), TREES), False),
+    ],
+)
+def test_what_takes_missing_values(estimator, expected):
+    assert takes_missing(estimator) is expected
+
+
+GIVEN = {"groups": "g", "sample_weight": "w", "q_z": "q"}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (PlattCrossFitCalibrator(), {"groups": "g", "sample_weight": "w"}),
+        (PlattCrossFitCalibrator(censored="q_z"), GIVEN),
+        (make_pipeline(SUMMARY, PlattCrossFitCalibrator(censored="q_z")), {
+            "prefixforecaster__groups": "g", "prefixforecaster__sample_weight": "w",
+            "plattcrossfitcalibrator__groups": "g", "plattcrossfitcalibrator__sample_weight": "w",
+            "plattcrossfitcalibrator__q_z": "q",
+        }),
+        (make_pipeline("passthrough", LOGISTIC), {"logisticregression__sample_weight": "w"}),
+        (GridSearchCV(LOGISTIC, {}, cv=3), {"sample_weight": "w"}),
+        (GridSearchCV(LOGISTIC, {}, cv=GroupKFold()), {"sample_weight": "w", "groups": "g"}),
+        (GridSearchCV(SUMMARY, {}), {"sample_weight": "w"}),
+    ],
+)  # fmt: skip
+def test_what_a_fit_is_told(estimator, expected):
+    assert fit_arguments(estimator, GIVEN) == expected
+    without = {name: value for name, value in expected.items() if value != "w"}
+    assert fit_arguments(estimator, {"groups": "g", "q_z": "q"}) == without
+
+
+def test_weights_that_no_fit_takes_are_refused():
+    with pytest.raises(ValueError, match="no fit of TraceAggregator takes it; leave it out"):
+        fit_arguments(TraceAggregator(), GIVEN)
+    assert fit_arguments(TraceAggregator(), {"groups": "g"}) == {}
+
+
+class Square(PrefixForecaster):
+    """Its forecasts are no numbers where the score is 2."""
+
+    def _advance(self, state, scores, done):
+        after, p = super()._advance(state, scores, done)
+        return after, np.where(scores[:, 0] == 2, np.nan, p)
+
+
+def test_forecasts_that_are_not_finite_are_refused_by_run_and_step(runs):
+    X, y = runs
+    forecaster = Square(features="last", last=1).fit(X, y)
+    bad = TrajectoryArray([0.1, 0.2, 0.3, 2.0, 2.0], [2, 3])
+    with pytest.raises(ValueError, match=r"row 1.*step 2: the forecast is not a finite number"):
+        forecaster.transform(bad)
+    with pytest.raises(ValueError, match="^the forecast is not a finite number; give scores on"):
+        forecaster.advance(forecaster.begin(2), [0.5, 2.0])

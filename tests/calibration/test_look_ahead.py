@@ -22,7 +22,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
-from trajscore.calibration.look_ahead import sample_look_ahead
+from trajscore.calibration.look_ahead import LookAhead, find_look_ahead, sample_look_ahead
 from trajscore.core.outcomes import check_outcomes
 from trajscore.datasets import make_trajectories
 from trajscore.testing import CHECKS, check_trajectory_estimator
@@ -288,3 +288,109 @@ def test_runs_of_a_log_are_cut_too():
     assert found.whole == logs[whole.ids.tolist().index(found.run)].outcome
     short = [run for run in logs if len(run) < 4]
     assert sample_look_ahead(ReadsTrial().transform, short, ReadsTrial().transform(short)) is None
+
+
+# ------------------------------------------------------------------ what a prefix is
+
+
+def prefixes_of(seen, **fields):
+    """The prefixes that a transform is given, whose values are never those of whole runs."""
+    given = []
+
+    def transform(X):
+        given.append(X)
+        return X.with_cells(-1 - X.cells)
+
+    X = TrajectoryArray(np.arange(6.0), [1, 2, 3], **fields)
+    find_look_ahead(transform, X, X, np.array(seen))
+    return given
+
+
+def test_nothing_is_known_of_a_prefix_but_its_steps_and_the_end_of_a_whole_run():
+    known = {
+        "ids": ["a", "b", "c"], "meta": {"m": [1, 2, 3]}, "horizon": [4, 5, 6],
+        "ended": [True, True, False],
+    }  # fmt: skip
+    bare, again, ids, meta, horizon, ended, everything = prefixes_of([1, 1, 3], **known)
+    assert bare.cells.tolist() == [0, 1, 3, 4, 5]
+    assert bare.lengths.tolist() == [1, 1, 3]
+    assert bare.ids.dtype.kind == "U"
+    assert not set(bare.ids) & {"a", "b", "c"}
+    assert len(set(bare.ids)) == 3
+    assert bare.horizon is None
+    assert bare.meta.shape[1] == 0
+    assert bare.ended.tolist() == [True, False, False]  # the second run goes on
+    assert again.ids.tolist() == bare.ids.tolist()
+    assert ids.ids.tolist() == everything.ids.tolist() == ["a", "b", "c"]
+    assert meta.meta["m"].tolist() == everything.meta["m"].tolist() == [1, 2, 3]
+    assert horizon.horizon.tolist() == everything.horizon.tolist() == [4, 5, 6]
+    assert ended.ended.tolist() == everything.ended.tolist() == [True, True, False]
+    assert (ids.horizon, meta.horizon) == (None, None)
+    assert (horizon.meta.shape[1], ended.meta.shape[1]) == (0, 0)
+
+
+def test_the_first_value_that_differs_is_named():
+    X = TrajectoryArray([0.1, 0.2, 0.3, 0.4, 0.5], [2, 3], ids=["a", "b"])
+
+    def of_the_mean(runs):
+        each = np.add.reduceat(runs.cells, runs.offsets[:-1]) / runs.lengths
+        return runs.with_cells(np.repeat(each, runs.lengths))
+
+    whole = of_the_mean(X)
+    assert find_look_ahead(of_the_mean, X, whole, np.array([2, 3])) is None
+    found = find_look_ahead(of_the_mean, X, whole, np.array([2, 1]))
+    assert (found.cause, found.run, found.step, found.seen) == ("steps", "b", 1, 1)
+    assert (found.whole, found.prefix) == pytest.approx((0.4, 0.3))
+    assert str(found) == (
+        "At step 1 of run 'b' it gives 0.4 to the whole run, but 0.3 to its first 1 step alone. "
+        "The value depends on later steps, on the length of the run or on other runs; compute it "
+        "from the steps so far"
+    )
+    assert str(LookAhead("random", error="ValueError: no")) == (
+        "Its transform of the first steps of runs raises ValueError: no. The value is another one "
+        "at each call; seed it in fit"
+    )
+
+
+@pytest.mark.parametrize(("apart", "agrees"), [(0.9e-6, True), (4e-6, False)])
+def test_values_agree_up_to_a_millionth(apart, agrees):
+    X = TrajectoryArray([0.5, 0.5], [2])
+    found = find_look_ahead(lambda runs: runs.with_cells(runs.cells + apart), X, X, np.array([1]))
+    assert (found is None) == agrees
+
+
+@pytest.mark.parametrize(("n_runs", "looked_at"), [(5, 5), (20, 20), (400, 20)])
+def test_a_few_runs_are_cut_before_their_end(n_runs, looked_at):
+    lengths = np.resize([2, 5], n_runs)
+    X = TrajectoryArray(np.arange(lengths.sum()) * 1.0, lengths)
+    given = []
+
+    def transform(runs):
+        given.append(runs)
+        return runs
+
+    assert sample_look_ahead(transform, X, X) is None
+    (sample,) = given
+    assert len(sample) == looked_at
+    starts = [run[0] for run in sample]
+    whole = {run[0]: len(run) for run in X}
+    assert all(1 <= len(run) < whole[run[0]] for run in sample)
+    assert len(set(starts)) == looked_at
+    assert {starts[0], starts[-1]} == {X[0][0], X[n_runs - 1][0]}  # spread over all runs
+
+
+def test_a_transform_whose_form_depends_on_later_steps_is_caught():
+    X = TrajectoryArray(np.arange(1.0, 9.0), [4, 4])
+
+    def loses_a_step(runs):
+        return runs if runs.lengths.max() > 3 else runs.prefix(1)
+
+    found = find_look_ahead(loses_a_step, X, X, np.array([3, 2]))
+    assert (found.cause, found.error) == ("steps", "ValueError: the number of steps changed")
+
+    def has_a_channel_more(runs):
+        cells = runs.cells if runs.lengths.max() > 3 else np.column_stack([runs.cells] * 2)
+        return runs.with_cells(cells)
+
+    found = find_look_ahead(has_a_channel_more, X, X, np.array([3, 2]))
+    assert found.error == "ValueError: the number of values a step changed"

@@ -27,6 +27,7 @@ from trajscore import (
     make_tps_scorer,
     tps_scorer,
 )
+from trajscore.calibration import _prefix
 from trajscore.calibration._features import PrefixFeatures, without
 from trajscore.core.within_runs import cells_by_step, first_step_above, running_max, running_sum
 from trajscore.datasets import make_trajectories
@@ -446,6 +447,36 @@ def test_a_logistic_regression_alone_forecasts_as_it_does(runs, features):
     rows = PrefixFeatures(features, 3, True).at_all_steps(X)
     expected = forecaster.estimators_[0].predict_proba(rows)[:, 1]
     np.testing.assert_allclose(forecaster.transform(X).cells, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("end", [None, "step"])
+@pytest.mark.parametrize("at_once", [1, 20])
+def test_steps_are_forecast_in_chunks(runs, monkeypatch, end, at_once):
+    X, y = runs
+    forecaster = PrefixForecaster(features="summary", pooled=True, end=end).fit(X, y)
+    whole = forecaster.transform(X.with_ended())
+    sizes, chunk = [], PrefixForecaster._of_all_steps
+
+    def counted(self, part):
+        sizes.append(len(part.cells))
+        return chunk(self, part)
+
+    monkeypatch.setattr(PrefixForecaster, "_of_all_steps", counted)
+    monkeypatch.setattr(_prefix, "_CHUNK_CELLS", at_once)
+    np.testing.assert_array_equal(forecaster.transform(X.with_ended()).cells, whole.cells)
+    assert sum(sizes) == len(X.cells)
+    assert max(sizes) < at_once + 7  # a run stays whole
+
+
+@pytest.mark.parametrize("features", ["summary", "running", "last", lambda seen: seen[:, -1]])
+def test_cells_that_are_used_are_in_the_order_of_the_runs(features):
+    X = TrajectoryArray(np.arange(9.0), [4, 1, 3, 1])
+    every = PrefixFeatures(features, 2, pooled=True)
+    whole = every.at_all_steps(X)
+    assert whole.shape[0] == 9
+    for cells in ([0], [8], [3, 4], [0, 2, 5, 8], [1, 2, 3, 6, 7], range(9)):
+        used = np.isin(np.arange(9), cells)
+        np.testing.assert_array_equal(every.at_all_steps(X, used), whole[used])
 
 
 def test_certain_forecasts_are_clipped_on_both_sides(runs):

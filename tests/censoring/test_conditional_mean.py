@@ -2,10 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from scipy.stats import chi2, norm
 from sklearn.linear_model import LogisticRegression
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, conditional_mean_test
+from trajscore.censoring._conditional_mean import quadratic_form
 from trajscore.metrics import tps_samples
 
 # outcomes are known here of runs that were cut off
@@ -141,3 +143,88 @@ def test_check_needs_clusters():
         learner(cv=None).fit(
             X, np.where(stopped, -1, solved), groups=np.where(np.arange(600) == 3, np.nan, task)
         )
+
+
+Y = np.array([1.0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, -1])
+Q = np.array([0.9, 0.2, 0.4, 0.8, 0.3, 0.6, 0.7, 0.1, 0.5, 0.6, 0.4, 0.3, 0.5])
+X0, X1 = np.arange(13.0) ** 2, np.resize([1.0, -1.0, 0.5], 13)
+
+
+def standard(x):
+    return (x - x.mean()) / x.std()
+
+
+# ten clusters of the twelve runs that were observed
+@pytest.mark.parametrize("groups", [None, np.array([5, 5, 1, 1, 2, 0, 3, 4, 6, 7, 8, 9, 77])])
+def test_moments_by_hand(groups):
+    table = conditional_mean_test(Y, Q, pd.DataFrame({"x": X0, 3: X1}), groups=groups)
+    assert table.index.tolist() == ["mean", "q_z", "x", "feature 3", "all"]
+    residual = (Y - Q)[:12]
+    # features are standardised over all runs, of which the last one has no outcome
+    instruments = [np.ones(13), standard(Q), standard(X0), standard(X1)]
+    moments = np.column_stack([column[:12] * residual for column in instruments])
+    mean, centred = moments.mean(axis=0), moments - moments.mean(axis=0)
+    if groups is not None:
+        codes = groups[:12]
+        centred = np.array([centred[codes == code].sum(axis=0) for code in range(10)])
+    covariance = centred.T @ centred / 12**2
+    error = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(table["mean"].iloc[:4], mean)
+    np.testing.assert_allclose(table["std_error"].iloc[:4], error)
+    np.testing.assert_allclose(table["z"].iloc[:4], mean / error)
+    np.testing.assert_allclose(table["pvalue"].iloc[:4], 2 * norm.sf(np.abs(mean / error)))
+    # beside features, the estimate itself is no part of the joint test
+    part = np.ix_([0, 2, 3], [0, 2, 3])
+    form = mean[[0, 2, 3]] @ np.linalg.solve(covariance[part], mean[[0, 2, 3]])
+    assert table.loc["all", "pvalue"] == pytest.approx(chi2.sf(form, 3))
+    assert table.loc["all"].iloc[:3].isna().all()
+
+
+def test_without_features_the_estimate_is_tested_with_the_mean():
+    table = conditional_mean_test(Y, Q)
+    moments = np.column_stack([np.ones(12), standard(Q)[:12]]) * (Y - Q)[:12, None]
+    mean, covariance = moments.mean(axis=0), np.cov(moments.T, bias=True) / 12
+    form = mean @ np.linalg.solve(covariance, mean)
+    assert table.loc["all", "pvalue"] == pytest.approx(chi2.sf(form, 2))
+    one = conditional_mean_test(Y, Q, X0)
+    assert one.index.tolist() == ["mean", "q_z", "feature 0", "all"]
+
+
+def test_the_bias_of_a_score_by_hand():
+    forecasts = TrajectoryArray(np.linspace(0.1, 0.9, 26), np.full(13, 2))
+    table = conditional_mean_test(Y, Q, traces=forecasts, score="brier", weights="uniform")
+    p = forecasts.cells.reshape(13, 2)
+    slope = (p**2 - (1 - p) ** 2).mean(axis=1)  # of minus squares, over two steps of weight 1
+    assert table.loc["score", "mean"] == pytest.approx((slope * (Y - Q))[:12].mean())
+    with pytest.raises(ValueError, match="there are 12 traces for 13 runs"):
+        conditional_mean_test(Y, Q, traces=forecasts[:12])
+
+
+@pytest.mark.parametrize(
+    ("features", "match"),
+    [
+        (np.zeros((2, 2, 2)), r"features must have one row a run, got shape \(2, 2, 2\)"),
+        (np.zeros((12, 1)), "features has 12 rows for 13 runs"),
+    ],
+)
+def test_features_of_other_runs(features, match):
+    with pytest.raises(ValueError, match=match):
+        conditional_mean_test(Y, Q, features)
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_ten_held_out_runs_are_enough(n):
+    if n == 9:
+        with pytest.raises(ValueError, match="only 9 held-out runs have both .* at least 10"):
+            conditional_mean_test(Y[:n], Q[:n])
+        return
+    assert np.isfinite(conditional_mean_test(Y[:n], Q[:n]).loc["all", "pvalue"])
+
+
+def test_a_quadratic_form_leaves_out_directions_without_variance():
+    assert quadratic_form(np.array([2.0, 3.0]), np.diag([4.0, 9.0])) == (pytest.approx(2), 2)
+    flat = np.array([[1.0, 1.0], [1.0, 1.0]])
+    assert quadratic_form(np.array([3.0, 1.0]), flat) == (pytest.approx(4), 1)  # (3 + 1)^2 / 4
+    assert quadratic_form(np.array([2.0, 5.0]), np.diag([1.0, 1e-9])) == (pytest.approx(4), 1)
+    assert quadratic_form(np.array([2.0, 1e-3]), np.diag([1.0, 1e-7])) == (pytest.approx(14), 2)
+    assert quadratic_form(np.ones(2), np.zeros((2, 2))) == (0, 0)

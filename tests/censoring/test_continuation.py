@@ -274,3 +274,13 @@ def renamed(X, row):
 def test_bad_input_gets_one_sentence(call, match):
     with pytest.raises(ValueError, match=match):
         call(TrajectoryArray(np.array([0.5]), [1]))
+
+
+def test_where_all_outcomes_were_observed_there_is_nothing_to_summarise(world):
+    _, X, y, _, _ = world
+    model = learner(cv=None).fit(X, y)
+    observed = y >= 0
+    with pytest.raises(ValueError, match="every outcome was observed; there is no q_Z"):
+        model.summary(X[observed], y[observed])
+    with pytest.raises(ValueError, match="cv=None made no held-out estimates; fit with cv=2"):
+        model.check()

@@ -162,3 +162,45 @@ def test_a_summary_has_every_row_once(branches):
     known = audit.q_z_[~np.isnan(audit.q_z_)]
     assert table.loc["share q_Z = 0", "value"] == pytest.approx((known == 0).mean())
     assert table.loc["median q_Z", "value"] == np.median(known)
+
+
+@pytest.mark.parametrize(
+    ("made", "match"),
+    [
+        (3, "branches must be a sequence .*, in the order of the runs, got 3"),
+        (np.array(1.0), "branches must be a sequence"),
+        ({0: [1], 1: [0]}, "branches must be a sequence"),
+        (pd.DataFrame([["a"], ["b"]]), "branches must be numbers"),
+        ([[1]], "branches must have 2 entries, one for each run .*, got 1"),
+    ],
+)
+def test_branches_that_cannot_be_read(made, match):
+    with pytest.raises(ValueError, match=match):
+        MonteCarloContinuation(min_branches=1).fit([[0.5], [0.5]], made)
+
+
+def test_a_summary_by_hand():
+    X = TrajectoryArray(np.array([0.2, 0.6, 0.9, 0.4]), [1, 1, 1, 1])
+    made = [[1, 0], [0, 0, -1], None, [1, 1, 1, 0]]  # shares 1/2, 0, none and 3/4
+    table = (
+        MonteCarloContinuation(min_branches=1)
+        .fit(X, made)
+        .summary(X, score="brier", n_resamples=20)["value"]
+    )
+    assert table.loc[:"unresolved branches per run"].tolist() == [3, 3, pytest.approx(8 / 3), 1 / 3]
+    assert table["mean q_Z"] == pytest.approx(1.25 / 3)
+    assert table["median q_Z"] == 0.5
+    assert table["share q_Z = 0"] == pytest.approx(1 / 3)
+    assert table["share q_Z > 0.5"] == pytest.approx(1 / 3)  # one half is not above it
+    failed, won = -np.array([0.04, 0.36, 0.16]), -np.array([0.64, 0.16, 0.36])
+    exact = failed + np.array([0.5, 0, 0.75]) * (won - failed)
+    assert table["simple score"] == pytest.approx(failed.mean())
+    assert table["exact score"] == pytest.approx(exact.mean())
+    assert table["exact - simple"] == pytest.approx((exact - failed).mean())
+
+
+def test_one_run_has_no_interval():
+    X = TrajectoryArray(np.array([0.2]), [1])
+    table = MonteCarloContinuation(min_branches=1).fit(X, [[1, 0]]).summary(X)
+    assert table["value"].notna().all()
+    assert table[["low", "high"]].isna().all(axis=None)

@@ -417,3 +417,35 @@ def test_shrinkage_is_the_share_of_a_margin_that_is_lost(shift):
     assert len(same)
     lost = (same["margin_complete"] - same["margin_extended"]) / same["margin_complete"]
     np.testing.assert_allclose(same["shrinkage"], lost)
+
+
+def test_defaults_are_the_families_and_schedules_of_the_tables():
+    X, y = TrajectoryArray(np.linspace(0.1, 0.9, 12), [2] * 6), [1, 0, -1, 1, 0, -1]
+    small = {"calibrator": None, "n_resamples": 5}
+    table = practice_shift({"a": X}, y, **small).table
+    assert table.index.unique("score").tolist() == ["log", "brier", "beta(4,2)"]
+    named = practice_shift({"a": X}, y, scores=("log", "brier", ("beta", 4, 2)), **small)
+    pd.testing.assert_frame_equal(table, named.table)
+    seeded = practice_shift({"a": X}, y, random_state=0, **small)
+    pd.testing.assert_frame_equal(table, seeded.table)  # of a seed unless another is given
+    other = practice_shift({"a": X}, y, random_state=1, **small)
+    assert not table["shift_low"].equals(other.table["shift_low"])
+
+
+@pytest.mark.parametrize("calibrator", ["platt", PlattCrossFitCalibrator(cv=3, C=0.5)])
+def test_a_name_is_fitted_for_each_schedule_and_a_forecaster_once(calibrator):
+    rng = np.random.default_rng(0)
+    X, y = TrajectoryArray(rng.random(160), [4] * 40), np.resize([1, 0, -1, 1], 40)
+    found = practice_shift(
+        {"a": X}, y, calibrator=calibrator, weights=["uniform", "linear_back"], n_resamples=2,
+        scores=["brier"],
+    )  # fmt: skip
+    failed = np.maximum(y, 0)
+    for weights in ("uniform", "linear_back"):
+        fitted = calibrator
+        if calibrator == "platt":
+            fitted = PlattCrossFitCalibrator(weights=weights)
+        forecasts = cross_fit_traces(fitted, X, y, cv=fitted.cv)
+        expected = tps_score(failed, forecasts, score="brier", weights=weights)
+        row = found.table.xs(("a", weights), level=("predictor", "weights"))
+        assert row["extended"].to_numpy() == pytest.approx([expected])

@@ -4,7 +4,8 @@ from scipy.stats import norm
 
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, MonteCarloContinuation, censored_tps_interval
-from trajscore.metrics import censored_tps_samples
+from trajscore.inference import bootstrap
+from trajscore.metrics import censored_tps_samples, censored_tps_score
 
 
 def last(X):
@@ -86,3 +87,33 @@ def test_an_interval_of_a_small_audit_counts_the_draws_of_a_constant_outcome():
             n_resamples=60,
             random_state=0,
         )
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 3])
+@pytest.mark.parametrize("q_z", [0.0, np.linspace(0, 1, 60)], ids=["failed", "graded"])
+def test_replicates_are_scores_of_the_runs_that_are_drawn(groups, q_z):
+    X, _, y, _ = small_audit(2)
+    found = censored_tps_interval(
+        y, X, q_z=q_z, score="brier", groups=groups, n_resamples=80, confidence_level=0.8,
+        random_state=3,
+    )  # fmt: skip
+    assert found.value == pytest.approx(censored_tps_score(y, X, q_z=q_z, score="brier"))
+
+    def scores(counts):
+        return np.array([
+            censored_tps_score(y, X, q_z=q_z, score="brier", sample_weight=row) for row in counts
+        ])  # fmt: skip
+
+    drawn = bootstrap(scores, 60, groups=groups, n_resamples=80, random_state=3)
+    assert found.std_error == pytest.approx(drawn.std(ddof=1))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.1, 0.9])))
+    reach = norm.ppf(0.975) * found.std_error
+    assert found.normal() == pytest.approx((found.value - reach, found.value + reach))
+
+
+def test_the_order_of_runs_with_ids_does_not_matter():
+    X, _, y, _ = small_audit(2)
+    X = TrajectoryArray(X.cells, X.lengths, ids=[f"{(7 * k) % 60:02d}" for k in range(60)])
+    options = {"score": "brier", "n_resamples": 40, "random_state": 0}
+    turned = censored_tps_interval(y[::-1], X[::-1], **options)
+    assert turned == pytest.approx(censored_tps_interval(y, X, **options), rel=1e-12)

@@ -201,3 +201,44 @@ def test_a_meta_table_names_its_runs_in_a_column(rng):
     assert nameless.ids is None
     assert nameless.score(X) == audit.score(X)
     assert nameless.score(X[::-1]) != audit.score(X)  # by position
+
+
+def test_reasons_by_hand():
+    reasons = ["done", "done", "max_steps", "parse_error", "max_steps", "max_steps", "timeout"]
+    y = [1, 0, -1, -1, 1, -1, 0.5]
+    lengths = np.array([1, 3, 4, 2, 4, 7, 5])
+    X = TrajectoryArray(np.full(26, 0.5), lengths, meta={"stop_reason": reasons})
+    table = termination_audit(X, y).reasons
+    assert table.index.tolist() == ["max_steps", "done", "parse_error", "timeout"]  # most first
+    assert table["mechanism"].tolist() == ["administrative", "complete", "informative", "complete"]
+    assert table["n_runs"].tolist() == [3, 2, 1, 1]
+    assert table["n_observed"].tolist() == [1, 2, 0, 1]
+    assert table["n_successes"].tolist() == [1, 1, 0, 0]
+    assert table["mean_steps"].tolist() == [5, 2, 2, 5]
+    without = termination_audit(X.meta, y).reasons
+    assert without["mean_steps"].isna().all()
+    assert without.drop(columns="mean_steps").equals(table.drop(columns="mean_steps"))
+
+
+@pytest.mark.parametrize("as_column", [True, False])
+def test_one_row_for_each_label(as_column):
+    meta = pd.DataFrame(
+        {"stop_reason": ["done", "max_steps", "parse_error", "done"], "task": list("baab")}
+    )
+    by = "task" if as_column else list("baab")
+    table = termination_audit(meta, [1, -1, -1, 0], by=by).table
+    assert (table.index.name, table.index.tolist()) == ("task" if as_column else "data", ["a", "b"])
+    assert table["n_runs"].tolist() == [2, 2]
+    assert table[["complete", "administrative", "informative"]].to_numpy().tolist() == [
+        [0, 1, 1], [2, 0, 0],
+    ]  # fmt: skip
+    assert table["n_scored"].tolist() == [1, 2]
+    assert table["censoring_rate"].tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"by must be one label a run, got shape \(4, 1\)"):
+        termination_audit(meta, [1, -1, -1, 0], by=[[one] for one in "baab"])
+
+
+def test_without_a_scored_run_there_is_no_rate():
+    table = termination_audit(None, [-1], ["parse_error"]).table
+    assert table.index.name is None
+    assert np.isnan(table.loc[0, "censoring_rate"])

@@ -225,6 +225,15 @@ def test_doubly_robust_contributions_as_published(outlived, regressor, of_target
     np.testing.assert_allclose(samples, augmented(X, stopped, g, hazard, of_targets), rtol=1e-9)
 
 
+def test_the_usual_model_of_the_score_is_a_ridge_regression(outlived):
+    X, y, _, hazard = outlived
+    ridge = make_pipeline(StandardScaler(), Ridge())
+    values = [doubly_robust_tps_score(y, X, hazard, regressor=model) for model in (None, ridge)]
+    assert values[0] == values[1]
+    unscaled = doubly_robust_tps_score(y, X, hazard, regressor=Ridge())
+    assert abs(unscaled - values[0]) > 1e-6
+
+
 def augmented(X, stopped, g, hazard, of_targets):
     """Inverse weights times g, and what was to be expected where a stop came, or did not."""
     models = [scores_to_come(X, stopped, g, hazard.fold_ != k, of_targets) for k in range(2)]

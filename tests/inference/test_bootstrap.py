@@ -2,9 +2,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.inference import bootstrap, paired_bootstrap
-from trajscore.inference._bootstrap import bootstrap_many_means
+from trajscore.inference import _bootstrap, bootstrap, paired_bootstrap
+from trajscore.inference._bootstrap import (
+    bootstrap_many_means,
+    bootstrap_means,
+    bootstrap_units,
+    check_resamples,
+)
 from trajscore.inference.bootstrap_intervals import percentile_interval
+from trajscore.inference.units import any_units
 
 
 def test_same_for_any_number_of_threads(rng):
@@ -113,3 +119,44 @@ def test_means_of_very_many_are_drawn_like_those_of_few():
         assert (apart[:2] < 0.2 * scale[:2]).all()
         assert apart[2] < 1.5 / n  # of a share of runs, one run more or less
     np.testing.assert_allclose(np.corrcoef(quick.T), np.corrcoef(slow.T), atol=0.06)
+
+
+@pytest.mark.parametrize("n", [1, 10**8])
+def test_numbers_of_replicates(n):
+    check_resamples(n)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, 10**8 + 1, "9"])
+def test_numbers_of_replicates_that_are_refused(n):
+    with pytest.raises(ValueError, match="n_resamples must be a whole number, at least 1 and at"):
+        check_resamples(n)
+
+
+@pytest.mark.parametrize(
+    ("most", "sizes"), [(1 << 24, [64, 36]), (40, [8] * 12 + [4]), (3, [1] * 100)]
+)
+def test_replicates_are_drawn_in_blocks_that_stay_small(monkeypatch, most, sizes):
+    monkeypatch.setattr(_bootstrap, "_MOST_COUNTS", most)
+    seen = []
+
+    def statistic(counts):
+        seen.append(len(counts))
+        return counts[:, 0]
+
+    drawn = bootstrap_units(statistic, any_units(None, 5), n_resamples=100, random_state=0)
+    assert (seen, drawn.shape) == (sizes, (100,))
+
+
+def test_means_of_clusters_are_weighted_by_their_runs():
+    values, groups = np.array([[1.0, 0], [2, 0], [6, 3], [0, 9]]), np.array([0, 0, 1, 2])
+    units = any_units(groups, 4)
+    options = {"n_resamples": 20, "random_state": 1}
+    counts = bootstrap_units(lambda counts: counts, units, **options)
+    weight = counts[:, groups]
+    expected = weight @ values / weight.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(bootstrap_means(values, units, **options), expected)
+
+
+def test_a_statistic_is_a_function():
+    with pytest.raises(ValueError, match="statistic must be a function of the count of each run"):
+        bootstrap("mean", 5)

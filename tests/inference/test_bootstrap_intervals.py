@@ -4,7 +4,8 @@ import pytest
 from scipy import stats
 
 from trajscore.inference import bootstrap, paired_bootstrap
-from trajscore.inference.bootstrap_intervals import bca_interval
+from trajscore.inference.bootstrap_intervals import bca_interval, stratum_influence
+from trajscore.inference.units import Units
 
 
 def mean_of(x):
@@ -116,10 +117,32 @@ def test_a_constant_has_no_width(rng):
 
 
 def test_no_interval_where_all_replicates_lie_on_one_side():
-    low, high = bca_interval(np.arange(10.0), -1.0, 0.0)
-    assert np.isnan([low, high]).all()
-    low, high = bca_interval(np.full(10, np.nan), 0.0, 0.0)
-    assert np.isnan([low, high]).all()
+    replicates = np.column_stack([np.arange(10.0), np.full(10, np.nan), -np.arange(10.0)])
+    ends = bca_interval(replicates, np.array([-1.0, 0.0, 1.0]), np.zeros(3))
+    assert np.isnan(ends).all()
+
+
+def test_bca_by_hand():
+    # of 8 replicates 2 lie below the estimate and 2 on it, which count half: z0 of 3/8
+    replicates = np.array([0.0, 1, 2, 2, 3, 5, 8, 9, np.nan])[:, None]
+    z0, a = stats.norm.ppf(3 / 8), 0.1
+    z = stats.norm.ppf([0.1, 0.9])
+    levels = stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z)))
+    low, high = bca_interval(replicates, np.array([2.0]), np.array([a]), 0.8)
+    expected = np.quantile(replicates[:8, 0], levels)
+    np.testing.assert_allclose([low[0], high[0]], expected)
+    two = np.column_stack([replicates, 10 * replicates])
+    low, high = bca_interval(two, np.array([2.0, 20.0]), np.array([a, a]), 0.8)
+    np.testing.assert_allclose([low, high], [[expected[0], 10 * expected[0]],
+                                             [expected[1], 10 * expected[1]]])  # fmt: skip
+
+
+def test_influences_are_by_stratum():
+    units = Units(None, (slice(0, 2), slice(2, 5)))
+    left_out = np.array([[1.0], [3.0], [0.0], [6.0], [3.0]])
+    found = stratum_influence(left_out, units)
+    # the mean of the stratum less each, times 1 - 1/n
+    np.testing.assert_allclose(found[:, 0], [0.5, -0.5, 2, -2, 0])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +186,7 @@ def test_paired_bootstrap_names_columns_and_what_is_wrong():
     with pytest.raises(ValueError, match=r"got shape \(40,\)"):
         paired_bootstrap(table["a"])
     table.loc[3, "b"] = np.nan
-    with pytest.raises(ValueError, match="row 3, column 'b': the score is missing"):
+    with pytest.raises(ValueError, match="row 3: the score of 'b' is missing"):
         paired_bootstrap(table)
 
 

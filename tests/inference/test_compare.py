@@ -289,3 +289,12 @@ def test_fewest_resamples_of_a_level(n_predictors, fewest):
     compare_predictors(scores, n_resamples=fewest, **options)
     with pytest.raises(ValueError, match=f"is too few for .* at least {fewest} are needed"):
         compare_predictors(scores, n_resamples=fewest - 1, **options)
+
+
+def test_replicates_that_differ_by_rounding_are_tied():
+    rng = np.random.default_rng(2)
+    t = rng.integers(1, 6, (200, 3)).astype(float)
+    rounded = t * (1 - 1e-12 * rng.random(t.shape))
+    for error in (0.05, 0.2, 0.5):
+        expected = _critical_values(t, error)
+        np.testing.assert_allclose(_critical_values(rounded, error), expected, rtol=1e-9)

@@ -1,8 +1,10 @@
-"""Intervals from influences: coverage, clusters, simultaneous bounds."""
+"""Intervals from influences: coverage, clusters, draws."""
+
+import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, t, ttest_1samp
 
 from joint_laws import short_runs_succeed
 from trajscore.inference import influence_interval
@@ -67,24 +69,13 @@ def test_logit_scale_stays_inside():
     assert influence_interval(1.0, np.zeros(5), on_logit=True) == (1.0, 1.0)
 
 
-def test_simultaneous_intervals_hold_at_once(rng, n_simulations):
-    n, k, hits = 60, 5, 0
-    factor = np.linalg.cholesky(0.5 * np.eye(k) + 0.5)
-    for _ in range(n_simulations):
-        x = rng.normal(size=(n, k)) @ factor.T
-        low, high = influence_interval(x.mean(axis=0), x - x.mean(axis=0), simultaneous=True)
-        hits += bool(((low <= 0) & (high >= 0)).all())
-    assert binomtest(hits, n_simulations, 0.94).proportion_ci(0.999).high > 0.94
-    assert hits / n_simulations < 0.985  # not merely wide
-
-
 def test_draws_do_not_jump_with_the_last_digit(rng):
     x = rng.normal(size=(40, 3))
     x -= x.mean(axis=0)
     x = np.column_stack([x, x[:, 0] + x[:, 1]])  # of a singular covariance
     nudged = x * (1 + 1e-13 * rng.normal(size=x.shape))
-    one, other = (influence_interval(np.zeros(4), psi, simultaneous=True)[0] for psi in (x, nudged))
-    np.testing.assert_allclose(one, other, rtol=1e-9)
+    one, other = (Spread(psi, any_units(None, 40)).draw(100) for psi in (x, nudged))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
 
 
 def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
@@ -128,10 +119,10 @@ def test_bad_input(estimate, influence, message):
 
 def test_what_does_not_vary_has_no_width_be_it_alone_or_among_others():
     psi = np.array([0.5, -0.5] * 10)
-    low, high = influence_interval([0.3, 0.4], np.c_[psi, 0 * psi], simultaneous=True)
+    low, high = influence_interval([0.3, 0.4], np.c_[psi, 0 * psi])
     assert low[0] < 0.3 < high[0]
     assert low[1] == high[1] == 0.4
-    assert influence_interval(0.3, 0 * psi, simultaneous=True) == (0.3, 0.3)
+    assert influence_interval(0.3, 0 * psi) == (0.3, 0.3)
 
 
 def test_acceleration_is_the_skewness_of_influences():
@@ -140,3 +131,65 @@ def test_acceleration_is_the_skewness_of_influences():
     expected = 18 / (6 * 14**1.5)
     acceleration = Spread(influence, any_units(None, 3)).acceleration()
     np.testing.assert_allclose(acceleration, [expected, 0, -expected])
+
+
+@pytest.mark.parametrize("n", [4096, 4097, 10_000])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_powers_are_summed_over_all_blocks_of_runs(n, clustered):
+    x = np.stack([np.sin(np.arange(n)), np.arange(n) % 7.0], axis=1)
+    x -= x.mean(axis=0)
+    spread = Spread(x, any_units(np.arange(n) if clustered else None, n))
+    squares = (x**2).sum(axis=0)
+    np.testing.assert_allclose(spread.half_width(2.0), 2 * np.sqrt(squares / (n * (n - 1))))
+    np.testing.assert_allclose(spread.effective_n(), squares**2 / (x**4).sum(axis=0))
+    np.testing.assert_allclose(spread.acceleration(), (x**3).sum(axis=0) / (6 * squares**1.5))
+    np.testing.assert_allclose(spread.left_out()[:5], x[:5] * np.sqrt(n / (n - 1)))
+
+
+def test_draws_have_the_covariance_of_units_left_out(rng):
+    x = rng.normal(size=(30, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    x -= x.mean(axis=0)
+    for groups in (None, np.arange(30) // 2):
+        spread = Spread(x, any_units(groups, 30))
+        expected = spread.left_out().T @ spread.left_out() / 30**2
+        drawn = spread.draw(40_000)
+        np.testing.assert_allclose(drawn.T @ drawn / 40_000, expected, rtol=0.05)
+        assert np.sqrt(np.diag(expected)) == pytest.approx(spread.half_width(1.0))
+        np.testing.assert_array_equal(drawn[:10], spread.draw(10))  # seeded
+        assert (drawn[:10] != spread.draw(10, random_state=1)).all()
+
+
+@pytest.mark.parametrize(("n_clusters", "warns"), [(14, True), (15, False)])
+def test_fewer_than_fifteen_clusters_are_few(n_clusters, warns):
+    groups, psi = np.repeat(np.arange(n_clusters), 2), np.resize([0.5, -0.5], 2 * n_clusters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        influence_interval(0.0, psi, groups=groups)
+    assert [str(one.message).split(";")[0] for one in caught] == (
+        [f"there are {n_clusters} clusters of runs"] if warns else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "influence", "options", "match"),
+    [
+        ([], np.zeros((3, 0)), {}, "estimate is empty"),
+        (0.5, np.zeros((3, 2)), {}, r"a column for each of 1 statistics, got shape \(3, 2\)"),
+        ([[0.5]], np.zeros((3, 1)), {}, "a column for each of 1 statistics"),
+        (0.5, np.zeros(3), {"on_logit": 1}, "on_logit must be true or false, or one for each"),
+        ([0.5, 0.5], np.zeros((3, 2)), {"on_logit": [True]}, "on_logit must be true or false"),
+    ],
+)
+def test_what_does_not_fit_is_refused(estimate, influence, options, match):
+    with pytest.raises(ValueError, match=match):
+        influence_interval(estimate, influence, **options)
+
+
+def test_each_statistic_may_have_its_own_scale():
+    psi = np.stack([np.resize([0.5, -0.5], 40)] * 3, axis=1)
+    low, high = influence_interval([0.9, 0.9, 1.0], psi, on_logit=[True, False, True])
+    reach = t.ppf(0.975, 39) * 0.5 / np.sqrt(39)
+    assert (low[1], high[1]) == pytest.approx((0.9 - reach, 0.9 + reach))
+    odds = np.log(9) + np.array([-1, 1]) * reach / 0.09
+    assert [low[0], high[0]] == pytest.approx(list(1 / (1 + np.exp(-odds))))
+    assert (low[2], high[2]) == pytest.approx((1 - reach, 1 + reach))  # 1 has no logit

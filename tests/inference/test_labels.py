@@ -575,3 +575,9 @@ def test_a_difference_of_scores_is_that_of_their_values(runs):
         expected = ours.at(outcomes)[0] - theirs.at(outcomes)[0]
         assert difference.at(outcomes)[0] == pytest.approx(expected)
     assert not (rate_of(600) - rate_of(600)).is_rate
+
+
+def test_weights_of_which_none_counts_are_refused():
+    X = TrajectoryArray(np.full(6, 0.5), [2, 3, 1])
+    with pytest.raises(ValueError, match="weights for steps 1 to 3 are all zero"):
+        score_of_outcomes(X, get_family("log"), as_step_weights(lambda step: 0.0 * step))

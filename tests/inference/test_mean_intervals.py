@@ -2,12 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import t, ttest_1samp
 
-from trajscore.inference._influence import Spread
+from trajscore.inference import mean_intervals
+from trajscore.inference._influence import Spread, influence_interval
 from trajscore.inference.absolute_errors import Parts, absolute_interval
-from trajscore.inference.mean_intervals import by_bootstrap, by_influence
-from trajscore.inference.units import units_of
+from trajscore.inference.mean_intervals import (
+    by_bootstrap,
+    by_influence,
+    interval_of,
+    intervals_of_means,
+    is_rare,
+    n_of_rarer_outcome,
+)
+from trajscore.inference.units import any_units, units_of
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CollapsedRuns
 
 LEVEL = 0.95
@@ -109,3 +117,112 @@ def test_differences_of_calibration_errors_are_paired(rng):
     assert 0 < low < np.abs(one.mean).sum() - np.abs(other.mean).sum() < high
     back = absolute_interval(other, one, units, LEVEL)
     assert back == pytest.approx((-high, -low), abs=0.004)
+
+
+def test_runs_of_the_rarer_outcome():
+    assert n_of_rarer_outcome(3, 10) == n_of_rarer_outcome(7, 10) == 3
+    assert n_of_rarer_outcome(np.array([0, 5, 9.5]), 10).tolist() == [0, 5, 0.5]
+    assert n_of_rarer_outcome(0.1 + 0.2, 10) == 0.3  # but for rounding
+
+
+@pytest.mark.parametrize(
+    ("n_rare", "n_runs", "rare"),
+    [
+        (0, 10, True), (1, 10, False), (9, 100, True), (10, 100, False),  # a tenth
+        (59, 600, True), (60, 600, False), (59, 5000, True), (60, 5000, False),  # 60 runs
+    ],
+)  # fmt: skip
+def test_a_rare_outcome(n_rare, n_runs, rare):
+    labels = (np.arange(n_runs) < n_rare).astype(float)
+    assert is_rare(labels) is rare
+    assert is_rare(1 - labels) is rare
+
+
+def test_interval_of_a_statistic_is_that_by_its_influences():
+    psi = np.array([0.3, -0.2, np.nan, 0.1, -0.2])
+    groups = np.array([0, 0, 1, 1, 2])
+    for on_logit in (False, True):
+        found = interval_of(0.6, psi, None, 0.9, on_logit=on_logit)
+        ends = influence_interval(0.6, psi, on_logit=on_logit, confidence_level=0.9)
+        assert found == pytest.approx((0.6, *map(float, ends)))
+    with pytest.warns(UserWarning, match="3 clusters"):
+        ends = influence_interval(0.6, psi, groups=groups, confidence_level=0.9)
+    assert interval_of(0.6, psi, groups, 0.9) == pytest.approx((0.6, *map(float, ends)))
+
+
+def of_means(values, change=0.0, groups=None, level=0.9, **options):
+    values = np.asarray(values, dtype=float)
+    units = any_units(groups, len(values))
+    changes = [np.full(len(values), change)]
+    found = intervals_of_means(values[:, None], changes, units, level, **options)
+    return tuple(float(part[0]) for part in found)
+
+
+def test_a_mean_that_many_runs_carry_has_the_interval_of_student():
+    x = np.sin(np.arange(200.0))
+    low, high = ttest_1samp(x, 0).confidence_interval(0.9)
+    assert of_means(x) == pytest.approx((x.mean(), low, high))
+
+
+def test_losses_that_were_not_seen_reach_beyond_the_interval():
+    x = np.sin(np.arange(200.0))
+    mean, low, high = of_means(x, change=-0.1)
+    plain = of_means(x)
+    # no run of 200 has suffered its loss of .1: up to 1 - .1^(1/200) of them may
+    assert mean - low == pytest.approx((1 - 0.1 ** (1 / 200)) * 200 * 0.1)
+    assert low < plain[1]
+    assert high == plain[2]
+    mean, low, high = of_means(x, change=0.1)
+    assert high - mean == pytest.approx((1 - 0.1 ** (1 / 200)) * 200 * 0.1)
+    assert low == plain[1]
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(50), 2)])
+def test_few_runs_that_carry_a_mean_have_an_interval_no_shorter_than_that_by_influences(groups):
+    x = np.where(np.arange(100) < 4, 25.0, 0.0)
+    mean, low, high = of_means(x, groups=groups)
+    units = any_units(groups, 100)
+    found = by_influence(np.array([1.0]), (x - 1)[:, None], units, 0.9)
+    assert not found.holds[0]
+    assert mean == 1
+    assert low <= found.low[0]
+    assert high > found.high[0]
+
+
+@pytest.mark.parametrize(
+    ("level", "asked", "drawn"), [(0.75, 100, 160), (0.75, 700, 700), (0.995, 100, 4000)]
+)
+@pytest.mark.parametrize(("n_runs", "by"), [(100, "bootstrap_means"), (9000, "many")])
+def test_how_many_replicates_are_drawn(monkeypatch, level, asked, drawn, n_runs, by):
+    seen = []
+
+    def recorded(name, size):
+        def draw(values, *_, n_resamples, random_state):
+            seen.append((name, n_resamples, random_state))
+            return np.linspace(-1, 1, size)[:, None]
+
+        return draw
+
+    monkeypatch.setattr(mean_intervals, "bootstrap_means", recorded("bootstrap_means", 9))
+    monkeypatch.setattr(mean_intervals, "bootstrap_many_means", recorded("many", 9))
+    x = np.where(np.arange(n_runs) < 4, 1.0, 0.0)
+    of_means(x, level=level, n_resamples=asked, random_state=5)
+    assert seen == [(by, drawn, 5)]
+    of_means(x, groups=np.arange(n_runs), level=level, n_resamples=asked)
+    assert seen[1:] == [("bootstrap_means", drawn, 0)]  # clusters are always drawn whole
+
+
+@pytest.mark.parametrize(("n_far", "holds"), [(29, False), (31, True)])
+def test_thirty_runs_carry_a_variance(n_far, holds):
+    psi = (np.arange(1000) < n_far).astype(float)[:, None]
+    assert by_influence(np.zeros(1), psi, units_of(None, 1000), LEVEL).holds.tolist() == [holds]
+
+
+def test_the_width_is_by_t_of_the_effective_number_of_clusters():
+    codes = np.repeat(np.arange(3), [2, 2, 4])
+    psi = np.repeat([1.0, -1.0, 0.0], [2, 2, 4])[:, None]
+    found = by_influence(np.array([0.5]), psi, any_units(codes, 8), 0.8)
+    # left out, a cluster of 2 of 8 runs changes a sum of 2 by 4/3 of it; and 64 / 24 clusters
+    error = np.sqrt(2 / 3) * np.sqrt(2 * (2 * 4 / 3) ** 2) / 8
+    assert found.high[0] - 0.5 == pytest.approx(error * t.ppf(0.9, 64 / 24 - 1))
+    assert found.skewness[0] == 0

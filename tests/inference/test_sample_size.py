@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from trajscore.inference import design_effect, runs_needed
+from trajscore.inference._sample_size import up_to_one_digit
 
 
 @pytest.mark.parametrize(("difference", "power"), [(1.0, 0.8), (0.4, 0.9), (0.15, 0.8)])
@@ -70,3 +71,36 @@ def test_a_design_effect_below_one_is_not_used():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("n", "rounded"),
+    [(0.2, 1), (1, 1), (9, 9), (9.1, 10), (10, 10), (11, 20), (99, 100), (101, 200), (2e5, 200000)],
+)
+def test_up_to_one_digit(n, rounded):
+    assert up_to_one_digit(n) == rounded
+
+
+def test_the_formula_by_hand():
+    z, power = stats.norm.ppf(0.995), stats.norm.ppf(0.7)
+    expected = 1.7 * ((z + power) ** 2 * (0.3 / 0.05) ** 2 + z**2 / 2)
+    options = {"sd": 0.3, "design_effect": 1.7, "power": 0.7, "alpha": 0.01}
+    assert runs_needed(0.05, **options) == int(np.ceil(expected))
+    # the deviation of a pilot is over n - 1
+    pilot = np.array([0.1, -0.2, 0.4, 0.0, 0.3])
+    assert runs_needed(0.05, pilot) == runs_needed(0.05, sd=pilot.std(ddof=1))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, -1, "1"])
+def test_what_is_no_positive_number(value):
+    with pytest.raises(ValueError, match="sd must be finite and positive"):
+        runs_needed(1, sd=value)
+    with pytest.raises(ValueError, match="design_effect must be finite and positive"):
+        runs_needed(1, sd=1, design_effect=value)
+
+
+def test_no_number_is_large_enough():
+    with pytest.raises(ValueError, match="no number of runs is large enough"):
+        runs_needed(1e-200, sd=1e200)
+    with pytest.raises(ValueError, match="difference must be finite and not zero"):
+        runs_needed(np.inf, sd=1)

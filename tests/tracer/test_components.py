@@ -73,7 +73,7 @@ def test_channels():
         _components.check_channel(X, "confidence", "R")
     with pytest.raises(ValueError, match="R needs at least one of the channels surprisal, .*; X h"):
         _components.check_components(PLAIN, "R")
-    with pytest.raises(ValueError, match=r"R needs the channel 'surprisal', which X does not"):
+    with pytest.raises(ValueError, match=r"R needs the channel 'surprisal'; X has is_agent"):
         _components.check_surprisal(PLAIN, "R")
     with pytest.raises(ValueError, match=r"1.*: R multiplies surprisal, and the run has no token"):
         _components.check_surprisal(X, "R")

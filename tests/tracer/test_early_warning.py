@@ -112,3 +112,31 @@ def test_risks_out_of_fold_are_compared_within_folds(rng):
     risk = cross_fit_traces(FailureRate(), X, y, cv=7)
     assert len(np.unique(risk.cells)) > 1
     assert early_warning(y, risk).by_step["AUROC"].tolist() == [0.5] * 3
+
+
+def test_without_failures_or_successes_there_is_no_share():
+    risk = TrajectoryArray.from_list([[0.1, 0.9], [0.2, 0.3]])
+    none_failed, none_won = (early_warning([y, y], risk, threshold=0.5) for y in (1, 0))
+    assert math.isnan(none_failed.detected_within())
+    assert none_failed.false_alarms_within() == 0.5
+    assert math.isnan(none_failed.mean_time)
+    assert math.isnan(none_won.false_alarms_within())
+    assert none_won.detected_within(0.99) == 0
+    assert none_won.detected_within(1) == 0.5
+    assert none_won.mean_time == 1
+    grid, detected, alarms = none_won.curve()
+    np.testing.assert_allclose(grid, np.arange(101) / 100)
+    assert detected.tolist() == [0] * 100 + [0.5]
+    assert np.isnan(alarms).all()
+
+
+def test_times_of_failures_by_mean_and_median():
+    risk = TrajectoryArray.from_list([[0.9, 0, 0, 0, 0], [0, 0.9, 0, 0, 0], [0, 0, 0, 0, 0.9],
+                                      [0, 0, 0, 0, 0], [0.9]])  # fmt: skip
+    warning = early_warning([0, 0, 0, 0, 1], risk, threshold=0.9)
+    assert warning.mean_time == pytest.approx((0 + 0.25 + 1) / 3)
+    assert warning.median_time == 0.25
+    assert warning.success_times.tolist() == [0]  # a run of one step is flagged at its start
+    # by default within a fifth of a run, and all of it
+    assert warning.detected_within() == 0.25
+    assert warning.false_alarms_within() == 1

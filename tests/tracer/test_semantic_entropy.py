@@ -31,6 +31,8 @@ def test_entropy(answers, log_probs, equivalence, expected):
     [
         ("yes", None, "answers must be a list of texts, not one text"),
         (["a", 3], None, "answer 1 is int, not text; leave it out"),
+        ([None], None, "answer 0 is NoneType, not text"),
+        (["a"], ["x"], "log_probs must be numbers"),
         (["a", "b"], [-1], "one log-probability for each of the 2 answers"),
         (["a", "b"], [-1, np.nan], "one log-probability for each of the 2 answers"),
         (["a", "b"], [-1, 0.1], "one log-probability for each of the 2 answers"),
@@ -64,6 +66,15 @@ def test_means_so_far():
     np.testing.assert_allclose(
         SemanticEntropy("more").fit(runs).score_samples(runs), [np.nan, LOG2]
     )
+
+
+def test_an_equivalence_of_ones_own():
+    run = Run("a", [Step("agent", "x", extra={"samples": ["ab", "ac", "b"]})])
+    scorer = SemanticEntropy(equivalence=lambda a, b: a[0] == b[0]).fit([run])
+    assert scorer.score_samples([run]) == pytest.approx([np.log(3) - 2 / 3 * LOG2])
+    no_text = Run("a", [Step("agent", "x", extra={"samples": [{"text": None}]})])
+    with pytest.raises(ValueError, match="answer 0 is NoneType, not text"):
+        scorer.transform([no_text])
 
 
 def test_place_of_bad_samples():

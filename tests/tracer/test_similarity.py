@@ -58,6 +58,20 @@ def test_batches(monkeypatch, as_sparse, most_texts, most_characters, batches):
     np.testing.assert_allclose(dense, expected)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "ends"),
+    [
+        ([9] * 300, [128, 256, 300]),
+        ([9] * 128, [128]),
+        ([1 << 18] * 9, [4, 8, 9]),  # a megabyte of characters
+        ([1 << 19, 1 << 19, (1 << 20) + 1], [2, 3]),
+        ([], [0]),
+    ],
+)
+def test_sizes_of_batches(lengths, ends):
+    assert list(_similarity._batches(lengths)) == list(zip([0, *ends[:-1]], ends, strict=True))
+
+
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("chunk", [1, 2, 99])
 def test_cosines(monkeypatch, as_sparse, chunk):

@@ -219,6 +219,20 @@ def test_explain(signals):
         assert np.array_equal(run[:, :4], [1, 2, 3, 5] * np.nan_to_num(known[:, :4]))
 
 
+def test_explain_where_parts_are_averaged_apart():
+    S = TrajectoryArray([[1.0, 2.0], [3.0, 0.5], [2.0, np.nan], [2.0, 0.0]], [3, 1],
+                        channels=["surprisal", "repetition"], missing="allow")  # fmt: skip
+    out = TracerScorer(alpha=4, k=0.7, w=0.25, aggregation="separate").fit(S).explain(S)
+    assert out.channels == (
+        "surprisal", "repetition", "agent_gap", "user_gap", "risk", "critical",
+    )  # fmt: skip
+    # a quarter of the penalty, three quarters of the surprisal
+    assert out["risk"].cells.tolist() == [0.75 + 2, 2.25 + 0.5, 1.5, 1.5]
+    # of equal risks the earlier comes first
+    assert out["critical"].cells.tolist() == [1, 1, 0, 1]
+    assert out["repetition"].cells.tolist() == [8, 2, 0, 0]
+
+
 # ------------------------------------------------------------------ tuning
 
 

@@ -145,9 +145,6 @@ class AliveRate(LearnedForecaster):
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}
 
-    def _takes_missing(self) -> bool:
-        return True
-
     def _begin(self, n: int) -> int:
         return 0
 

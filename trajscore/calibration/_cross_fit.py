@@ -235,8 +235,7 @@ def cross_fit_sample(
     check_jobs(n_jobs)
     parts, look_ahead = zip(
         *Parallel(n_jobs=n_jobs)(
-            delayed(_fitted_trace)(*arguments, is_checked=k == 0)
-            for k, arguments in enumerate(jobs)
+            delayed(_fitted_trace)(*arguments, k == 0) for k, arguments in enumerate(jobs)
         ),
         strict=True,
     )
@@ -266,7 +265,7 @@ def _fitted_trace(
     y: NDArray[Any],
     metadata: dict[str, NDArray[Any]],
     held_out: Any,
-    is_checked: bool = False,
+    is_checked: bool,
 ) -> tuple[TrajectoryArray, LookAhead | None]:
     """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, metadata))

@@ -46,20 +46,21 @@ class PrefixFeatures(NamedTuple):
                 'pooled=True needs as many features at every step; use features="summary" or "last"'
             )
 
+    @property
+    def _are_statistics(self) -> bool:
+        return self.kind in ("summary", "running")
+
     def begin(self, n_runs: int, n_channels: int) -> Seen:
         """What is seen of runs before their first step."""
+        if not self._are_statistics:
+            return (np.empty((n_runs, 0, n_channels)),)
         zero = np.zeros((n_runs, n_channels))
-        if self.kind == "summary":
-            return _Summary(zero, zero, zero + np.inf, zero - np.inf, zero, zero)
-        if self.kind == "running":
-            return _Running(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
-        return (np.empty((n_runs, 0, n_channels)),)
+        return _Statistics(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
 
     def push(self, seen: Seen, scores: FloatArray, t: int) -> Seen:
         """What is seen with the scores of step `t`, of shape (n_runs, n_channels)."""
-        if self.kind in ("summary", "running"):
-            statistics = _Summary if self.kind == "summary" else _Running
-            missing, new = np.isnan(scores), statistics(*seen).push(scores)
+        if self._are_statistics:
+            missing, new = np.isnan(scores), _Statistics(*seen).push(scores)
             # a score that was not recorded leaves everything as it was
             both = zip(seen, new, strict=True)
             return (
@@ -68,17 +69,17 @@ class PrefixFeatures(NamedTuple):
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         return (cells[:, -self.last :] if self.kind == "last" else cells,)
 
-    def rows(self, seen: Seen, t: int) -> FloatArray:
-        """Features after step `t`, one row a run."""
+    def rows(self, seen: Seen, t: int | IntArray) -> FloatArray:
+        """Features after step `t`, one row a run; of statistics `t` may differ between runs."""
         n_runs = len(seen[0])
+        if self.kind == "running":
+            return _Statistics(*seen).rows_by_step(t)
         if self.kind == "summary":
-            rows = _Summary(*seen).rows()
-        elif self.kind == "running":
-            return _Running(*seen).rows(t)
+            rows = _Statistics(*seen).rows()
         elif callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
-            back = np.maximum(min(t, self.last) - 1 - np.arange(self.last), 0)
+            back = np.maximum(np.minimum(t, self.last) - 1 - np.arange(self.last), 0)
             rows = seen[0][:, back].transpose(0, 2, 1).reshape(n_runs, -1)
         else:
             rows = seen[0].reshape(n_runs, -1)
@@ -86,75 +87,38 @@ class PrefixFeatures(NamedTuple):
 
     def at_all_steps(self, X: TrajectoryArray, used: BoolArray | None = None) -> FloatArray:
         """Features of every run after every step, one row a (used) cell, for one classifier."""
+        if not len(X):
+            return np.empty((0, 0))
+        used = np.ones(len(X.cells), dtype=bool) if used is None else used
         scores = X.cells.reshape(len(X.cells), X.n_channels)
-        if self.kind == "running" and len(X):
-            return self._running_at_all_steps(X, scores, used)
-        used = np.ones(len(scores), dtype=bool) if used is None else used
-        place = np.cumsum(used) - 1
-        seen, out = self.begin(len(X), X.n_channels), np.empty((0, 0))
+        seen = self.begin(len(X), X.n_channels)
+        parts: list[Seen] = []
+        cells: list[IntArray] = []
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here], t)
-            rows = self.rows(seen, t)
-            if t == 1:
-                out = np.empty((np.count_nonzero(used), rows.shape[1]))
-            if rows.shape[1] != out.shape[1]:
-                raise ValueError(
-                    f"pooled=True needs as many features at every step; the features function "
-                    f"returned {out.shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
-                )
-            chosen = used[here]
-            out[place[here[chosen]]] = rows[chosen]
-            seen = without(seen, ends)
-        return out
-
-    def _running_at_all_steps(
-        self, X: TrajectoryArray, scores: FloatArray, used: BoolArray | None
-    ) -> FloatArray:
-        """Rows of many steps at once, which cost hardly more than those of one."""
-        seen, parts, cells = self.begin(len(X), X.n_channels), [], []
-        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = self.push(seen, scores[here], t)
-            parts.append(seen if used is None else without(seen, ~used[here]))
-            cells.append(here if used is None else here[used[here]])
+            # rows of statistics cost hardly more for many steps at once than for one
+            known = seen if self._are_statistics else (self._rows_like(parts, seen, t),)
+            parts.append(without(known, ~used[here]))
+            cells.append(here[used[here]])
             seen = without(seen, ends)
         order = np.argsort(np.concatenate(cells))
-        statistics = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
-        return _Running(*statistics).rows(step_numbers(X)[slice(None) if used is None else used])
+        columns = tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True))
+        return self.rows(columns, step_numbers(X)[used]) if self._are_statistics else columns[0]
+
+    def _rows_like(self, parts: list[Seen], seen: Seen, t: int) -> FloatArray:
+        """Features after step `t`, as many as at the first."""
+        rows = self.rows(seen, t)
+        n_features = parts[0][0].shape[1] if parts else rows.shape[1]
+        if rows.shape[1] != n_features:
+            raise ValueError(
+                f"pooled=True needs as many features at every step; the features function "
+                f"returned {n_features - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
+            )
+        return rows
 
 
-class _Summary(NamedTuple):
+class _Statistics(NamedTuple):
     """Statistics of each channel so far, each of shape (n_runs, n_channels)."""
-
-    n: FloatArray  # scores that were recorded
-    total: FloatArray
-    low: FloatArray
-    high: FloatArray
-    last: FloatArray
-    change: FloatArray
-
-    def push(self, scores: FloatArray) -> _Summary:
-        change, none = scores - self.last, self.n == 0
-        return _Summary(
-            n=self.n + 1,
-            total=self.total + scores,
-            low=np.minimum(self.low, scores),
-            high=np.maximum(self.high, scores),
-            last=scores,
-            change=np.where(none, 0.0, change) if none.any() else change,
-        )
-
-    def rows(self) -> FloatArray:
-        """Mean, minimum, maximum, last value and last change of each channel."""
-        none = self.n == 0
-        mean = self.total / (self.n + none)
-        rows = np.stack([mean, self.low, self.high, self.last, self.change], axis=2)
-        if none.any():
-            rows[none] = np.nan
-        return rows.reshape(len(rows), -1)
-
-
-class _Running(NamedTuple):
-    """More statistics of each channel so far, each of shape (n_runs, n_channels)."""
 
     n: FloatArray  # scores that were recorded
     mean: FloatArray
@@ -166,14 +130,14 @@ class _Running(NamedTuple):
     previous: FloatArray
     last: FloatArray
 
-    def push(self, scores: FloatArray) -> _Running:
+    def push(self, scores: FloatArray) -> _Statistics:
         n, none = self.n + 1, self.n == 0
         mean = self.mean + (scores - self.mean) / n
         p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
         first, previous = self.first, self.last
         if count_nonzero(none):
             first, previous = np.where(none, scores, first), np.where(none, scores, previous)
-        return _Running(
+        return _Statistics(
             n=n,
             mean=mean,
             squares=self.squares + (scores - self.mean) * (scores - mean),
@@ -185,7 +149,14 @@ class _Running(NamedTuple):
             last=scores,
         )
 
-    def rows(self, t: int | IntArray) -> FloatArray:
+    def rows(self) -> FloatArray:
+        """Mean, minimum, maximum, last value and last change of each channel."""
+        of_scores = (self.mean, self.low, self.high, self.last, self.last - self.previous)
+        rows = np.stack(of_scores, axis=2)
+        rows[self.n == 0] = np.nan
+        return rows.reshape(len(rows), -1)
+
+    def rows_by_step(self, t: int | IntArray) -> FloatArray:
         """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
         none = self.n == 0
         n = self.n + none

@@ -59,7 +59,7 @@ class Forecaster(TraceTransformer, ABC):
 
     def _takes_missing(self) -> bool:
         """Whether scores may be missing."""
-        return False
+        return self._reads().get("allow_missing", False)
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
         return check_estimator_input(self, X, reset=reset, **self._reads())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,14 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_numbers, check_choice, is_number
+from trajscore.core.values import (
+    as_count,
+    as_fraction,
+    as_numbers,
+    check_choice,
+    is_iterable,
+    is_number,
+)
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
@@ -221,9 +228,14 @@ class MonteCarloContinuation(BaseEstimator):
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:
     """Return the row of the run, ascending, and the outcome of every continuation."""
-    entries = _by_position(branches)
-    if not hasattr(entries, "__len__") or getattr(entries, "ndim", 1) == 0:
-        raise ValueError(f"branches must be a list with an entry for each run, got {branches!r}")
+    if isinstance(branches, Mapping) or not is_iterable(branches):
+        raise ValueError(
+            f"branches must be a sequence with the outcomes of each run, in the order of the runs, "
+            f"got {branches!r}"
+        )
+    if isinstance(branches, pd.DataFrame):
+        branches = as_numbers(branches, "branches")
+    entries = list(branches)  # by position, whatever the index
     if len(entries) != n_runs:
         raise ValueError(
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
@@ -233,7 +245,7 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
     lists = [as_numbers(entries[k], f"run {k}: outcomes of continuations").ravel() for k in resumed]
     row = np.repeat(np.array(resumed, dtype=np.int64), [len(entry) for entry in lists])
     outcome = np.concatenate([*lists, np.empty(0)])
-    if isinstance(entries, np.ndarray):
+    if isinstance(branches, np.ndarray):  # NaN fills up what has no continuation
         there = ~np.isnan(outcome)
         row, outcome = row[there], outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)
@@ -245,25 +257,6 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"failure and -1 where it came to none"
         )
     return row, outcome
-
-
-def _by_position(branches: Any) -> Any:
-    """Return a list or an array whose entry k holds the outcomes of row k, whatever the index."""
-    if isinstance(branches, Mapping):
-        raise ValueError(
-            "branches must be a sequence with one entry for each run, in the order of the runs, "
-            "not a mapping"
-        )
-    if isinstance(branches, pd.DataFrame):
-        try:
-            return branches.to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"branches must be numbers: {error}") from error
-    if not isinstance(branches, Iterable):
-        raise ValueError(
-            f"branches must be a sequence with the outcomes of each run, got {branches!r}"
-        )
-    return branches if isinstance(branches, np.ndarray) else list(branches)
 
 
 def continuation_summary(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import CrossFitCalibrator
@@ -291,31 +290,25 @@ def _calibrated(
     censored: str,
 ) -> list[TrajectoryArray]:
     """Return out-of-fold forecasts of a predictor for each schedule."""
-    make = calibrator_maker(calibrator, schedules[0])
-    if make is None:
-        traces = [trace]
-    elif not isinstance(calibrator, str):
-        traces = [_out_of_fold(calibrator, trace, sample, labels)]
-    else:
-        inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
-        prototype = make(inside).set_params(censored=censored)
-        fresh = [
-            clone(prototype).set_params(weights=how.schedule, horizon=how.horizon)
-            for how in schedules
-        ]
-        traces = [_out_of_fold(of_schedule, trace, sample, labels) for of_schedule in fresh]
+    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
+    by_name = isinstance(calibrator, str)
+
+    def forecasts(how: StepWeights) -> Any:
+        make = calibrator_maker(calibrator, how)
+        if make is None:
+            return trace
+        fresh = make(inside)
+        if by_name:
+            fresh.set_params(censored=censored)
+        cv = fresh.cv if isinstance(fresh, CrossFitCalibrator) else 5
+        return cross_fit_traces(fresh, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)
+
+    traces = [forecasts(how) for how in (schedules if by_name else schedules[:1])]
     try:
         checked = [check_trajectories(X, probabilities=True, single_channel=True) for X in traces]
     except ValueError as error:
         raise ValueError(f"predictor {name!r}: {error}") from error
     return checked if len(checked) > 1 else checked * len(schedules)
-
-
-def _out_of_fold(
-    forecaster: Any, trace: TrajectoryArray, sample: Sample, labels: FloatArray
-) -> Any:
-    cv = forecaster.cv if isinstance(forecaster, CrossFitCalibrator) else 5
-    return cross_fit_traces(forecaster, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)
 
 
 class _Figures:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -24,11 +24,6 @@ class ConstantOutcomeError(ValueError):
             "learnt only from successes and failures"
         )
         self.share = share
-
-
-def default_regressor() -> Any:
-    """Return a ridge regression on standardised features."""
-    return make_pipeline(StandardScaler(), Ridge())
 
 
 def _with_squares(x: FloatArray) -> FloatArray:

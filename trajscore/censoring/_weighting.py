@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._hazard import StopHazard, refuse_observed, steps_at_risk
-from trajscore.censoring._shares import default_regressor
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import check_same_runs
@@ -260,6 +262,7 @@ def _expected_final(
     X, went_through = stops.history_, ~stops.stopped_
     at_risk, event = steps_at_risk(X, stops.stopped_)
     step, ends = step_numbers(X), last_cells(X)[went_through]
+    prototype = make_pipeline(StandardScaler(), Ridge()) if regressor is None else regressor
 
     def backwards(train: BoolArray) -> FloatArray:
         value = np.zeros(len(step))
@@ -271,9 +274,8 @@ def _expected_final(
             if not len(went_on):
                 value[here] = fallback
                 continue
-            model = default_regressor() if regressor is None else clone(regressor)
             target = value[went_on + 1]
-            model.fit(known[went_on], target)
+            model = clone(prototype).fit(known[went_on], target)
             # no expectation lies outside the values that it is an average of
             value[here] = np.clip(model.predict(known[here]), target.min(), target.max())
         return value

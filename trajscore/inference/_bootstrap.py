@@ -114,6 +114,14 @@ def bootstrap_units(
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
 
 
+def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatArray:
+    """Means of the columns of `values`, of shape (n_runs, n_columns), in each replicate."""
+    sums, sizes = units.sums(values), units.sizes(len(values))
+    return bootstrap_units(
+        lambda counts: counts @ sums / (counts @ sizes)[:, None], units, **options
+    )
+
+
 def bootstrap_many_means(
     samples: FloatArray, *, n_resamples: int, random_state: Any = None
 ) -> FloatArray:
@@ -210,7 +218,8 @@ def paired_bootstrap(
     0   0.1  0.0   0.2
     1   0.0  0.0   0.0
     """
-    values, names = _checked_samples(samples)
+    table = _table_of(samples)
+    values, names = table.to_numpy(), table.columns
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         values = values - values[:, [_column(reference, names)]]
@@ -221,17 +230,13 @@ def paired_bootstrap(
             check_groups(strata, len(values), "strata")
             strata = np.asarray(strata)[order]
     units = resampling_units(len(values), groups, strata)
-    sums, sizes = units.sums(values), units.sizes(len(values))
-    replicates = bootstrap_units(
-        lambda counts: counts @ sums / (counts @ sizes)[:, None],
-        units,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        n_jobs=n_jobs,
+    replicates = bootstrap_means(
+        values, units, n_resamples=n_resamples, random_state=random_state, n_jobs=n_jobs
     )
     mean = values.mean(axis=0)
     level = units.expanded_level(len(values), confidence_level)
     if method == "bca":
+        sums, sizes = units.sums(values), units.sizes(len(values))
         left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
         one_each = any_units(None, units.n_units)
         skewness = Spread(stratum_influence(left_out, units), one_each).acceleration()
@@ -243,22 +248,26 @@ def paired_bootstrap(
     return pd.DataFrame(columns, index=names)
 
 
-def _checked_samples(samples: Any) -> tuple[FloatArray, pd.Index]:
+def _table_of(samples: Any) -> pd.DataFrame:
     values = as_numbers(samples, "samples")
     if values.ndim != 2 or not len(values):
         raise ValueError(
             f"samples must have one row a run and one column a predictor, got shape {values.shape}"
         )
-    is_table = isinstance(samples, pd.DataFrame)
-    columns = samples.columns if is_table else pd.RangeIndex(values.shape[1])
-    bad = ~np.isfinite(values)
+    table = pd.DataFrame(values, columns=getattr(samples, "columns", None))
+    refuse_missing_scores(table)
+    return table
+
+
+def refuse_missing_scores(table: pd.DataFrame) -> None:
+    """Refuse scores that are missing or infinite, by the row and the predictor of the first."""
+    bad = ~np.isfinite(table.to_numpy())
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"row {row}, column {columns[column]!r}: the score is missing or infinite; drop "
-            f"the run for all predictors, or score it"
+            f"row {row}: the score of {table.columns[column]!r} is missing or infinite; drop the "
+            f"run for all predictors, or score it"
         )
-    return values, columns
 
 
 def _column(reference: Any, names: pd.Index) -> int:

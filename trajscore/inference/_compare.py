@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers
-from trajscore.inference._bootstrap import bootstrap_units, check_resamples
+from trajscore.inference._bootstrap import bootstrap_units, check_resamples, refuse_missing_scores
 from trajscore.inference.units import Units, resampling_units
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
@@ -290,13 +290,7 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
-    bad = ~np.isfinite(table.to_numpy())
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"row {row}: the score of {table.columns[column]!r} is missing or infinite; "
-            f"drop the run for all predictors, or score it"
-        )
+    refuse_missing_scores(table)
     return table
 
 

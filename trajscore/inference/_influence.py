@@ -8,16 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from scipy.stats import norm
 
 from trajscore.core.checks import check_groups
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, as_flag, as_numbers
+from trajscore.core.values import as_array, as_numbers
 from trajscore.inference.units import Units, any_units, left_out_factor
 
 FEW_CLUSTERS = 15
-_DRAWS = 20_000
 _BLOCK = 4096
 
 
@@ -27,9 +25,7 @@ def influence_interval(
     *,
     groups: ArrayLike | None = None,
     on_logit: ArrayLike = False,
-    simultaneous: bool = False,
     confidence_level: float = 0.95,
-    random_state: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
     """Interval of statistics whose derivative in the weight of each run is known.
 
@@ -49,12 +45,8 @@ def influence_interval(
         n^2 / sum n_c^2 equally large ones.
     on_logit : bool or array-like of bool of shape (n_statistics,), default=False
         Whether the interval is made on the logit scale, for statistics in (0, 1) such as AUROC.
-    simultaneous : bool, default=False
-        Whether all intervals hold at once, by Gaussian multipliers of the clusters' influences.
     confidence_level : float, default=0.95
         Level.
-    random_state : int, default=0
-        Seed of the multipliers.
 
     Returns
     -------
@@ -70,8 +62,7 @@ def influence_interval(
     ----------
     van der Vaart (1998), Asymptotic Statistics, chapter 20; DeLong et al. (1988) for AUROC;
     MacKinnon, Nielsen and Webb (2023), Cluster-Robust Inference: A Guide to Empirical Practice,
-    for CR3, the standard error; Kish (1965), Survey Sampling, for the effective number;
-    Chernozhukov, Chetverikov and Kato (2013) for the multipliers.
+    for CR3, the standard error; Kish (1965), Survey Sampling, for the effective number.
 
     Examples
     --------
@@ -94,9 +85,6 @@ def influence_interval(
     warn_few_clusters(units, len(psi))
     spread = Spread(np.nan_to_num(psi), units)
     quantile = units.t_quantile(len(psi), confidence_level)
-    if as_flag(simultaneous, "simultaneous"):
-        tail = (1 + confidence_level) / 2
-        quantile *= _largest_of_all(spread, confidence_level, random_state) / norm.ppf(tail)
     scale = as_array(on_logit, "on_logit")
     if scale.dtype != bool or scale.shape not in ((), value.shape):
         raise ValueError(
@@ -167,8 +155,7 @@ class Spread:
         """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
         total, third, _ = self._powers
         spread = total**1.5
-        moved = spread > 0
-        return np.where(moved, third / (6 * np.where(moved, spread, 1.0)), 0.0)
+        return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
 
 
 def warn_few_clusters(units: Units, n_runs: int) -> None:
@@ -196,13 +183,3 @@ def bounds(
         low = np.where(inside, expit(logit(value) - half_width / slope), low)
         high = np.where(inside, expit(logit(value) + half_width / slope), high)
     return low, high
-
-
-def _largest_of_all(spread: Spread, confidence_level: float, random_state: int) -> float:
-    """Quantile of the largest of all standardised sums of randomly weighted clusters."""
-    error = spread.half_width(1.0)
-    varies = (error > 0) & np.isfinite(error)
-    if not varies.any():
-        return float(norm.ppf((1 + confidence_level) / 2))
-    standardised = spread.draw(_DRAWS, random_state)[:, varies] / error[varies]
-    return float(np.quantile(np.abs(standardised).max(axis=1), confidence_level))

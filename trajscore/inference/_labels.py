@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import collapse
 from trajscore.core.folds import folds_of_checked
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.run_sums import NOTHING_COUNTS, run_sums
+from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -273,8 +273,6 @@ def score_of_outcomes(X: TrajectoryArray, score: Any, weights: StepWeights) -> O
     """Return the Trajectory Proper Score."""
     success = run_sums(np.ones(len(X)), X, score, weights)
     failure = run_sums(np.zeros(len(X)), X, score, weights)
-    if not success.divisor.any():
-        raise ValueError(NOTHING_COUNTS)
     return OutcomeRatio(success.total, failure.total, success.divisor, success.divisor)
 
 

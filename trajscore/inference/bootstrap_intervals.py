@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from trajscore.core.ties import ROUNDING
@@ -29,22 +28,16 @@ def percentile_interval(
 
 def bca_interval(
     replicates: FloatArray,
-    estimate: ArrayLike,
-    acceleration: ArrayLike,
+    estimate: FloatArray,
+    acceleration: FloatArray,
     confidence_level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bias-corrected and accelerated intervals of replicates along the first axis."""
+    """Return bias-corrected and accelerated intervals of the columns of replicates."""
     as_fraction(confidence_level, "confidence_level")
-    values = np.asarray(replicates, dtype=np.float64)
-    shape = values.shape[1:]
-    columns = values.reshape(len(values), -1).T
-    centres = np.broadcast_to(np.asarray(estimate, dtype=np.float64), shape).ravel()
-    accelerations = np.broadcast_to(np.asarray(acceleration, dtype=np.float64), shape).ravel()
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
-    ends = np.array(
-        [_bca_ends(*parts, z) for parts in zip(columns, centres, accelerations, strict=True)]
-    )
-    return ends[:, 0].reshape(shape)[()], ends[:, 1].reshape(shape)[()]
+    columns = zip(replicates.T, estimate, acceleration, strict=True)
+    ends = np.array([_bca_ends(*column, z) for column in columns])
+    return ends[:, 0], ends[:, 1]
 
 
 def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:

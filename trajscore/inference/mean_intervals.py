@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_means
 from trajscore.inference._influence import Spread, bounds
 from trajscore.inference.bootstrap_intervals import bca_interval, percentile_interval
 from trajscore.inference.units import Units, any_units
@@ -114,17 +114,11 @@ def intervals_of_means(
     if not intervals.holds.all():
         # a tail of the level has to hold some replicates
         least = min(_MOST_DRAWS, math.ceil(40 / (1 - confidence_level)))
-        draws = max(n_resamples, least)
+        options = {"n_resamples": max(n_resamples, least), "random_state": random_state}
         if units.codes is None and n > _MANY:
-            drawn = bootstrap_many_means(values, n_resamples=draws, random_state=random_state)
+            drawn = bootstrap_many_means(values, **options)
         else:
-            sums, sizes = units.sums(values), units.sizes(n)
-            drawn = bootstrap_units(
-                lambda counts: counts @ sums / (counts @ sizes)[:, None],
-                units,
-                n_resamples=draws,
-                random_state=random_state,
-            )
+            drawn = bootstrap_means(values, units, **options)
         expanded = units.expanded_level(n, confidence_level)
         ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
         low = np.where(intervals.holds, low, np.minimum(low, ends[0]))

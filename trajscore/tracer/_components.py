@@ -127,8 +127,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
 
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:
     """Refuse a run without any surprisal where the risk is a multiple of it."""
-    if SURPRISAL not in (X.channels or ()):
-        raise ValueError(f"{reader} needs the channel {SURPRISAL!r}, which X does not have")
+    check_channel(X, SURPRISAL, reader)
     without = _runs_without(X, channel(X, SURPRISAL))
     if without.any():
         place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]

@@ -156,9 +156,8 @@ def _youden_threshold(y: NDArray[Any], final: FloatArray) -> float:
             "Youden's threshold needs failures and successes; pass threshold= to use another one"
         )
     candidates = np.unique(final)[::-1]
-    flagged = 1 - np.searchsorted(failed, candidates) / len(failed)
-    alarmed = 1 - np.searchsorted(succeeded, candidates) / len(succeeded)
-    return float(candidates[np.argmax((flagged - alarmed).round(12))])
+    missed, quiet = (np.searchsorted(part, candidates) / len(part) for part in (failed, succeeded))
+    return float(candidates[np.argmax((quiet - missed).round(12))])
 
 
 def _crossing_times(X: TrajectoryArray, limit: float) -> FloatArray:

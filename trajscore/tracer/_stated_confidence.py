@@ -69,11 +69,8 @@ class StatedConfidence:
             return math.nan if value is None else self._scaled(float(value))
         if step.confidence is not None:
             return self._scaled(float(step.confidence))
-        if self._pattern is None:
-            return math.nan
-        if self._needs_word and not any(word in step.text for word in _WORDS):
-            return math.nan
-        matches = list(self._pattern.finditer(step.text))
+        is_read = not self._needs_word or any(word in step.text for word in _WORDS)
+        matches = list(self._pattern.finditer(step.text)) if self._pattern and is_read else []
         if not matches:
             return math.nan
         words = matches[-1].group(matches[-1].lastindex or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -240,18 +240,16 @@ def _action_finder(action: Any) -> ActionFinder:
     if action is None:
         return _usual_action
     pattern = compile_with_group(action, "action must be a regular expression", "action")
-    return lambda step: _last_match(pattern, step.tokens or ())
+    return lambda step: _last_match(pattern, step)
 
 
 def _usual_action(step: Step) -> tuple[int, int] | None:
     if step.tool_calls and not step.text.strip():
         return 0, sum(len(token) for token in step.tokens or ())
-    return _last_match(_ACTION, step.tokens or ())
+    return _last_match(_ACTION, step)
 
 
-def _last_match(pattern: re.Pattern[str], tokens: Iterable[str]) -> tuple[int, int] | None:
-    text = "".join(tokens)
-    if not text:
-        return None
-    matches = [match for match in pattern.finditer(text) if match.lastindex is not None]
-    return matches[-1].span(matches[-1].lastindex or 0) if matches else None
+def _last_match(pattern: re.Pattern[str], step: Step) -> tuple[int, int] | None:
+    matches = pattern.finditer("".join(step.tokens or ()))
+    spans = [match.span(match.lastindex) for match in matches if match.lastindex]
+    return spans[-1] if spans else None

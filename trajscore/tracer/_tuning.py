@@ -92,36 +92,27 @@ def grid_scores(
     """
     shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
     out = np.empty((*shape, len(X)))
-    tails = _Tails(X.lengths, k)
+    sizes = np.stack([tail_size(X.lengths, float(fraction)) for fraction in k])  # (n_k, n_runs)
+    runs, largest_size = np.arange(len(X)), int(sizes.max())
+
+    def ordered(risk: FloatArray) -> FloatArray:
+        # components are 0 or more, so that padding with 0 stays behind the end
+        return np.sort(risk, axis=-1)[..., : -largest_size - 1 : -1]
+
+    def tail_means(falling: FloatArray) -> FloatArray:
+        sums = np.cumsum(falling, axis=-1)
+        return np.asarray(sums[:, runs, sizes - 1] / sizes)
+
     cells = vars(components_of(X, actors)).values()
     parts = Components(*(X.with_cells(values).padded(0.0) for values in cells))
-    surprisal = tails.means(tails.ordered(parts.surprisal[None]))
+    surprisal = tail_means(ordered(parts.surprisal[None]))
     for i, j in np.ndindex(shape[:2]):
         weights = alpha[i], beta[j], gamma[:, None, None]
         if aggregation == "separate":
-            mean, other = surprisal, tails.means(tails.ordered(parts.penalty(*weights)))
+            mean, other = surprisal, tail_means(ordered(parts.penalty(*weights)))
         else:
-            ordered = tails.ordered(parts.risk(*weights, aggregation))
-            mean, other = tails.means(ordered), ordered[:, None, :, 0]
+            falling = ordered(parts.risk(*weights, aggregation))
+            mean, other = tail_means(falling), falling[:, None, :, 0]
         out[i, j] = mixed(mean[:, :, None], other[:, :, None], w[:, None])
     out[..., nothing_recorded(X)] = np.nan
     return out
-
-
-class _Tails:
-    """Sort risks once, and read off the tail means of several fractions."""
-
-    def __init__(self, lengths: IntArray, fractions: FloatArray) -> None:
-        self._size = np.stack([tail_size(lengths, float(k)) for k in fractions])  # (n_k, n)
-        self._largest_size = int(self._size.max())
-        self._runs = np.arange(len(lengths))
-
-    def ordered(self, risk: FloatArray) -> FloatArray:
-        """Return the largest risks of each run, falling."""
-        # components are 0 or more, so that padding with 0 stays behind the end
-        return np.sort(risk, axis=-1)[..., : -self._largest_size - 1 : -1]
-
-    def means(self, ordered: FloatArray) -> FloatArray:
-        """Return tail means of shape (n_settings, n_k, n_runs)."""
-        sums = np.cumsum(ordered, axis=-1)
-        return np.asarray(sums[:, self._runs, self._size - 1] / self._size)
