@@ -10,6 +10,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import NAMED_PARTS, Fields
+from trajscore.io.outcome_tables import LABEL_PROBABILITY
+from trajscore.io.tables import read_table
 
 TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 
@@ -136,11 +138,16 @@ def add_judge(parser: argparse.ArgumentParser) -> None:
 
 def labelled(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what `load_labelled` is to know beside the file."""
+    table = arguments.outcomes
+    if table is not None and LABEL_PROBABILITY in read_table(table):
+        raise ValueError(f"--outcomes: trajscore label wrote {table}; give it as --labels {table}")
     return reading(arguments) | {"judge": arguments.judge, "labels": arguments.labels}
 
 
-def check_folder(option: str, path: Path) -> None:
+def check_folder(option: str, path: Path, ending: str = "") -> None:
     """Refuse a file that cannot be written before the work is done, not after it."""
+    if not path.name.lower().endswith(ending):
+        raise ValueError(f"{option}: {path} must end in {ending}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
 

@@ -105,9 +105,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what changed, and return the exit code."""
-    for option in ("picture", "recalibrated"):
+    for option, ending in (("picture", ".png"), ("recalibrated", ".skops")):
         if (path := getattr(arguments, option)) is not None:
-            check_folder(f"--{option}", path)
+            check_folder(f"--{option}", path, ending)
     for option, is_for_tables in (("state", False), ("picture", True)):
         if getattr(arguments, option) is not None and is_for_tables != bool(arguments.runs):
             used = "tables and logs" if is_for_tables else "a stream on standard input"
