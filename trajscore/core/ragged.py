@@ -62,7 +62,7 @@ class Ragged:
     def __init__(
         self,
         cells: ArrayLike,
-        lengths: ArrayLike,
+        lengths: ArrayLike | None = None,
         *,
         channels: Sequence[str] | None = None,
         ids: ArrayLike | None = None,
@@ -72,6 +72,11 @@ class Ragged:
         missing: Missing = "raise",
     ) -> None:
         check_choice(missing, "missing", get_args(Missing))
+        if lengths is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the cells of all runs and their lengths; of runs, "
+                f"make it with .from_list, .from_padded or .from_frame"
+            )
         values = as_float(cells)
         run_lengths = as_lengths(lengths, len(values))
         n_runs = len(run_lengths)
@@ -131,8 +136,8 @@ class Ragged:
         if name == "nan":
             name = "NaN"
             remedy = (
-                ", or pass missing='ffill' to repeat the run's last value, missing='allow' to keep "
-                "it as not recorded"
+                ", or build X with TrajectoryArray.from_padded or .from_frame and missing='ffill' "
+                "to repeat the run's last value, missing='allow' to keep it as not recorded"
             )
         raise ValueError(
             f"{place}: the value is {name}; every step needs a finite number, so drop the run "
