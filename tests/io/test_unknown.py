@@ -398,3 +398,11 @@ def test_what_is_seen_between_two_turns_is_observed(write):
     assert [[step.text for step in run.steps] for run in runs] == [["I click it."] * 2] * 2
     assert [step.observation for step in runs[0].steps] == ["Page 1", None]
     assert runs.notes[0].startswith("4 results of a tool without its call")
+
+
+@pytest.mark.parametrize("content", ["[]", "[1, 2, 3]"])
+def test_json_without_objects(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"x.json holds no JSON objects, so no runs"):
+        io.read_runs(path)

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, make_ecuas_scorer, metrics
+from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, make_ecuas_scorer, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     ecuas_from_confidence,
@@ -542,3 +542,8 @@ def test_settings_of_answers_are_those_of_the_functions(rng):
     scorer = make_ecuas_scorer(0, cost=ASYMMETRIC, labels=range(3))
     found = scorer(model.fit(X, y), X, y)
     assert found == -ecuas_score(y, model.predict_proba(X), n=0, cost=ASYMMETRIC)
+
+
+def test_runs_of_several_steps_are_refused():
+    with pytest.raises(ValueError, match=r"one probability a run is needed: ecuas_from_confidence"):
+        ecuas_score([1, 0], TrajectoryArray([0.5, 0.4, 0.2], [1, 2]))

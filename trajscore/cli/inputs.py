@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +153,24 @@ def check_folder(option: str, path: Path, ending: str = "") -> None:
         raise ValueError(f"{option}: {path} must end in {ending}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in an error, where a command reads several."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        problem = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
+        raise ArgumentError(f"{path}: {problem.text}", problem.part, problem.value) from error
+
+
+def note_if_same(path: Path, other: Path) -> None:
+    """Say that runs are compared with themselves."""
+    if path.resolve() == other.resolve():
+        print(f"note: both sets of runs are the same file, {path}", file=sys.stderr)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

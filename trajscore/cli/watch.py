@@ -19,11 +19,14 @@ from trajscore.cli.inputs import (
     TABLE,
     add_input_options,
     check_folder,
+    naming,
+    note_if_same,
     number,
     reading,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.plain import plain
 from trajscore.core.storage import replacing
@@ -112,10 +115,15 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, option) is not None and is_for_tables != bool(arguments.runs):
             used = "tables and logs" if is_for_tables else "a stream on standard input"
             raise ValueError(f"--{option} is for {used}; leave it out")
+    for path in arguments.runs:
+        note_if_same(path, arguments.reference)
     reference = _read(arguments.reference, arguments)
     fleet = _fitted(reference, arguments)
     watch = _watch_tables if arguments.runs else _watch_stream
-    return EXIT_CODES[FAIL if watch(fleet, reference, arguments) else PASS]
+    is_changed = watch(fleet, reference, arguments)
+    if arguments.recalibrated is not None and not fleet.changes_:
+        _say(f"no alarm, so {arguments.recalibrated} was not written", arguments)
+    return EXIT_CODES[FAIL if is_changed else PASS]
 
 
 # ------------------------------------------------------------------ input
@@ -124,7 +132,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs, and say what was guessed and left out."""
     by = () if arguments.time is None else (arguments.time,)
-    inputs = load(path, **reading(arguments), by=by)
+    try:
+        with naming(path):
+            inputs = load(path, **reading(arguments), by=by)
+    except ArgumentError as error:
+        hint = ""
+        if error.part == "outcome":
+            hint = "; without outcomes, add an empty column of them: lengths and forecasts alone"
+            hint += " are watched then"
+        part = "time" if error.part == "by" else error.part
+        raise ArgumentError(f"{error.text}{hint}", part, error.value) from error
     predictors = inputs.predictors
     if isinstance(predictors, TrajectoryArray):
         predictors = {name: predictors[name] for name in predictors.channels or ()}

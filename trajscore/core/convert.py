@@ -24,6 +24,11 @@ Parts = dict[str, Any]
 def parts_of_any(X: Any) -> Parts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
+    if isinstance(X, tuple) and len(X) == 2 and hasattr(X[0], "offsets"):
+        raise ValueError(
+            "X is a pair (X, y), as from_frame returns it with outcome=; write "
+            "X, y = TrajectoryArray.from_frame(...)"
+        )
     if isinstance(X, (str, PathLike)):
         raise ValueError(
             f"expected numbers, got the text {str(X)!r}; read a table with pandas and "

@@ -259,7 +259,9 @@ class Ragged:
         raise TypeError(
             f"a {type(self).__name__} holds runs of different lengths and does not become an "
             f"array by itself; call .padded() for a NaN-padded array, or .cells for the flat "
-            f"values; resample runs with [rows]; leave scikit-learn's set_output at its default"
+            f"values; resample runs with [rows]; leave scikit-learn's set_output at its default. "
+            f"An estimator of scikit-learn needs one row a run: wrap it, "
+            f"PrefixForecaster(estimator=...)"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

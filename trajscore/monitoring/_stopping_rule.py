@@ -312,6 +312,10 @@ def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
 
 def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     """Return one cost a step of X, none negative."""
+    if getattr(cost, "ndim", 0) == 1 and getattr(cost, "dtype", None) != object:
+        raise ValueError(
+            f"cost has shape {cost.shape}; give one cost a step, as X.with_cells(costs) does"
+        )
     costs = check_trajectories(cost, single_channel=True)
     check_same_runs(X, costs, "the scores", "the costs")
     negative = costs.cells < 0
