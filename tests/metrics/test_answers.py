@@ -12,7 +12,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, make_ecuas_scorer, metrics
+from trajscore import (
+    PlattCrossFitCalibrator,
+    TraceAggregator,
+    TrajectoryArray,
+    make_ecuas_scorer,
+    metrics,
+)
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     ecuas_from_confidence,

@@ -75,9 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     earlier = {} if arguments.labels is not None else labels
     baseline = None
     if arguments.baseline is not None:
-        note_if_same(arguments.baseline, arguments.new)
         baseline = read(arguments.baseline, arguments, **earlier)
     new = read(arguments.new, arguments, **labels)
+    if arguments.baseline is not None:
+        note_if_same(arguments.baseline, arguments.new)
     if arguments.sequential is not None:
         result = check_sequential(new, baseline, rules, state=arguments.sequential)
     elif rules.gates:

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trajscore.cli.inputs import TABLE, add_censored, add_input_options, naming, note_if_same, reading
+from trajscore.cli.inputs import (
+    TABLE,
+    add_censored,
+    add_input_options,
+    naming,
+    note_if_same,
+    reading,
+)
 from trajscore.gates import RunSet, compare
 
 
@@ -28,8 +35,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what changed."""
+    sets = [read(path, arguments) for path in (arguments.base, arguments.new)]
     note_if_same(arguments.base, arguments.new)
-    print(compare(*(read(path, arguments) for path in (arguments.base, arguments.new))))
+    print(compare(*sets))
 
 
 def read(path: Path, arguments: argparse.Namespace, **labels: Any) -> RunSet:

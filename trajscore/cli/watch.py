@@ -115,8 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, option) is not None and is_for_tables != bool(arguments.runs):
             used = "tables and logs" if is_for_tables else "a stream on standard input"
             raise ValueError(f"--{option} is for {used}; leave it out")
-    for path in arguments.runs:
-        note_if_same(path, arguments.reference)
     reference = _read(arguments.reference, arguments)
     fleet = _fitted(reference, arguments)
     watch = _watch_tables if arguments.runs else _watch_stream
@@ -208,6 +206,8 @@ def _fitted(reference: _Runs, arguments: argparse.Namespace) -> FleetMonitor:
 
 def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Namespace) -> bool:
     runs = _joined([_read(path, arguments) for path in arguments.runs])
+    for path in arguments.runs:
+        note_if_same(path, arguments.reference)
     if arguments.picture is not None:
         _draw(fleet, runs, arguments.picture)
     fleet.update(runs.X, runs.y, runs.groups)

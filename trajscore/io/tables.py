@@ -441,8 +441,9 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 f"{scale:g}; give the value that means certainty with {{argument}}",
                 "scales",
             )
-        most = changed[name].max() * scale
-        if scale > 1 and most <= 1 and ((changed[name] > 0) & (changed[name] * scale < 1)).any():
+        shares = changed[name] * scale
+        most, is_read = shares.max(), changed[name].notna() | frame[name].isna()
+        if scale > 1 and is_read.all() and most <= 1 and ((shares > 0) & (shares < 1)).any():
             raise ArgumentError(
                 f"column {name!r} holds fractions up to {most:g}, which "
                 f"{{argument:scales={name}={scale:g}}} would make {most / scale:.1%} at most; "

@@ -162,7 +162,7 @@ def _cells(scores: Any, names: list[str], *, is_forecast: bool) -> FloatArray:
             expected = f"an object with {', '.join(map(repr, names))}"
         example = _EXAMPLE
         if len(names) > 1:
-            objects = json.dumps(dict.fromkeys(names, [0.7, 0.8]))
+            objects = json.dumps({name: [0.7, 0.8] for name in names})
             example = example.replace("[0.7, 0.8]", objects)
         raise ValueError(f'"scores" must be {expected}; {example}')
     columns = [by_name[name] for name in names]

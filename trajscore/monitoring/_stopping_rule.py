@@ -312,7 +312,7 @@ def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
 
 def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     """Return one cost a step of X, none negative."""
-    if getattr(cost, "ndim", 0) == 1 and getattr(cost, "dtype", None) != object:
+    if getattr(cost, "ndim", 0) == 1 and cost.dtype.kind != "O":
         raise ValueError(
             f"cost has shape {cost.shape}; give one cost a step, as X.with_cells(costs) does"
         )

@@ -48,16 +48,8 @@ def load_labelled(
                 f"{{argument:labels}}",
                 instead,
             )
-    if judge is None:
-        reading = {**reading, "outcomes": {}}
     # a verdict is an outcome by somebody else
-    try:
-        inputs = load(path, replace(fields, outcome=judge), **reading)
-    except ArgumentError as error:
-        if judge is None or error.part != "outcome":
-            raise
-        text = error.text.replace("{argument:outcome=", "{argument:judge=")
-        raise ArgumentError(text, "judge", error.value) from error
+    inputs = _load_verdicts(path, fields, judge, reading)
     verdict, n_runs = (None if judge is None else inputs.y), len(inputs.y)
     lost = np.zeros(n_runs, dtype=bool) if verdict is None else verdict == CENSORED
     if (without := lost & ~has_stop(inputs)).any():
@@ -70,19 +62,9 @@ def load_labelled(
     if labels is not None:
         y, probability, notes = read_labels(labels, fields, ids_of(inputs), reading["outcome_map"])
     n_labelled = int((y != CENSORED).sum())
-    if labels is not None and not n_labelled and not to_draw:
-        raise ArgumentError(
-            f"{{argument}}: no outcome is filled in in {labels}; write 1 or 0 in its column outcome",
-            "labels",
-        )
-    if probability is None and to_draw and n_labelled:
-        raise ArgumentError(
-            f"{{argument}}: {labels} has {number_of(n_labelled, 'outcome')}, but no column "
-            f"{LABEL_PROBABILITY}, so by which chance they were chosen is not known; give a file "
-            f"that trajscore label wrote",
-            "labels",
-        )
-    if probability is None and (lost.any() or n_labelled and verdict is None):
+    if labels is not None:
+        _check_labels(labels, n_labelled, probability is not None, to_draw)
+    if probability is None and (lost.any() or (n_labelled and verdict is None)):
         probability = np.full(n_runs, n_labelled / max((~lost).sum(), 1))
         notes += ("each run is taken to have been equally likely to be labelled",) * (
             labels is not None
@@ -91,6 +73,36 @@ def load_labelled(
         verdict = np.where(lost, 0, verdict)
         probability = np.where(lost & (y == CENSORED), np.nan, probability)
     return replace(inputs, y=y, judge=verdict, label_probability=probability, remarks=(*notes,))
+
+
+def _load_verdicts(path: Path, fields: Fields, judge: str | None, reading: Any) -> Inputs:
+    """Load runs with a judge's verdicts as outcomes; an error names the judge."""
+    if judge is None:
+        reading = {**reading, "outcomes": {}}
+    try:
+        return load(path, replace(fields, outcome=judge), **reading)
+    except ArgumentError as error:
+        if judge is None or error.part != "outcome":
+            raise
+        text = error.text.replace("{argument:outcome=", "{argument:judge=")
+        raise ArgumentError(text, "judge", error.value) from error
+
+
+def _check_labels(labels: Any, n_labelled: int, has_chances: bool, to_draw: bool) -> None:
+    """Refuse a file of labels without outcomes, or that does not say what more are drawn by."""
+    if not n_labelled and not to_draw:
+        raise ArgumentError(
+            f"{{argument}}: no outcome is filled in in {labels}; write 1 or 0 in its column "
+            f"outcome",
+            "labels",
+        )
+    if n_labelled and to_draw and not has_chances:
+        raise ArgumentError(
+            f"{{argument}}: {labels} has {number_of(n_labelled, 'outcome')}, but no column "
+            f"{LABEL_PROBABILITY}, so by which chance they were chosen is not known; give a file "
+            f"that trajscore label wrote",
+            "labels",
+        )
 
 
 def ids_of(inputs: Inputs) -> Any:
