@@ -69,7 +69,7 @@ def load_labelled(
         notes += ("each run is taken to have been equally likely to be labelled",) * (
             labels is not None
         )
-    if verdict is not None and lost.any():
+    if verdict is not None and probability is not None and lost.any():
         verdict = np.where(lost, 0, verdict)
         probability = np.where(lost & (y == CENSORED), np.nan, probability)
     return replace(inputs, y=y, judge=verdict, label_probability=probability, remarks=(*notes,))
