@@ -235,8 +235,8 @@ def test_bad_parameters(runs, params, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1, 1, 1, 1], "all runs of a fold are successes"),
-        ([0, 0, 0, 0], "all runs of a fold are failures"),
+        ([1, 1, 1, 1], "all runs succeeded; calibration needs successes and failures"),
+        ([0, 0, 0, 0], "all runs failed; calibration needs successes and failures"),
         ([1, 0, 0, 0], "in every fold"),
     ],
 )

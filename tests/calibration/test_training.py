@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration.training import TrainingSteps
 from trajscore.core.weights import as_step_weights
 
@@ -64,3 +64,10 @@ def test_a_fold_of_one_class(labels, kind, weights):
 
 def test_range_leaves_out_runs_of_weight_0():
     assert steps().range_of(X.cells) == (0.2, 0.9)
+
+
+@pytest.mark.parametrize(("outcome", "words"), [(1, "succeeded"), (0, "failed")])
+def test_runs_that_all_end_alike(outcome, words):
+    X = TrajectoryArray(np.linspace(0.1, 0.9, 20), [2] * 10)
+    with pytest.raises(ValueError, match=f"all runs {words}; calibration needs successes and"):
+        PlattCrossFitCalibrator().fit(X, np.full(10, outcome))

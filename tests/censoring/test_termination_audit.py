@@ -111,7 +111,10 @@ def test_outcomes_that_a_harness_filled_in_can_be_seen():
     ("call", "match"),
     [
         (lambda: termination_audit(pd.DataFrame(index=[0]), [1]), "pass stop_reason="),
-        (lambda: termination_audit(None, [1, 0], ["done"]), "1 stop reasons for 2 runs"),
+        (
+            lambda: termination_audit(None, [1, 0], ["done"]),
+            "stop_reason must have one reason a run: 2, got 1",
+        ),
         (lambda: termination_audit(None, [-1], ["x"], {"x": "censored"}), "'x': the rule says"),
         (lambda: termination_audit(pd.DataFrame(index=[0]), [1, 1], ["a", "a"]), "2 outcomes for"),
         (lambda: termination_audit(None, [1], ["done"], by="task"), "not a column"),

@@ -220,6 +220,13 @@ def test_traces_of_opentelemetry_go_to_langfuse(folder, capsys, chats):
     assert (first["traceId"], first["observationId"]) == (trace_id(0), span_id(0, 0))
 
 
+def test_a_guard_that_can_flag_nothing_says_so(folder, capsys, chats):
+    write_log(folder / "log.jsonl", otel(chats))
+    live.fitted_guard(0, 20).save("guard.skops")
+    err = annotate(capsys, "otel")[2]
+    assert "note: this guard flags nothing, as it has too few successes" in err
+
+
 def test_turns_without_a_span_are_counted(folder, capsys, chats):
     records = otel(chats[:1])
     (span, *_) = records[0]["resourceSpans"][0]["scopeSpans"][0]["spans"]

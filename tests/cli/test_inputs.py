@@ -253,7 +253,7 @@ def test_ids_of_a_table_that_are_lists_are_refused(tmp_path, capsys):
 
 def test_a_scale_is_proposed_where_nothing_else_is_a_score(refuse):
     said = refuse(steps(confidence=None, verbal=np.arange(12) * 8))
-    assert "pass --scale verbal=100 if 100 means certainty" in said
+    assert "if 100 means certainty in verbal, pass --scale verbal=100" in said
 
 
 def test_columns_that_other_signs_separate(tmp_path, capsys):

@@ -111,6 +111,15 @@ def test_the_same_seed_chooses_the_same_runs(files, capsys):
         (("report", "--judge", "grade"), "--judge needs a table or a log; name it"),
         ((*REPORT, "--outcome", "grade"), "--judge and --outcome exclude each other"),
         ((*LABEL[:-1], "nowhere/x.csv"), "--out: the folder nowhere does not exist"),
+        ((*LABEL[:-1], "x.json"), "--out: x.json must end in .csv"),
+        ((*LABEL, "--page", "to_read.csv"), "--page: to_read.csv must end in .html"),
+        ((*LABEL[:-1], "runs.csv"), "--out: runs.csv holds the runs; name another file"),
+        (REPORT, "--labels: no outcome is filled in in to_read.csv; write 1 or 0 in its column"),
+        (REPORT[:4], "--judge needs hand labels: trajscore label runs.csv --judge grade --out"),
+        ((*REPORT[:3], "grad", *REPORT[4:]), "--judge: no column named 'grad'; did you mean"),
+        ((*REPORT[:3], "value", *REPORT[4:]), "if the last one counts, pass --judge value.-1"),
+        ((*REPORT[:5], "runs.csv"), "--labels: run '0' has several rows in the table; give the"),
+        (("report", "runs.csv", "--outcomes", "to_read.csv"), "give it as --labels to_read.csv"),
     ],
 )
 def test_what_cannot_be_done_is_said(files, capsys, words, problem):
@@ -118,6 +127,28 @@ def test_what_cannot_be_done_is_said(files, capsys, words, problem):
     code, _, err = run(capsys, *words)
     assert code == 2
     assert problem in err
+
+
+def test_outcomes_that_are_filled_in_are_not_written_over(files, capsys):
+    run(capsys, *LABEL, "--n", 20)
+    table = fill(files)
+    code, _, err = run(capsys, *LABEL, "--n", 20)
+    assert code == 2
+    assert "--out: to_read.csv already holds 20 outcomes; add --labels to_read.csv to keep" in err
+    pd.testing.assert_frame_equal(pd.read_csv("to_read.csv", dtype={"run": str}), table)
+
+
+def test_labels_without_chances_were_equally_likely(files, capsys):
+    run(capsys, "label", "runs.csv", "--n", 80, "--out", "to_read.csv")
+    fill(files).drop(columns="label_probability").to_csv("to_read.csv", index=False)
+    words = ("runs.csv", "--labels", "to_read.csv", "--score", "value")
+    _, out, _ = run(capsys, "report", *words, "--resamples", "50")
+    assert "each run is taken to have been equally likely to be labelled" in out
+    assert "80 of 400 runs are labelled" in out
+    assert "counted as failures" not in out
+    code, _, err = run(capsys, "label", *words, "--out", "more.csv")
+    assert code == 2
+    assert "80 outcomes, but no column label_probability" in err
 
 
 def test_labels_of_other_runs_are_refused(files, capsys):
@@ -147,6 +178,26 @@ def log_of(n=60):
         {"id": f"r{k}", "messages": turns, "grade": k % 2, "stop_reason": "completed"}
         for k in range(n)
     ]
+
+
+def test_confidences_of_a_log_without_outcomes_are_judged(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runs = log_of()
+    for k, record in enumerate(runs):
+        record["messages"] = [*record["messages"][:1]]
+        record["messages"].append({"role": "assistant", "content": f"Confidence: {50 + k % 40}%"})
+        del record["grade"]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in runs))
+    _, out, _ = run(capsys, "label", "log.jsonl", "--n", 30, "--out", "to_read.csv")
+    assert "verbal: in 100% of the agent's turns wrote" in out
+    table = pd.read_csv("to_read.csv")
+    table.assign(outcome=np.arange(30) % 2).to_csv("to_read.csv", index=False)
+    code, out, _ = run(
+        capsys, "report", "log.jsonl", "--labels", "to_read.csv", "--resamples", "50"
+    )
+    assert code == 0
+    assert "verbal: in 100% of the agent's turns" in out
+    assert "TRACER" not in out
 
 
 def test_a_log_is_read_on_a_page(tmp_path, monkeypatch, capsys):

@@ -221,3 +221,27 @@ def test_options_that_do_not_go_together(folder, capsys, monkeypatch):
     code, _, err = run(folder, capsys, folder / "quiet.csv", "--after", "3")
     assert code == 2
     assert "--after must be a whole number of at least 50, got 3" in err
+
+
+def test_files_and_columns_that_do_not_fit(folder, capsys, tmp_path):
+    ref = folder / "ref.csv"
+    code, out, err = run(folder, capsys, ref, "--recalibrated", tmp_path / "map.skops")
+    assert code == 0
+    assert f"note: both sets of runs are the same file, {ref}" in err
+    assert out.endswith(f"no alarm, so {tmp_path / 'map.skops'} was not written\n")
+    for option, name, ending in (("picture", "e.csv", ".png"), ("recalibrated", "m", ".skops")):
+        code, _, err = run(folder, capsys, ref, f"--{option}", tmp_path / name)
+        assert (code, err) == (
+            2,
+            f"trajscore: --{option}: {tmp_path / name} must end in {ending}\n",
+        )
+    _, _, err = run(folder, capsys, ref, "--time", "begun")
+    assert f"{ref}: --time: no column named 'begun'; did you mean 'run'?" in err
+    table = pd.read_csv(ref).drop(columns="solved")
+    table.to_csv(tmp_path / "no_outcome.csv", index=False)
+    code = main(["watch", str(tmp_path / "no_outcome.csv"), "--reference", str(ref)])
+    assert code == 2
+    assert "no_outcome.csv: no column has a usual name for the outcome" in (
+        err := capsys.readouterr().err
+    )
+    assert "without outcomes, add an empty column" in err

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from trajscore import TrajectoryArray
 from trajscore.core.convert import (
     check_columns,
     holds_runs,
@@ -178,3 +179,9 @@ def test_text():
     with pytest.raises(ValueError, match=words):
         parts_of_any("runs.csv")
     assert parts_of_any(pd.DataFrame({"t1": [0.5]}))["lengths"].tolist() == [1]
+
+
+def test_a_pair_that_was_not_unpacked():
+    pair = TrajectoryArray([0.5, 0.4], [1, 1]), np.array([1, 0])
+    with pytest.raises(ValueError, match=r"X is a pair \(X, y\), .* write X, y = Traj"):
+        parts_of_any(pair)

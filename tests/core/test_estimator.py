@@ -91,3 +91,10 @@ def test_what_scikit_learn_expects():
     assert Doubler().get_feature_names_out().tolist() == ["probability"]
     with pytest.raises(ValueError, match="Doubler requires y to be passed"):
         require_y(Doubler(), None)
+
+
+@pytest.mark.parametrize("names", [["verbal"], ["verbal", "judge"]])
+def test_a_table_with_one_row_a_step_is_refused(names):
+    table = pd.DataFrame(np.ones((3, len(names))), columns=names)
+    with pytest.raises(ValueError, match=r"column 'verbal' is not a step: .*from_frame"):
+        Doubler().fit(table)

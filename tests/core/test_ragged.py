@@ -204,3 +204,13 @@ def test_containers_with_other_horizons_differ():
         assert other != three
     no_runs = TrajectoryArray([], [])
     assert no_runs != no_runs.with_horizon(np.array([], dtype=int))
+
+
+def test_runs_without_lengths_are_refused():
+    with pytest.raises(ValueError, match="make it with .from_list, .from_padded or .from_frame"):
+        TrajectoryArray([[0.1, 0.2], [0.3]])
+
+
+def test_a_gap_names_what_fills_it():
+    with pytest.raises(ValueError, match="build X with TrajectoryArray.from_padded or .from_frame"):
+        TrajectoryArray.from_padded([[0.5, NAN, 0.6]])

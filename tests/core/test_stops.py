@@ -70,7 +70,7 @@ def test_given_reasons_and_rules_come_before_what_the_log_says():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"reasons": ["a"]}, "1 stop reasons for 2 runs"),
+        ({"reasons": ["a"]}, "stop_reason must have one reason a run: 2, got 1"),
         ({"kinds": ["complete"]}, "1 kinds of stops for 2 runs"),
         ({"kinds": [None, "finished"]}, "row 1: stop_kind 'finished' is not one of complete"),
         ({"rule": {"b": "bad"}}, "stop reason 'b': the rule says 'bad'; say one of complete"),

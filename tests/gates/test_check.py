@@ -467,7 +467,9 @@ def test_reports_that_have_not_all_runs_are_refused():
     censored = np.where(np.arange(200) == 3, -1, y)
     with pytest.raises(ValueError, match="base counts runs by q_z"):
         compare(evaluate(X, censored, q_z=0.5), BASE)
-    with pytest.raises(ValueError, match="baseline must be a RunSet or a Report, got str"):
+    with pytest.raises(
+        ValueError, match="baseline must be a RunSet or a Report, got str; wrap runs: RunSet"
+    ):
         check(BASE, "baseline.json")
 
 
@@ -602,3 +604,10 @@ def test_rules_are_gates_or_what_was_read_of_them():
         check(SAME, BASE, "success")
     with pytest.raises(ValueError, match="there is nothing to check: give a baseline, or gates"):
         check(SAME)
+
+
+def test_a_floor_is_written_as_versus(tmp_path):
+    path = tmp_path / "gates.toml"
+    path.write_text("[[gate]]\nmin = 0.4\n")
+    with pytest.raises(ValueError, match="no key named 'min'; for a floor write versus = 0.4"):
+        read_gates(path)

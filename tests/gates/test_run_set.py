@@ -229,5 +229,7 @@ def test_a_report_is_a_set_of_its_runs():
     assert made.labels.tolist() == given.labels.tolist()
     np.testing.assert_array_equal(made.traces["a"].cells, given.traces["a"].cells)
     assert as_set("base", given) is given
-    with pytest.raises(ValueError, match="base must be a RunSet or a Report, got list"):
+    with pytest.raises(
+        ValueError, match="base must be a RunSet or a Report, got list; to pass gates, write rules="
+    ):
         as_set("base", [1])

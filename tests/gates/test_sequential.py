@@ -121,6 +121,7 @@ def test_what_does_not_count_is_counted(state):
     none = check_sequential(runs([1, 1], ["y", "z"]), base, state=state.with_name("none.json"))
     assert none.verdict == "undecided"
     assert "no task of the baseline is there yet" in str(none)
+    assert "UNDECIDED: no new task is in the baseline; looking again compares runs" in str(none)
 
 
 def test_runs_without_tasks_are_taken_by_id(state):

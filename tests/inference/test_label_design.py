@@ -344,3 +344,9 @@ def test_a_width_that_all_labels_just_miss():
     with pytest.raises(ValueError, match="labels of all 100 runs would give a half-width of 0.098"):
         labels_needed(0.09799, n_runs=100)
     assert labels_needed(0.098, n_runs=100) == 100
+
+
+@pytest.mark.parametrize("half_width", [0.5, 0.9, 5])
+def test_half_widths_of_a_rate_in_per_cent_are_refused(half_width):
+    with pytest.raises(ValueError, match=r"between 0 and 0.5, got .*; 5 points are 0.05"):
+        labels_needed(half_width, n_runs=100)

@@ -154,6 +154,16 @@ def test_signals_may_be_a_pipeline_and_levels_several(talks):
     assert guard.look(messages, alpha=0.1).log_threshold > guard.look(messages).log_threshold
 
 
+def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
+    runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    with pytest.raises(ValueError, match="process must be a stopping rule such as Dens.* 'auto'"):
+        Guard(process="auto").fit(runs)
+    with pytest.raises(TypeError, match="Guard reads runs of a log, got TrajectoryArray"):
+        Guard().fit(TrajectoryArray([0.5], [1]), [1])
+    with pytest.raises(TypeError, match="looks takes runs as trajscore.io.read_runs returns them"):
+        guard.looks(live.chat_of(talks[0]))
+
+
 def test_a_guard_that_was_not_fitted_is_refused():
     with pytest.raises(ValueError, match="not fitted"):
         Guard().look([])

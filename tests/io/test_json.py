@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from trajscore.io import read_runs
 from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
 
 SIZES = [1, 2, 3, 7, 1 << 18]
@@ -108,3 +109,10 @@ def test_one_value():
 )  # fmt: skip
 def test_whole_messages(text, start, n_messages):
     assert count_messages(text, start) == n_messages
+
+
+def test_a_table_is_not_a_log(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("run,step,verbal\n1,1,0.5\n")
+    with pytest.raises(ValueError, match="it is a table, and a log of runs is needed"):
+        read_runs(path)

@@ -73,3 +73,11 @@ def test_a_call_without_a_result_has_none():
 def test_what_is_no_message_is_named():
     with pytest.raises(io.MalformedRunError, match="message 1 is int, not an object"):
         io.as_run([CHAT[1], 7])
+
+
+@pytest.mark.parametrize(
+    ("messages", "kind"), [({"messages": CHAT}, "an object that holds it"), ("Hi", "text")]
+)
+def test_messages_that_are_not_a_list(messages, kind):
+    with pytest.raises(io.MalformedRunError, match=f"must be the list of messages, not {kind}"):
+        io.as_run(messages)

@@ -114,8 +114,8 @@ def test_what_is_said_where_no_column_is_a_predictor():
         frame(judge_of_ten=[1, 10, 3, 0], judge_of_all=[1, 10.5, 3, 0], score_of_one=[1, 0, 1, 0],
               judged_below=[-1, 10, 3, 0], judged_above=[1, 101, 3, 0], n=[1, 10, 3, 0])
     )  # fmt: skip
-    assert "; pass scales='judge_of_ten=10' if 10 means certainty in it" in said
-    assert "; pass scales='judge_of_all=100' if 100 means certainty in it" in said
+    assert "; if 10 means certainty in judge_of_ten, pass scales='judge_of_ten=10'" in said
+    assert "; if 100 means certainty in judge_of_all, pass scales='judge_of_all=100'" in said
     assert said.count("means certainty") == 2
 
 
@@ -581,3 +581,17 @@ def test_a_packed_table_may_not_hold_any_amount(tmp_path):
     with pytest.raises(ArgumentError) as error:
         read_table(path, max_size=len(CSV) - 1)
     assert error.value.part == "max_size"
+
+
+def test_an_id_that_names_no_runs_is_asked_about():
+    table = frame(solved=[1, 0, 0, 1], verbal=[0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(ArgumentError, match="; or .*id=.*step.* does not name runs"):
+        choose_columns(table, Fields(id="step", step="rows"))
+
+
+def test_a_scale_that_fractions_do_not_have():
+    table = frame(verbal=[0.1, 0.25, 0.5, 0.8])
+    fields = Fields(id="run", step="step", outcome="solved", scales=(("verbal", 100.0),))
+    with pytest.raises(ArgumentError, match="holds fractions up to 0.8, which .* 0.8% at most"):
+        with_scales(table, fields)
+    assert with_scales(frame(verbal=[0, 1, 1, 0]), fields)["verbal"].max() == 0.01

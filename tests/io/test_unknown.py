@@ -547,3 +547,11 @@ def test_what_lists_hold_too_little():
     ):  # fmt: skip
         said = what_instead(item)
         assert said is None if start is None else said.startswith(start), item
+
+
+@pytest.mark.parametrize("content", ["[]", "[1, 2, 3]"])
+def test_json_without_objects(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"x.json holds no JSON objects, so no runs"):
+        io.read_runs(path)

@@ -12,7 +12,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, make_ecuas_scorer, metrics
+from trajscore import (
+    PlattCrossFitCalibrator,
+    TraceAggregator,
+    TrajectoryArray,
+    make_ecuas_scorer,
+    metrics,
+)
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     ecuas_from_confidence,
@@ -551,3 +557,8 @@ def test_where_the_naive_system_costs_nothing():
     with pytest.raises(ValueError, match="the naive system costs 0 with this cost matrix; use"):
         answers.ecuas(normalize=True)
     assert answers.ecuas() > 0
+
+
+def test_runs_of_several_steps_are_refused():
+    with pytest.raises(ValueError, match=r"one probability a run is needed: ecuas_from_confidence"):
+        ecuas_score([1, 0], TrajectoryArray([0.5, 0.4, 0.2], [1, 2]))

@@ -537,7 +537,7 @@ def test_bad_runs(runs):
     with pytest.raises(ValueError, match="no run failed, so power"):
         process.score(X, np.ones(120))
     two = Runs(np.stack([X.cells, X.cells], axis=1), X.lengths, channels=["a", "b"])
-    with pytest.raises(ValueError, match="was fitted on 1 channels, got 2"):
+    with pytest.raises(ValueError, match="was fitted on 1 channel, got 2"):
         process.predict(two)
     process.fit(two, y)
     with pytest.raises(ValueError, match="fitted on the channels a, b, got b, a"):

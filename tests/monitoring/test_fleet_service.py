@@ -7,7 +7,7 @@ import pytest
 from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet_service import FleetStream, batches_of_lines
+from trajscore.monitoring._fleet_service import FleetStream, _cells, batches_of_lines
 from trajscore.monitoring._fleet_state import dumped, fingerprint, restore
 
 N = 300
@@ -197,3 +197,8 @@ def test_another_process_has_the_state(runs, tmp_path):
     with pytest.raises(ValueError, match="is in use by another monitor"):
         FleetStream(fitted(runs), tmp_path / "state")
     stream.close()
+
+
+def test_the_example_has_the_predictors_of_the_reference():
+    with pytest.raises(ValueError, match=r'\{"a": \[0.7, 0.8\], "b": \[0.7, 0.8\]\}, "outcome"'):
+        _cells([0.5], ["a", "b"], is_forecast=True)

@@ -145,3 +145,9 @@ def test_longer_runs(longest, n, beyond):
         return
     with pytest.warns(UserWarning, match=f"^{n} runs? longer .* has {longest} steps?; they extrap"):
         module.warn_longer(runs, longest, beyond)
+
+
+def test_a_cost_a_run_is_refused():
+    X = TrajectoryArray([0.5, 0.4, 0.3], [1, 2])
+    with pytest.raises(ValueError, match=r"cost has shape \(2,\); give one cost a step, as X.with"):
+        module.check_cost(np.ones(2), X)

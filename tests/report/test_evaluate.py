@@ -409,7 +409,7 @@ def test_one_score_alone(score):
             {"calibrator": "spline"},
             "'platt', 'beta', 'isotonic', a forecaster or None, got 'spline'",
         ),
-        ({"stop_reason": 3}, "there are 1 stop reasons for 40 runs"),
+        ({"stop_reason": 3}, "stop_reason must have one reason a run: 40, got 1"),
     ],
 )
 def test_bad_options(options, message):

@@ -55,6 +55,9 @@ def test_turns():
         (3, TypeError, "R takes runs, got int; read a log with"),
         ([RUNS[0], {}], TypeError, "but row 1 is dict"),
         ([], ValueError, "R got an empty list of runs"),
+        (np.ones((2, 2)), TypeError, "R reads runs of a log, got ndarray; read a log with"),
+        ([Run("a", ["hi"])], TypeError, r"'a': step 1 is text; give io.Step\('agent', 'hi'\)"),
+        ([Run("a", [RUNS[0].steps[0], {}])], TypeError, "'a': step 2 is dict; give an io.Step"),
     ],
 )
 def test_no_runs(runs, error, message):
@@ -143,3 +146,8 @@ def test_table_of_words():
 def test_tokens_that_count(tokens, expected):
     logprobs = np.array([-0.4, -0.5, -0.6, -7, nan])
     assert content_mask(tokens, logprobs, 0.5, Words(["the"])).tolist() == expected
+
+
+def test_an_actor_that_is_not_known_is_named():
+    with pytest.raises(ValueError, match="actor must be 'agent', .* got 'assistant'"):
+        take_turns([Run("a", [Step("assistant", "hi")])], ["agent"], "R")

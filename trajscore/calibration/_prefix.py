@@ -318,7 +318,9 @@ def _classifier(estimator: Any, C: float) -> Any:
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise ValueError(
-            f"estimator must be a classifier with predict_proba, and {name} has none; for a "
+            f"estimator must be a classifier with predict_proba, got {estimator!r}"
+            if isinstance(estimator, str)
+            else f"estimator must be a classifier with predict_proba, and {name} has none; for a "
             f"classifier without it use CalibratedClassifierCV({name}())"
         )
     return estimator

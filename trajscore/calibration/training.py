@@ -70,6 +70,9 @@ class TrainingSteps:
         success, failure = (
             np.add.reduceat(counts * part, self._starts) for part in (self._success, self._failure)
         )
+        for total, name in ((self._success, "failed"), (self._failure, "succeeded")):
+            if total.sum() <= 0:
+                raise ValueError(f"all runs {name}; calibration needs successes and failures")
         if success.sum() <= 0 or failure.sum() <= 0:
             kind = "failures" if success.sum() <= 0 else "successes"
             raise ValueError(

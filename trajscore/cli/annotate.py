@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trajscore.cli.inputs import check_folder, number
 from trajscore.core.values import number_of
 from trajscore.integrations import Guard
@@ -68,6 +70,12 @@ def run(arguments: argparse.Namespace) -> None:
         else:
             out.write_text(text)
     print(_summary(runs, looks, to), file=sys.stderr)
+    if any(seen and np.isinf(seen[-1].log_threshold) for seen in looks):
+        print(
+            "note: this guard flags nothing, as it has too few successes for its alpha; fit it "
+            "again on more runs, or with a larger --alpha",
+            file=sys.stderr,
+        )
 
 
 def _summary(runs: list[Run], looks: list[list[Any]], to: str) -> str:

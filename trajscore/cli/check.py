@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_censored, add_input_options, add_judge, check_folder
+from trajscore.cli.inputs import (
+    TABLE,
+    add_censored,
+    add_input_options,
+    add_judge,
+    check_folder,
+    note_if_same,
+)
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check, check_sequential, read_gates
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
@@ -70,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.baseline is not None:
         baseline = read(arguments.baseline, arguments, **earlier)
     new = read(arguments.new, arguments, **labels)
+    if arguments.baseline is not None:
+        note_if_same(arguments.baseline, arguments.new)
     if arguments.sequential is not None:
         result = check_sequential(new, baseline, rules, state=arguments.sequential)
     elif rules.gates:

@@ -6,8 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trajscore.cli.inputs import TABLE, add_censored, add_input_options, reading
-from trajscore.core.errors import ArgumentError
+from trajscore.cli.inputs import (
+    TABLE,
+    add_censored,
+    add_input_options,
+    naming,
+    note_if_same,
+    reading,
+)
 from trajscore.gates import RunSet, compare
 
 
@@ -29,18 +35,15 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what changed."""
-    print(compare(*(read(path, arguments) for path in (arguments.base, arguments.new))))
+    sets = [read(path, arguments) for path in (arguments.base, arguments.new)]
+    note_if_same(arguments.base, arguments.new)
+    print(compare(*sets))
 
 
 def read(path: Path, arguments: argparse.Namespace, **labels: Any) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
-    try:
+    with naming(path):
         runs = RunSet.read(path, censored=arguments.censored, **reading(arguments), **labels)
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        problem = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
-        raise ArgumentError(f"{path}: {problem.text}", problem.part, problem.value) from error
     for line in runs.notes.splitlines():
         print(f"{path}: {line}")
     return runs

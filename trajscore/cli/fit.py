@@ -77,9 +77,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a process and write it."""
-    check_folder("--out", arguments.out)
-    if arguments.out.suffix != ".skops":
-        raise ValueError(f"--out: {arguments.out} must end in .skops")
+    check_folder("--out", arguments.out, ".skops")
     if arguments.guard:
         _fit_guard(arguments)
         return

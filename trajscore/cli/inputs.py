@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import NAMED_PARTS, Fields
+from trajscore.io.outcome_tables import LABEL_PROBABILITY
+from trajscore.io.tables import read_table
 
 TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 
@@ -136,13 +141,36 @@ def add_judge(parser: argparse.ArgumentParser) -> None:
 
 def labelled(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what `load_labelled` is to know beside the file."""
+    table = arguments.outcomes
+    if table is not None and LABEL_PROBABILITY in read_table(table):
+        raise ValueError(f"--outcomes: trajscore label wrote {table}; give it as --labels {table}")
     return reading(arguments) | {"judge": arguments.judge, "labels": arguments.labels}
 
 
-def check_folder(option: str, path: Path) -> None:
+def check_folder(option: str, path: Path, ending: str = "") -> None:
     """Refuse a file that cannot be written before the work is done, not after it."""
+    if not path.name.lower().endswith(ending):
+        raise ValueError(f"{option}: {path} must end in {ending}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in an error, where a command reads several."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        problem = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
+        raise ArgumentError(f"{path}: {problem.text}", problem.part, problem.value) from error
+
+
+def note_if_same(path: Path, other: Path) -> None:
+    """Say that runs are compared with themselves."""
+    if path.resolve() == other.resolve():
+        print(f"note: both sets of runs are the same file, {path}", file=sys.stderr)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from trajscore.core.values import as_random_state, number_of
 from trajscore.inference import LabelDesign
 from trajscore.inference._label_design import TARGETS
 from trajscore.io.outcome_tables import LABEL_PROBABILITY
+from trajscore.io.tables import read_table
 from trajscore.report._inputs import Inputs
 from trajscore.report._labelled_inputs import ids_of, load_labelled
 from trajscore.report.page.to_label import page_to_label, transcript
@@ -74,13 +75,14 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the runs to read, those with labels first."""
-    for option in ("out", "page"):
+    for option, ending in (("out", ".csv"), ("page", ".html")):
         if (path := getattr(arguments, option)) is not None:
-            check_folder(f"--{option}", path)
+            check_folder(f"--{option}", path, ending)
+    _check_out(arguments)
     known = labelled(arguments)
     if known["judge"] is None and known["labels"] is None:
         known["outcomes"] = {}  # whatever the file says of outcomes is not asked for
-    inputs = load_labelled(arguments.table, **known, needs_scores=False)
+    inputs = load_labelled(arguments.table, **known, to_draw=True, needs_scores=False)
     if str(inputs):
         print(f"{inputs}\n")
     if arguments.page is not None and not inputs.log:
@@ -91,12 +93,6 @@ def run(arguments: argparse.Namespace) -> None:
         trace, target = trace.with_cells(np.zeros(len(trace.cells))), "rate"
         print(f"{name} has no value at some steps, so runs are chosen for the success rate")
     y, judge, probability = inputs.y, inputs.judge, inputs.label_probability
-    if probability is None and (n_known := int((y != CENSORED).sum())):
-        raise ValueError(
-            f"--labels: {arguments.labels} has {number_of(n_known, 'outcome')}, but no column "
-            f"{LABEL_PROBABILITY}, so by which chance they were chosen is not known; give a file "
-            f"that trajscore label wrote"
-        )
     design = LabelDesign(arguments.n_labels, target, random_state=arguments.random_state)
     # runs that were stopped have no outcome to be read
     drawn = np.flatnonzero(
@@ -120,6 +116,21 @@ def run(arguments: argparse.Namespace) -> None:
             file.write(page.encode())
         print(f"wrote {arguments.page}: read and label them there, and save {arguments.out.name}")
     print(f"next: fill in its column outcome (1 success, 0 failure), then\n  {_next(arguments)}")
+
+
+def _check_out(arguments: argparse.Namespace) -> None:
+    """Refuse to write over the runs, or over outcomes that are filled in and were not given."""
+    out, labels = arguments.out, arguments.labels
+    if out.resolve() == arguments.table.resolve():
+        raise ValueError(f"--out: {out} holds the runs; name another file")
+    if not out.exists() or (labels is not None and labels.resolve() == out.resolve()):
+        return
+    table = read_table(out)
+    if "outcome" in table and (n := int(table["outcome"].notna().sum())):
+        raise ValueError(
+            f"--out: {out} already holds {number_of(n, 'outcome')}; add --labels {out} to keep "
+            f"them and draw more, or name another file"
+        )
 
 
 def to_read(inputs: Inputs, drawn: IntArray, design: LabelDesign, seed: int) -> pd.DataFrame:

@@ -190,6 +190,14 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a table or a log, what was guessed, and the runs of a log."""
     known = labelled(arguments)
+    if arguments.judge is not None and arguments.labels is None and arguments.table is not None:
+        choose = shlex.join(
+            ["trajscore", "label", str(arguments.table), "--judge", arguments.judge]
+        )
+        raise ValueError(
+            f"--judge needs hand labels: {choose} --out lab.csv chooses runs to read; fill in its "
+            f"column outcome, and add --labels lab.csv"
+        )
     inputs = load_labelled(arguments.table, **known, by=arguments.by, missing=arguments.missing)
     guesses = str(inputs)
     if guesses:

@@ -20,11 +20,14 @@ from trajscore.cli.inputs import (
     TABLE,
     add_input_options,
     check_folder,
+    naming,
+    note_if_same,
     number,
     reading,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.plain import plain
 from trajscore.core.storage import replacing
@@ -113,9 +116,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what changed, and return the exit code."""
-    for option in ("picture", "html", "recalibrated"):
+    for option, ending in (("picture", ".png"), ("html", ".html"), ("recalibrated", ".skops")):
         if (path := getattr(arguments, option)) is not None:
-            check_folder(f"--{option}", path)
+            check_folder(f"--{option}", path, ending)
     for option, is_for_tables in (("state", False), ("picture", True), ("html", True)):
         if getattr(arguments, option) is not None and is_for_tables != bool(arguments.runs):
             used = "tables and logs" if is_for_tables else "a stream on standard input"
@@ -123,7 +126,10 @@ def run(arguments: argparse.Namespace) -> int:
     reference = _read(arguments.reference, arguments)
     fleet = _fitted(reference, arguments)
     watch = _watch_tables if arguments.runs else _watch_stream
-    return EXIT_CODES[FAIL if watch(fleet, reference, arguments) else PASS]
+    is_changed = watch(fleet, reference, arguments)
+    if arguments.recalibrated is not None and not fleet.changes_:
+        _say(f"no alarm, so {arguments.recalibrated} was not written", arguments)
+    return EXIT_CODES[FAIL if is_changed else PASS]
 
 
 # ------------------------------------------------------------------ input
@@ -132,7 +138,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs, and say what was guessed and left out."""
     by = () if arguments.time is None else (arguments.time,)
-    inputs = load(path, **reading(arguments), by=by)
+    try:
+        with naming(path):
+            inputs = load(path, **reading(arguments), by=by)
+    except ArgumentError as error:
+        hint = ""
+        if error.part == "outcome":
+            hint = "; without outcomes, add an empty column of them: lengths and forecasts alone"
+            hint += " are watched then"
+        part = "time" if error.part == "by" else error.part
+        raise ArgumentError(f"{error.text}{hint}", part, error.value) from error
     predictors = inputs.predictors
     if isinstance(predictors, TrajectoryArray):
         predictors = {name: predictors[name] for name in predictors.channels or ()}
@@ -199,6 +214,8 @@ def _fitted(reference: _Runs, arguments: argparse.Namespace) -> FleetMonitor:
 
 def _watch_tables(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Namespace) -> bool:
     runs = _joined([_read(path, arguments) for path in arguments.runs])
+    for path in arguments.runs:
+        note_if_same(path, arguments.reference)
     display = None
     if arguments.picture is not None or arguments.html is not None:
         display = FleetDisplay.from_estimator(fleet, runs.X, *_labels(runs))

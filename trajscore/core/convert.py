@@ -24,6 +24,11 @@ Parts = dict[str, Any]
 def parts_of_any(X: Any) -> Parts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
+    if isinstance(X, tuple) and len(X) == 2 and hasattr(X[0], "offsets"):
+        raise ValueError(
+            "X is a pair (X, y), as from_frame returns it with outcome=; write "
+            "X, y = TrajectoryArray.from_frame(...)"
+        )
     if isinstance(X, (str, PathLike)):
         raise ValueError(
             f"expected numbers, got the text {str(X)!r}; read a table with pandas and "
@@ -142,13 +147,6 @@ def _present_lengths(padded: FloatArray) -> Any:
 
 def _table_values(X: pd.DataFrame) -> FloatArray:
     check_columns(X)
-    names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
-    if names:
-        raise ValueError(
-            f"column {names[0]!r} is not a step: a DataFrame needs a row for each run and a "
-            f"column for each step, such as 1, 2, 3; for a table with one row a step, make X with "
-            f"TrajectoryArray.from_frame"
-        )
     try:
         return X.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
@@ -159,9 +157,16 @@ def _table_values(X: pd.DataFrame) -> FloatArray:
 
 
 def check_columns(X: pd.DataFrame) -> None:
-    """Refuse a DataFrame with a column of dates, durations or complex numbers."""
+    """Refuse a DataFrame with a column of dates, durations or complex numbers, or of no step."""
     for name, dtype in X.dtypes.items():
         try:
             refuse_kind(dtype)
         except ValueError as error:
             raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+    names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
+    if names:
+        raise ValueError(
+            f"column {names[0]!r} is not a step: a DataFrame needs a row for each run and a "
+            f"column for each step, such as 1, 2, 3; for a table with one row a step, make X with "
+            f"TrajectoryArray.from_frame"
+        )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
-from trajscore.core.values import as_real, refuse_kind
+from trajscore.core.values import as_real, number_of, refuse_kind
 
 
 class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -149,8 +149,8 @@ def track_channels(estimator: Any, traces: TrajectoryArray, *, reset: bool) -> N
         return
     if traces.n_channels != estimator.n_channels_in_:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted on {estimator.n_channels_in_} channels, got "
-            f"{traces.n_channels}"
+            f"{type(estimator).__name__} was fitted on "
+            f"{number_of(estimator.n_channels_in_, 'channel')}, got {traces.n_channels}"
         )
     fitted = estimator.channels_in_
     if fitted is not None and traces.channels is not None and traces.channels != fitted:

@@ -61,7 +61,7 @@ class Ragged:
     def __init__(
         self,
         cells: ArrayLike,
-        lengths: ArrayLike,
+        lengths: ArrayLike | None = None,
         *,
         channels: Sequence[str] | None = None,
         ids: ArrayLike | None = None,
@@ -71,6 +71,11 @@ class Ragged:
         missing: Missing = "raise",
     ) -> None:
         check_choice(missing, "missing", get_args(Missing))
+        if lengths is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the cells of all runs and their lengths; of runs, "
+                f"make it with .from_list, .from_padded or .from_frame"
+            )
         values = as_float(cells)
         run_lengths = as_lengths(lengths, len(values))
         n_runs = len(run_lengths)
@@ -130,8 +135,8 @@ class Ragged:
         if name == "nan":
             name = "NaN"
             remedy = (
-                ", or pass missing='ffill' to repeat the run's last value, missing='allow' to keep "
-                "it as not recorded"
+                ", or build X with TrajectoryArray.from_padded or .from_frame and missing='ffill' "
+                "to repeat the run's last value, missing='allow' to keep it as not recorded"
             )
         raise ValueError(
             f"{place}: the value is {name}; every step needs a finite number, so drop the run "
@@ -253,7 +258,9 @@ class Ragged:
         raise TypeError(
             f"a {type(self).__name__} holds runs of different lengths and does not become an "
             f"array by itself; call .padded() for a NaN-padded array, or .cells for the flat "
-            f"values; resample runs with [rows]; leave scikit-learn's set_output at its default"
+            f"values; resample runs with [rows]; leave scikit-learn's set_output at its default. "
+            f"An estimator of scikit-learn needs one row a run: wrap it, "
+            f"PrefixForecaster(estimator=...)"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -262,6 +262,8 @@ def get_family(score: Any) -> ScoreFamily:
     raise ValueError(
         f"unknown score {score!r}; use {usage()}, a tuple such as ('beta', 4, 2), or an object "
         f"with the methods success(p) and failure(p)"
+        + "; in a search, call it: scoring=make_tps_scorer()"
+        * hasattr(score, "fit")
     )
 
 

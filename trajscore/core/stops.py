@@ -179,7 +179,9 @@ def recorded_stops(
     if stop_reason is not None:
         reasons = np.asarray(stop_reason, dtype=object)
         if reasons.shape != (len(meta),):
-            raise ValueError(f"there are {reasons.size} stop reasons for {len(meta)} runs")
+            raise ValueError(
+                f"stop_reason must have one reason a run: {len(meta)}, got {reasons.size}"
+            )
         if not all(isinstance(reason, Hashable) for reason in reasons):
             raise ValueError("stop reasons must be text, one for each run")
         return reasons, None
@@ -193,7 +195,7 @@ def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[
     """Return stop reasons in lower case, with "_" between words, "" where missing."""
     codes, names = pd.factorize(np.asarray(reasons, dtype=object))
     if n_runs is not None and len(codes) != n_runs:
-        raise ValueError(f"there are {len(codes)} stop reasons for {n_runs} runs")
+        raise ValueError(f"stop_reason must have one reason a run: {n_runs}, got {len(codes)}")
     return np.array([*map(_normalize, names), ""], dtype=object)[codes]
 
 

@@ -217,6 +217,8 @@ def _refuse_unknown(contents: Mapping[str, Any], names: Any, where: str) -> None
     for key in contents:
         if key not in names:
             problem = unknown_name("key", key, names).split("; there")[0]
+            if key == "min" and "versus" in names:
+                problem = f"no key named 'min'; for a floor write versus = {contents[key]}"
             raise ValueError(f"{where}{problem}; allowed are {', '.join(names)}")
 
 

@@ -363,7 +363,10 @@ def as_set(name: str, runs: Any) -> RunSet:
     if isinstance(runs, ReportData):
         return _of_report(name, runs)
     if not isinstance(runs, RunSet):
-        raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}")
+        hint = (
+            "to pass gates, write rules=" if isinstance(runs, list) else "wrap runs: RunSet(X, y)"
+        )
+        raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}; {hint}")
     return runs
 
 

@@ -304,7 +304,13 @@ def _lines(result: SequentialResult) -> list[str]:
         lines.append(f"{gate.verdict:<10} {gate.gate}: {numbers(gate)}{since}")
     shown = worst((gate.verdict for gate in result.gates), result.problems)
     counted = f"not decided yet, counted as {result.verdict}; " * (shown != result.verdict)
-    lines.append(f"{result.verdict.upper()}: {counted}{_NEXT[shown]}")
+    following = _NEXT[shown]
+    if shown == UNDECIDED and result.n_taken and result.n_unpaired == result.n_taken:
+        following = (
+            f"no new {by} is in the baseline; looking again compares runs of the same id or task: "
+            f"name the tasks that both have, or check without looking again"
+        )
+    lines.append(f"{result.verdict.upper()}: {counted}{following}")
     chance = f"{100 * level:g}%"
     lines.append(
         f"However often you look, an agent that is good enough fails with a chance of at most "

@@ -306,6 +306,10 @@ def labels_needed(
     level = as_fraction(confidence_level, "confidence_level")
     if not is_number(half_width) or not 0 < half_width < math.inf:
         raise ValueError(f"half_width must be finite and positive, got {half_width!r}")
+    if pilot is None and half_width >= 0.5:
+        raise ValueError(
+            f"half_width must lie between 0 and 0.5, got {half_width:g}; 5 points are 0.05"
+        )
     if pilot is not None:
         n, of_runs, of_labels = _of_pilot(pilot)
     elif n_runs is None:

@@ -191,7 +191,10 @@ def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
 
 def check_verdict(verdict: Any, n_runs: int, name: str) -> FloatArray:
     """Return a verdict on each run, in [0, 1]."""
-    values = as_numbers(verdict, name)
+    try:
+        values = as_numbers(verdict, name)
+    except ValueError as error:
+        raise ValueError(f"{error}; give 1 for success, 0 for failure") from error
     if values.shape != (n_runs,):
         raise ValueError(
             f"{name} must be {n_runs} verdicts, one for each run, got shape {values.shape}"

@@ -19,6 +19,7 @@ from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
+from trajscore.tracer._turns import check_runs
 
 
 class Look(NamedTuple):
@@ -153,13 +154,17 @@ class Guard(BaseEstimator):
             If a signal of a step depends on later turns, or has no value at some steps; and as
             `DensityRatioEProcess.fit` does.
         """
-        runs = list(runs)
+        process = DensityRatioEProcess() if self.process is None else self.process
+        if isinstance(process, type) or not hasattr(process, "stopping_steps"):
+            raise ValueError(
+                f"process must be a stopping rule such as DensityRatioEProcess(), got {process!r}"
+            )
+        runs = check_runs(runs, "Guard")
         labels = outcomes(runs) if y is None else np.asarray(y)
         signals = clone(ActionSignals() if self.signals is None else self.signals)
         X = signals.fit_transform(runs)
         self._check_signals(signals, runs, X)
-        process = DensityRatioEProcess() if self.process is None else clone(self.process)
-        self.signals_, self.process_ = signals, process.fit(X, labels, groups=groups)
+        self.signals_, self.process_ = signals, clone(process).fit(X, labels, groups=groups)
         return self
 
     def look(
@@ -213,7 +218,7 @@ class Guard(BaseEstimator):
             For each run a look after each turn of agent or user.
         """
         check_is_fitted(self, "process_")
-        listed, level = list(runs), self.process_._level(alpha)
+        listed, level = check_runs(runs, "looks", may_be_empty=True), self.process_._level(alpha)
         having = [run for run in listed if any(step.actor in SEEN for step in run.steps)]
         if not having:
             return [[] for _ in listed]

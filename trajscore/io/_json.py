@@ -89,7 +89,9 @@ class JsonScanner:
         elif start == "":
             raise ValueError(f"{self._name} is empty; there is nothing to read")
         else:
-            raise ValueError(f"{self._name} does not hold a JSON list or object")
+            is_table = str(self._name).endswith((".csv", ".csv.gz", ".tsv"))
+            hint = "; it is a table, and a log of runs is needed" if is_table else ""
+            raise ValueError(f"{self._name} does not hold a JSON list or object{hint}")
         self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")

@@ -135,18 +135,21 @@ def refuse_objects(frame: pd.DataFrame, outcome: str | None) -> None:
         raise listed_outcomes(name)
 
 
-def refuse_lists(frame: pd.DataFrame, ids: list[str], outcome: str) -> None:
+def refuse_lists(
+    frame: pd.DataFrame, ids: list[str], outcome: str, *, is_guessed: bool = True
+) -> None:
     """Ask about a column of outcomes with a value a step."""
     name = bare_name(outcome, frame.columns)
     run = _run_of_several(frame, ids, name) if name in frame else ""
     if run:
         values = frame[name][joined_ids(frame, ids).astype(str) == run].tolist()
+        other = "" if is_guessed else f"; or {{argument:id={ids[0]}}} does not name runs"
         raise ArgumentError(
             f"column {name!r} has several values in run {run!r}, "
             f"{', '.join(map(run_label, values[:3]))} ...; if the last one counts, pass "
             f"{{argument:outcome={outcome}{LAST}}}; if their sum does, add a column, in pandas: "
             f"df['total'] = df.groupby({ids!r})[{name!r}].transform('sum'); otherwise correct the "
-            f"rows, or name another column with {{argument}}",
+            f"rows, or name another column with {{argument}}{other}",
             "outcome",
         )
 

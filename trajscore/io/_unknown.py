@@ -102,6 +102,8 @@ def unknown_json(
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     names = f" (the fields of the JSON are {_names(list(record)[:_MOST])})" if record else ""
     text = f"{file}: {problem}. T" if problem else f"{file}: t"
+    if not record and not problem:
+        return ArgumentError(f"{file} holds no JSON objects, so no runs; give a log of runs")
     text += f"he format is not known{names}; "
     common = {name: [key for key in keys if key in record] for name, keys in formats.items()}
     nearest = max(common, key=lambda name: len(common[name]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run
+from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.files import Place
 
 
@@ -49,6 +49,9 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
     >>> [(step.actor, step.text, step.observation) for step in run.steps]
     [('user', 'Where is order 7?', None), ('agent', 'I look.', 'in Oslo')]
     """
+    if isinstance(messages, (Mapping, str)):
+        kind = "text" if isinstance(messages, str) else "an object that holds it"
+        raise MalformedRunError(f"messages must be the list of messages, not {kind}")
     conversation = Conversation(Place(Path(str(id)), 0, run=str(id)))
     conversation.add_all([_plain(message) for message in messages])
     return conversation.finish(Run(str(id)))

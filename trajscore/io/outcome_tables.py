@@ -106,7 +106,12 @@ def read_labels(
     others smaller: these are taken for a random part of all that were chosen.
     """
     frame = source if isinstance(source, pd.DataFrame) else read_table(as_path(source, "labels"))
-    table = read_outcomes(frame, names)
+    try:
+        table = read_outcomes(frame, names)
+    except ArgumentError as error:
+        problem = error.text.partition(";")[0].removeprefix("{argument}: ")
+        hint = "give the file that trajscore label wrote"
+        raise ArgumentError(f"{{argument}}: {problem}; {hint}", "labels") from error
     runs = list(map(str, ids))
     if table is None or not (table.keys() & set(runs)):
         raise ArgumentError(

@@ -187,7 +187,8 @@ def choose_columns(
     ids, step = list(fields.ids or guessed["id"]), fields.step or chosen["step"]
     refuse_durations(frame, guessed.get("step", ()), ids)
     refuse_several(frame, ids, step, is_guessed="id" in guessed)
-    refuse_lists(frame, ids, str(chosen.get("outcome", fields.outcome)))
+    outcome = str(chosen.get("outcome", fields.outcome))
+    refuse_lists(frame, ids, outcome, is_guessed="id" in guessed)
     scores = tuple(dict.fromkeys((*fields.scores, *fields.risks, *(n for n, _ in fields.scales))))
     if fields.confidence is not None and fields.confidence not in scores:
         scores = (fields.confidence, *scores)
@@ -317,9 +318,13 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     names = tuple(name for name in rest if name in names)
     if not names:
         refuse_records(frame)
+        names_of_top: dict[float, list[str]] = {}
+        for name, top in scales_of(frame, rest).items():
+            names_of_top.setdefault(top, []).append(name)
         scaled = "".join(
-            f"; pass {{argument:scales={name}={top:g}}} if {top:g} means certainty in it"
-            for name, top in scales_of(frame, rest).items()
+            f"; if {top:g} means certainty in {' and '.join(named)}, pass "
+            + " ".join(f"{{argument:scales={name}={top:g}}}" for name in named)
+            for top, named in names_of_top.items()
         )
         unread = "".join(f"; column {n!r} {why}" for n, why in unread_scores(frame, rest).items())
         raise ArgumentError(
@@ -434,6 +439,15 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             raise ArgumentError(
                 f"row {row}: column {name!r} has {run_label(frame[name].iloc[row])}, outside 0 to "
                 f"{scale:g}; give the value that means certainty with {{argument}}",
+                "scales",
+            )
+        shares = changed[name] * scale
+        most, is_read = shares.max(), changed[name].notna() | frame[name].isna()
+        if scale > 1 and is_read.all() and most <= 1 and ((shares > 0) & (shares < 1)).any():
+            raise ArgumentError(
+                f"column {name!r} holds fractions up to {most:g}, which "
+                f"{{argument:scales={name}={scale:g}}} would make {most / scale:.1%} at most; "
+                f"leave it out",
                 "scales",
             )
     for name in fields.risks:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_amount, as_flag, is_number
@@ -146,6 +147,11 @@ class Answers:
             If a row is not a distribution, a class has no column, the classes of the columns are
             ambiguous, `eps` is not in [0, 1), or the cost matrix is not usable.
         """
+        if isinstance(y_proba, TrajectoryArray):
+            raise ValueError(
+                "y_proba holds runs of several steps, and one probability a run is needed: "
+                "ecuas_from_confidence(y, metrics.aggregate(X))"
+            )
         P, y, weight = check_classes(y_true, y_proba, labels, sample_weight)
         system, log = as_cost(cost, P.shape[1], eps), as_flag(log_proba, "log_proba")
         log_u, paid = decisions(P, y, system, log)

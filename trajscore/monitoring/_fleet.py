@@ -279,7 +279,9 @@ class FleetMonitor(BaseEstimator):
                 f"leave out runs whose outcome is not known yet"
             )
         if missing := [label for label in labels if label not in self._waiting]:
-            raise KeyError(f"run {missing[0]!r} is not waiting for an outcome")
+            raise KeyError(
+                f"run {missing[0]!r} is not waiting for an outcome: it has one, or was not sent yet"
+            )
         n_alarms = len(self.changes_)
         for label, outcome in zip(labels, outcomes.tolist(), strict=True):
             run = self._waiting.pop(label)
@@ -532,11 +534,13 @@ def _count(runs: Runs) -> tuple[int, int]:
 def _check_reference(n_tasks: int, y: IntArray | None) -> None:
     if n_tasks < _LEAST:
         raise ValueError(
-            f"the reference has {number_of(n_tasks, 'run')}; it needs {_LEAST}, each of another "
-            f"task where groups are given"
+            f"the reference has {number_of(n_tasks, 'run')}; it needs at least {_LEAST} "
+            f"(with groups: {_LEAST} tasks)"
         )
     if y is None:
         return
     for outcome, name in ((1, "success"), (0, "failure")):
         if not (y == outcome).any():
-            raise ValueError(f"the reference has no {name}; give runs of both outcomes, or no y")
+            raise ValueError(
+                f"the reference has no {name}; give runs of both outcomes, or no outcomes"
+            )

@@ -151,7 +151,11 @@ def _cells(scores: Any, names: list[str], *, is_forecast: bool) -> FloatArray:
         expected = "a number for each step"
         if names != [""]:
             expected = f"an object with {', '.join(map(repr, names))}"
-        raise ValueError(f'"scores" must be {expected}; {_EXAMPLE}')
+        example = _EXAMPLE
+        if len(names) > 1:
+            objects = json.dumps({name: [0.7, 0.8] for name in names})
+            example = example.replace("[0.7, 0.8]", objects)
+        raise ValueError(f'"scores" must be {expected}; {example}')
     columns = [by_name[name] for name in names]
     lists = [column if isinstance(column, list) else [column] for column in columns]
     if len({len(values) for values in lists}) > 1 or not lists[0]:

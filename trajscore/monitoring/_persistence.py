@@ -78,7 +78,8 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
     except Exception as error:
         raise ValueError(f"{file} is damaged: {error}; write it again") from error
     if not isinstance(fitted, kind):
-        raise ValueError(f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}")
+        hint = "; write one with trajscore fit --guard" if kind.__name__ == "Guard" else ""
+        raise ValueError(f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}{hint}")
     return fitted
 
 

@@ -311,6 +311,10 @@ def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     """Return one cost a step of X, none negative; 1 each where `cost` is None."""
     if cost is None:
         return X.with_cells(np.ones(len(X.cells)))
+    if getattr(cost, "ndim", 0) == 1 and cost.dtype.kind != "O":
+        raise ValueError(
+            f"cost has shape {cost.shape}; give one cost a step, as X.with_cells(costs) does"
+        )
     costs = check_trajectories(cost, single_channel=True)
     check_same_runs(X, costs, "the scores", "the costs")
     negative = costs.cells < 0

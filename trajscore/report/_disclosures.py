@@ -258,7 +258,7 @@ def labels_of(data: ReportData) -> str:
         return f"{text}. {rate['note']}"
     text += f", by which {_share(rate)} succeeded"
     if rate["worth"] > facts.n_labels:
-        text += f", as well known as by {_rounded(rate['worth'])} labels alone"
+        text += f", as precise as {_rounded(rate['worth'])} labels drawn at random would be alone"
     if PASSED in table.index:
         missed, passed = (
             _share(table.loc[name]) if not table.loc[name, "note"] else "an unknown share"

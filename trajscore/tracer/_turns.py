@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_iterable, unknown_name
 from trajscore.io import Run, Step, ToolCall, outcomes
+from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_recorded
 from trajscore.io.runs import row_of
 
@@ -157,13 +158,20 @@ def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
 def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
     if (lengths == 0).any():
         row = int(np.argmin(lengths))
-        raise ValueError(
-            f"run {runs[row].id!r} (row {row}) has no turn of the {whose}; leave it out"
-        )
+        others = [step.actor for step in runs[row].steps if step.actor not in get_args(Actor)]
+        remedy = "leave it out"
+        if others:
+            remedy = f"actor must be 'agent', 'user' or 'environment', got {others[0]!r}"
+        raise ValueError(f"run {runs[row].id!r} (row {row}) has no turn of the {whose}; {remedy}")
 
 
-def check_runs(runs: Any, reader: str) -> list[Run]:
+def check_runs(runs: Any, reader: str, may_be_empty: bool = False) -> list[Run]:
     """Refuse anything but a list of runs."""
+    if isinstance(runs, (pd.DataFrame, pd.Series, np.ndarray, TrajectoryArray)):
+        raise TypeError(
+            f"{reader} reads runs of a log, got {type(runs).__name__}; read a log with "
+            f"trajscore.io.read_runs(path), or use scores with TrajectoryArray.from_frame"
+        )
     if isinstance(runs, (str, bytes)) or not is_iterable(runs):
         raise TypeError(
             f"{reader} takes runs, got {type(runs).__name__}; read a log with "
@@ -176,7 +184,13 @@ def check_runs(runs: Any, reader: str) -> list[Run]:
                 f"{reader} takes runs as trajscore.io.read_runs returns them, but row {row} is "
                 f"{type(run).__name__}"
             )
-    if not listed:
+        for number, step in enumerate(run.steps, start=1):
+            if not isinstance(step, Step):
+                is_text = isinstance(step, str)
+                kind = "text" if is_text else type(step).__name__
+                example = f"io.Step('agent', {step[:30]!r})" if is_text else "an io.Step"
+                raise TypeError(f"run {run.id!r}: step {number} is {kind}; give {example}")
+    if not listed and not may_be_empty:
         raise ValueError(
             f"{reader} got an empty list of runs; .left_out of the log says what was skipped"
         )
