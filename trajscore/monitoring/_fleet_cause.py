@@ -32,9 +32,10 @@ UNCLEAR = "unclear"
 _LEAST = 20  # runs of each outcome
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead of another, in nats
-_SUCCESS, _UNNOTICED = "success", "success at the same forecast"
-# neither of these is a special case of the other, so what the second pays to be free does not count
-_LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0}
+_SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ranking"
+# neither of the first two is a special case of the other, so what the second pays to be free does
+# not count; the third is the second where success did not change, which has paid for that
+_LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0, (_RANKING, _UNNOTICED): 1.0}
 _MISFIT = 10.0  # of the best cause, in nats, beyond which it is none of these
 
 
@@ -76,7 +77,7 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
         _SUCCESS: sum(within) / 2,
         _UNNOTICED: (forecasts + lengths) / 2 + _FREE,
         "forecasts": (success + _reranked(f, y, g, z) + lengths) / 2,
-        "ranking": (forecasts + success + lengths) / 2,
+        _RANKING: (forecasts + success + lengths) / 2,
     }
     first, *others = sorted(misfit, key=lambda cause: misfit[cause])
     leads = [misfit[cause] - misfit[first] - _LEADS.get((first, cause), _LEAD) for cause in others]
