@@ -122,3 +122,37 @@ def test_runs_that_are_left_out_are_counted(folder, capsys):
     code, out, _ = run(capsys, *arguments)
     assert code == 0, out
     assert "fitted on 292 of 300 runs; 5 without an outcome; 3 with a missing value" in out
+
+
+def chats(n, folder):
+    """Runs of which every other one fails, with apologies."""
+    runs = []
+    for k in range(n):
+        answers = ["I am sorry, I cannot do that."] * 3 if k % 2 else ["Done."]
+        messages = [{"role": "user", "content": "Cancel it."}]
+        messages += [{"role": "assistant", "content": text} for text in answers]
+        runs.append({"id": f"run {k}", "messages": messages, "success": k % 2 == 0})
+    path = folder / f"{n}.json"
+    path.write_text(json.dumps(runs))
+    return str(path)
+
+
+def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, capsys):
+    out = str(tmp_path / "guard.skops")
+    assert main(["fit", chats(200, tmp_path), "--guard", "--alpha", "0.1", "--out", out]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "fitted on 200 of 200 runs" in text
+    assert "100% of the failures are stopped (half of these by step " in text
+    assert "), and 0% of the successes" in text
+
+
+def test_where_half_of_the_runs_are_too_few_a_guard_is_not_tried(tmp_path, capsys):
+    out = str(tmp_path / "guard.skops")
+    assert main(["fit", chats(40, tmp_path), "--guard", "--alpha", "0.1", "--out", out]) == 0
+    assert "half of these runs are too few to fit a guard" in capsys.readouterr().out
+
+
+def test_a_guard_takes_no_scores(tmp_path, capsys):
+    words = ["--guard", "--score", "judge", "--out", str(tmp_path / "guard.skops")]
+    assert main(["fit", chats(40, tmp_path), *words]) == 2
+    assert "--score is not used with --guard" in capsys.readouterr().err

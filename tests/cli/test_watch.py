@@ -58,6 +58,14 @@ def events(out):
     return [json.loads(line) for line in out.splitlines()]
 
 
+def test_lines_of_which_none_can_be_used(folder, capsys, monkeypatch):
+    lines = b'{"id": 1, "score": [0.5]}\n{"id": 2, "score": [0.5]}\n'
+    code, out, err = run(folder, capsys, lines=lines, monkeypatch=monkeypatch)
+    assert code == 2
+    assert "no line could be used: 2 lines refused" in err
+    assert "no change" not in out
+
+
 def test_quiet_runs(folder, capsys, tmp_path):
     page = tmp_path / "quiet.html"
     code, out, _ = run(folder, capsys, folder / "quiet.csv", "--html", page)

@@ -31,6 +31,8 @@ from trajscore.monitoring._persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
 from trajscore.report._missing import whole_runs
 
+_TOO_FEW = "not tried on runs that were held out: half of these runs are too few to fit a guard"
+
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
@@ -106,6 +108,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _fit_guard(arguments: argparse.Namespace) -> None:
     """Fit a guard on a log and write it."""
+    if arguments.scores:
+        raise ValueError(
+            "--score is not used with --guard, which learns from messages; leave it out"
+        )
     inputs = load(arguments.table, **reading(arguments), needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
@@ -136,9 +142,11 @@ def _tried(guard: Guard, runs: Sequence[Run], y: IntArray, groups: Any) -> str:
             with warnings.catch_warnings():  # of few runs, which the whole guard has said
                 warnings.simplefilter("ignore")
                 own = clone(guard).fit([runs[k] for k in half], y[half], groups=tasks[parts[0]])
+                if np.isinf(own.process_.thresholds_).all():
+                    return _TOO_FEW
                 stops[rest] = own.stopping_steps([runs[k] for k in rest])
     except ValueError:
-        return "there are too few runs to try it on half of them"
+        return _TOO_FEW
     bad, good = ((stops[y == outcome] > 0).mean() for outcome in (0, 1))
     caught = stops[(y == 0) & (stops > 0)]
     early = f" (half of these by step {np.median(caught):.0f})" if len(caught) else ""

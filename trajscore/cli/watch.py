@@ -256,10 +256,13 @@ def _map_since(fleet: FleetMonitor, since: _Runs) -> Recalibration:
 def _watch_stream(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Namespace) -> bool:
     stream = FleetStream(fleet, arguments.state)
     first = n_shown = len(fleet.changes_)
+    n_refused = 0
     is_named = not (first and not fleet.changes_[-1].cause)
     try:
         for lines in batches_of_lines(sys.stdin.buffer):
-            for error in stream.take(lines):
+            errors = stream.take(lines)
+            n_refused += len(errors)
+            for error in errors:
                 print(json.dumps(error), file=sys.stderr, flush=True)
             # a batch may hold several changes; the first may be the cause of an earlier alarm
             start = n_shown if is_named else n_shown - 1
@@ -275,6 +278,8 @@ def _watch_stream(fleet: FleetMonitor, reference: _Runs, arguments: argparse.Nam
         pass
     finally:
         stream.close()
+    if n_refused and not fleet.n_runs_:
+        raise ValueError(f"no line could be used: {number_of(n_refused, 'line')} refused")
     _show_status(fleet, arguments)
     if arguments.recalibrated is not None and fleet.changes_:
         _write_map(fleet.recalibrate, arguments)
