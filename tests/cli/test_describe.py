@@ -141,7 +141,7 @@ def test_a_table_that_would_be_refused_or_lacks_values(describe):
     table = pd.DataFrame({"run": runs, "step": [1, 2] * 4, "solved": runs % 2})
     _, out, _ = describe(table.assign(judge=70 + runs), name="t.csv")
     assert "t.csv: a table, 8 rows\n" in out
-    assert "--scale judge=100 if 100 means certainty" in out
+    assert "if 100 means certainty in judge, pass --scale judge=100" in " ".join(out.split())
     mixed = [0.1, 0.2, "high", 0.3, 0.4, 0.5, 0.6, 0.7]
     _, out, _ = describe(table.assign(seen=mixed), name="t.csv")
     assert "column 'seen' has 'high' in row 2, but fractions elsewhere; correct it" in out

@@ -85,7 +85,7 @@ def test_what_is_not_understood(kwargs, message):
 def test_what_is_no_reason_or_rule():
     with pytest.raises(ValueError, match="stop reasons must be text, one for each run"):
         recorded_stops(pd.DataFrame(index=range(2)), [["done"], "done"])
-    with pytest.raises(ValueError, match="there are 1 stop reasons for 2 runs"):
+    with pytest.raises(ValueError, match="stop_reason must have one reason a run: 2, got 1"):
         recorded_stops(pd.DataFrame(index=range(2)), ["done"])
     with pytest.raises(ValueError, match="rule must be a dict of reasons, or a function"):
         mechanism_of("done", 3)

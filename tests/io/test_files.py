@@ -389,12 +389,15 @@ def test_a_damaged_gzip_file(write, talk):
         io.read_runs(path)
 
 
+TOO_DEEP = "nested too deeply|not valid JSON|no JSON object could be read from it"
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.log"])
 @pytest.mark.parametrize("bracket", ["[", '{"a":'])
 def test_what_is_nested_too_deeply(tmp_path, name, bracket):
     path = tmp_path / name
     path.write_text(bracket * 50_000 + "\n{}\n")
-    with pytest.raises(ValueError, match=rf"{name}.*(nested too deeply|not valid JSON|not known)"):
+    with pytest.raises(ValueError, match=rf"{name}.*({TOO_DEEP})"):
         io.read_runs(path)
 
 

@@ -553,5 +553,5 @@ def test_what_lists_hold_too_little():
 def test_json_without_objects(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=r"x.json holds no JSON objects, so no runs"):
+    with pytest.raises(ValueError, match=r"x.json: no JSON object could be read from it"):
         io.read_runs(path)

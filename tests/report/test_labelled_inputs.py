@@ -60,9 +60,9 @@ def test_labels_without_chances_are_equally_likely_among_runs_with_a_verdict(pat
 def test_labels_alone(path):
     inputs = load_labelled(path, FIELDS, labels=labels_in(path), outcome_map=None)
     assert inputs.judge is None
-    assert inputs.label_probability is None
+    assert inputs.label_probability.tolist() == [0.5] * 4  # two of four
     assert inputs.y.tolist() == [1, -1, -1, 0]
-    assert inputs.remarks == ()
+    assert inputs.remarks == ("each run is taken to have been equally likely to be labelled",)
 
 
 def test_where_every_run_has_a_verdict_chances_are_left_to_the_report(path):

@@ -103,7 +103,7 @@ def unknown_json(
     names = f" (the fields of the JSON are {_names(list(record)[:_MOST])})" if record else ""
     text = f"{file}: {problem}. T" if problem else f"{file}: t"
     if not record and not problem:
-        return ArgumentError(f"{file} holds no JSON objects, so no runs; give a log of runs")
+        return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
     text += f"he format is not known{names}; "
     common = {name: [key for key in keys if key in record] for name, keys in formats.items()}
     nearest = max(common, key=lambda name: len(common[name]))
