@@ -80,10 +80,10 @@ def features(steps: Steps) -> dict[str, csr_matrix]:
     seen: set[tuple[int, str]] = set()
     signals = []
     for run, text in zip(steps.run.tolist(), steps.text, strict=True):
-        said = (run, text.strip())
-        found = [bool(pattern.search(text)) for pattern in (ERROR, SORRY)]
-        signals.append([np.log1p(len(text)), said in seen, *found, "```" in text])
-        seen.add(said)
+        turn = (run, text.strip())
+        matches = [bool(pattern.search(text)) for pattern in (ERROR, SORRY)]
+        signals.append([np.log1p(len(text)), turn in seen, *matches, "```" in text])
+        seen.add(turn)
     who = OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist")
     words = HashingVectorizer(n_features=2**14, alternate_sign=False, ngram_range=(1, 2))
     return {
