@@ -108,40 +108,26 @@ def test_what_is_wrong_is_said(X, others, message):
         check_sample(X, **others)
 
 
-@pytest.mark.parametrize(
-    "of_one",
-    [
-        tps_score,
-        tps_samples,
-        censored_tps_score,
-        censored_tps_samples,
-        tps_decomposition,
-        murphy_curve,
-        step_calibration_error,
-        step_profile,
-        trajectory_diagnostics,
-        TPSAccumulator().update,
-    ],
+SCORES = (
+    tps_score,
+    tps_samples,
+    censored_tps_score,
+    censored_tps_samples,
+    tps_decomposition,
+    murphy_curve,
+    step_calibration_error,
+    step_profile,
+    trajectory_diagnostics,
 )
+
+
+@pytest.mark.parametrize("of_one", [*SCORES, TPSAccumulator().update])
 def test_of_several_predictors_none_is_taken_for_all(of_one):
     with pytest.raises(ValueError, match="expected the traces of one predictor"):
         of_one([1, 0], {"judge": [[0.9], [0.2]], "verbal": [[0.8], [0.4]]})
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        tps_score,
-        tps_samples,
-        censored_tps_score,
-        censored_tps_samples,
-        tps_decomposition,
-        murphy_curve,
-        step_calibration_error,
-        step_profile,
-        trajectory_diagnostics,
-    ],
-)
+@pytest.mark.parametrize("score", SCORES)
 def test_weights_that_name_the_runs_in_another_order_are_refused(score):
     X = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
     weight = pd.Series([1.0, 2.0], index=["b", "a"])
