@@ -120,6 +120,10 @@ def test_the_same_seed_chooses_the_same_runs(files, capsys):
         ((*REPORT[:3], "value", *REPORT[4:]), "if the last one counts, pass --judge value.-1"),
         ((*REPORT[:5], "runs.csv"), "--labels: run '0' has several rows in the table; give the"),
         (("report", "runs.csv", "--outcomes", "to_read.csv"), "give it as --labels to_read.csv"),
+        (
+            ("label", "runs.csv", "--outcome", "grade", "--out", "x.csv"),
+            "--outcome is not used to choose runs to label; leave it out, or if outcomes are known",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(files, capsys, words, problem):

@@ -82,6 +82,7 @@ def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
         '{"id": "a", "score": 0.4, "score": 0.9}': "the key 'score' stands twice in one object",
         '{"id": "a", "score": 1e308}': "step 2: the score 1e+308 is not a finite number",
         '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
+        '{"id": "a", "prob": 0.4}': 'id, step, score, end; send an object such as {"id": "run 1"',
         '{"id": "a"}': '"score" is missing',
         '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",
         '{"id": "a", "score": 0.4, "step": 4}': "got step 4, expected step 2",

@@ -301,9 +301,12 @@ def test_values_of_any_type_may_be_missing_where_that_is_allowed():
     columns = {"id": "run", "step": "step", "value": "p"}
     X = TrajectoryArray.from_frame(frame, **columns, missing="allow")
     np.testing.assert_array_equal(X.cells, [0.5, np.nan, 0.25])
-    frame.loc[1, "p"] = "high"
-    with pytest.raises(ValueError, match="run 'a', step 2: 'high' in column 'p' is not a number"):
-        TrajectoryArray.from_frame(frame, **columns, missing="allow")
+    for text, remedy in {"high": "correct it or", "52%": "write fractions: df['p'].str"}.items():
+        frame.loc[1, "p"] = text
+        with pytest.raises(ValueError) as caught:
+            TrajectoryArray.from_frame(frame, **columns, missing="allow")
+        refused = f"run 'a', step 2: '{text}' in column 'p' is not a number; {remedy}"
+        assert str(caught.value).startswith(refused)
 
 
 def test_whole_numbers_of_steps_are_exact():

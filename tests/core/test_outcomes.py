@@ -81,7 +81,7 @@ def test_a_refusal_names_the_run_by_its_id():
 
 
 def test_number_of_runs_and_censoring():
-    with pytest.raises(ValueError, match="2 outcomes for 3 runs"):
+    with pytest.raises(ValueError, match="2 outcomes for 3 runs; give one for each run"):
         check_outcomes([0, 1], 3)
     with pytest.raises(
         ValueError, match="run 1: the outcome is not observed .* censored_tps_score"

@@ -52,8 +52,14 @@ def test_labels_of_runs(identifier, label):
     ("name", "have", "words"),
     [
         ("solvd", ["step", "solved"], "no column named 'solvd'; did you mean 'solved'?"),
-        ("abxx", ["abyy", "q"], "no column named 'abxx'; did you mean 'abyy'?"),
-        ("abxxx", ["abyyy", "q"], "no column named 'abxxx'; there are: abyyy, q"),
+        ("abcxx", ["q", "abcyy"], "no column named 'abcxx'; did you mean 'abcyy'?"),
+        ("abxx", ["abyy", "q"], "no column named 'abxx'; there are: abyy, q"),
+        ("Conf", ["step", "con_fidence"], "no column named 'Conf'; did you mean 'con_fidence'?"),
+        ("run_id", ["step", "id"], "no column named 'run_id'; did you mean 'id'?"),
+        ("id", ["confidence"], "no column named 'id'; there are: confidence"),
+        ("p", ["step"], "no column named 'p'; there are: step"),
+        ("started", ["step"], "no column named 'started'; there are: step"),
+        ("", ["step"], "no column named ''; there are: step"),
         ("x", [], "no column named 'x'; there are: none"),
         (
             "x",

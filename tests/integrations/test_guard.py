@@ -160,7 +160,7 @@ def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
         Guard(process="auto").fit(runs)
     with pytest.raises(TypeError, match="Guard reads runs of a log, got TrajectoryArray"):
         Guard().fit(TrajectoryArray([0.5], [1]), [1])
-    with pytest.raises(TypeError, match="looks takes runs as trajscore.io.read_runs returns them"):
+    with pytest.raises(TypeError, match="looks takes runs, but row 0 is of type"):
         guard.looks(live.chat_of(talks[0]))
 
 

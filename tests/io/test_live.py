@@ -75,6 +75,14 @@ def test_what_is_no_message_is_named():
         io.as_run([CHAT[1], 7])
 
 
+@pytest.mark.parametrize("name", ["prompt", "message"])
+def test_a_text_under_another_name_is_refused(name):
+    with pytest.raises(io.MalformedRunError, match=f"message 1 has no 'content', but '{name}'; "):
+        io.as_run([CHAT[1], {"role": "assistant", name: "I look."}])
+    for other in ({"content": "I look."}, {"tool_calls": CHAT[2]["tool_calls"]}, {name: ""}):
+        assert io.as_run([{"role": "assistant", name: "I look."} | other]).steps
+
+
 @pytest.mark.parametrize(
     ("messages", "kind"), [({"messages": CHAT}, "an object that holds it"), ("Hi", "text")]
 )

@@ -233,7 +233,8 @@ def test_learn_then_test_bad_input(runs):
     with pytest.warns(
         UserWarning,
         match=r"too few held-out runs \(20, of which .* succeeded\) at alpha "
-        r"= 0.05: no run will be flagged; hold out at least 45 successes and 45 runs",
+        r"= 0.05: no run will be flagged; fit on more runs, of which at least 45 successes and "
+        r"45 runs",
     ):
         few = LearnThenTestStop().fit(X[:40], y[:40])
     assert few.thresholds_.tolist() == [0.0]

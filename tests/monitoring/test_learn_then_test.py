@@ -29,7 +29,7 @@ def test_the_threshold_flags_as_many_successes_as_are_allowed(n, allowed):
 
 def test_too_few_successes_flag_nothing():
     with pytest.warns(
-        UserWarning, match=r"\(21, of which 21 succeeded\) .* hold out at least 22 successes,"
+        UserWarning, match=r"\(21, of which 21 succeeded\) .* at least 22 successes are held out,"
     ):
         fitted = rule(21, alpha=0.1)
     report = fitted.report([[0.0], [0.5]], [0, 1])

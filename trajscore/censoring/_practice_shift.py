@@ -22,7 +22,7 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.sample import Sample, channels_by_name, check_sample
-from trajscore.core.score_families import family_name, several_families
+from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array
@@ -111,7 +111,7 @@ def practice_shift(
     y: ArrayLike,
     *,
     scored: ArrayLike | None = None,
-    scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
+    scores: Sequence[Any] = USUAL_SCORES,
     weights: Sequence[Weights] | None = None,
     horizon: Horizon = None,
     calibrator: Any = "platt",

@@ -79,10 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
         if (path := getattr(arguments, option)) is not None:
             check_folder(f"--{option}", path, ending)
     _check_out(arguments)
-    known = labelled(arguments)
-    if known["judge"] is None and known["labels"] is None:
-        known["outcomes"] = {}  # whatever the file says of outcomes is not asked for
-    inputs = load_labelled(arguments.table, **known, to_draw=True, needs_scores=False)
+    inputs = load_labelled(arguments.table, **labelled(arguments), to_draw=True, needs_scores=False)
     if str(inputs):
         print(f"{inputs}\n")
     if arguments.page is not None and not inputs.log:

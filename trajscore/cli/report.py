@@ -24,7 +24,7 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.collapse import AGGREGATORS
-from trajscore.core.score_families import ScoreFamily, family_name, read_family, usage
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, read_family, usage
 from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
@@ -41,7 +41,6 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".json": lambda report, path, log: report.to_json(path),
     ".md": lambda report, path, log: report.to_markdown(path),
 }
-_USUAL_FAMILIES = ("log", "brier", "beta(4,2)")
 _EXAMPLES = """examples:
   trajscore report runs.csv --out report.html
   trajscore report runs.csv --id run --step step --score judge --score verbal --outcome solved
@@ -236,7 +235,7 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
 def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
-    others = [family for family in _USUAL_FAMILIES if family_name(family) != leading.name]
+    others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
     return {
         "scores": [leading, *others],
         "weights": arguments.weights,

@@ -432,11 +432,11 @@ def _numbers(column: pd.Series, name: str, layout: _Layout, steps: IntArray) -> 
     bad = np.isnan(numbers) & column.notna().to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
-        place = f"run {run_label(layout.run(row))}, step {steps[row]}"
-        raise ValueError(
-            f"{place}: {run_label(column.iloc[row])} in column {name!r} is not a number; correct "
-            f"it or leave the run out"
-        )
+        place, text = f"run {run_label(layout.run(row))}, step {steps[row]}", column.iloc[row]
+        remedy = "correct it or leave the run out"
+        if isinstance(text, str) and text.strip().endswith("%"):
+            remedy = f"write fractions: df[{name!r}].str.rstrip('%').astype(float) / 100"
+        raise ValueError(f"{place}: {run_label(text)} in column {name!r} is not a number; {remedy}")
     return numbers
 
 

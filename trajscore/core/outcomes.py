@@ -63,8 +63,9 @@ def check_outcomes(
     n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
     if n_runs is not None and len(values) != n_runs:
         raise ValueError(
-            f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give "
-            f"one a run; for a table with one row a step, make X with TrajectoryArray.from_frame"
+            f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give one "
+            f"for each run. TrajectoryArray.from_frame(df, ..., outcome=NAME) returns X and such "
+            f"a y from a table with a row for each step"
         )
     if ids is not None:
         check_index(y, ids, "y")

@@ -135,12 +135,11 @@ class Ragged:
         if name == "nan":
             name = "NaN"
             remedy = (
-                ", or build X with TrajectoryArray.from_padded or .from_frame and missing='ffill' "
-                "to repeat the run's last value, missing='allow' to keep it as not recorded"
+                ". TrajectoryArray.from_frame and .from_padded fill it in with missing='ffill' "
+                "(the run's last value), or keep it as not recorded with missing='allow'"
             )
         raise ValueError(
-            f"{place}: the value is {name}; every step needs a finite number, so drop the run "
-            f"or fill the value in{remedy}"
+            f"{place}: the value is {name}, not a finite number; fill it in or drop the run{remedy}"
         )
 
     def value_range(self) -> tuple[float, float]:

@@ -23,6 +23,9 @@ from trajscore.core.values import as_numbers, is_iterable, is_number, several
 CLIP = 1e-6
 """Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
 
+USUAL_SCORES: tuple[Any, ...] = ("log", "brier", ("beta", 4, 2))
+"""The scores that are shown where none is named."""
+
 # up to this parameter the alternating sum of the polynomial form is exact to 1e-15
 _LARGEST_POLYNOMIAL = 8
 

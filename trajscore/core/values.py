@@ -39,9 +39,10 @@ def number_of(n: int, noun: str) -> str:
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
-    known = [str(other) for other in have]
-    near = [other for other in known if _plain(other) == _plain(str(name))][:1]
-    near = near or get_close_matches(str(name), known, n=1, cutoff=0.5)
+    known, plain = [str(other) for other in have], _plain(str(name))
+    near = [other for other in known if _plain(other) == plain]
+    near = near or get_close_matches(str(name), known, n=1)
+    near = near or [other for other in known if _is_part(*sorted((plain, _plain(other)), key=len))]
     hint = (
         f"did you mean {near[0]!r}?" if near else "there are: " + (", ".join(known[:20]) or "none")
     )
@@ -51,6 +52,11 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 def _plain(name: str) -> str:
     """Take a name without cases and punctuation, as one may type it."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _is_part(short: str, long: str) -> bool:
+    """Whether one name is the other's beginning or end, as id is that of run_id."""
+    return len(short) > 1 and (long.startswith(short) or long.endswith(short))
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:

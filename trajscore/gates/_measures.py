@@ -13,6 +13,7 @@ from scipy.special import comb
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
+from trajscore.core.score_families import USUAL_SCORES
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
@@ -28,7 +29,7 @@ from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
 from trajscore.report._rows import Row, base_rate, predictor_rows
 
-OPTIONS = Options(("log", "brier", ("beta", 4, 2)), as_step_weights(), "weighted")
+OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")

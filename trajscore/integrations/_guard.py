@@ -89,7 +89,8 @@ class Guard(BaseEstimator):
         What is seen of a conversation, known at each step from the turns up to it. Default:
         `trajscore.ActionSignals`.
     process : DensityRatioEProcess or TunedStop, optional
-        What decides. Default: one at the level 0.05.
+        What decides, at which level, such as ``DensityRatioEProcess(alpha=0.1)``. Default: one at
+        the level 0.05.
 
     Attributes
     ----------

@@ -143,13 +143,13 @@ def refuse_lists(
     run = _run_of_several(frame, ids, name) if name in frame else ""
     if run:
         values = frame[name][joined_ids(frame, ids).astype(str) == run].tolist()
-        other = "" if is_guessed else f"; or {{argument:id={ids[0]}}} does not name runs"
+        ask = "" if is_guessed else f"check that {{argument:id={ids[0]}}} names runs; "
         raise ArgumentError(
             f"column {name!r} has several values in run {run!r}, "
-            f"{', '.join(map(run_label, values[:3]))} ...; if the last one counts, pass "
+            f"{', '.join(map(run_label, values[:3]))} ...; {ask}if the last one counts, pass "
             f"{{argument:outcome={outcome}{LAST}}}; if their sum does, add a column, in pandas: "
             f"df['total'] = df.groupby({ids!r})[{name!r}].transform('sum'); otherwise correct the "
-            f"rows, or name another column with {{argument}}{other}",
+            f"rows, or name another column with {{argument}}",
             "outcome",
         )
 

@@ -447,7 +447,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             raise ArgumentError(
                 f"column {name!r} holds fractions up to {most:g}, which "
                 f"{{argument:scales={name}={scale:g}}} would make {most / scale:.1%} at most; "
-                f"leave it out",
+                f"leave it out, and where another file has percentages, divide them by {scale:g}",
                 "scales",
             )
     for name in fields.risks:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import channels_by_name, check_sample
-from trajscore.core.score_families import family_name
+from trajscore.core.score_families import USUAL_SCORES, family_name
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import several
@@ -25,7 +25,7 @@ def tps_sensitivity(
     y_true: ArrayLike,
     traces: Any,
     *,
-    scores: Sequence[Any] = ("log", "brier", ("beta", 4, 2)),
+    scores: Sequence[Any] = USUAL_SCORES,
     weights: Sequence[Weights] | None = None,
     horizon: Horizon = None,
     sample_weight: ArrayLike | None = None,

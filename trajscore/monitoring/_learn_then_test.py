@@ -189,7 +189,8 @@ class LearnThenTestStop(OneLimit):
             warnings.warn(
                 f"too few held-out runs ({self.n_calibration_}, of which "
                 f"{self.n_calibration_successes_} succeeded) at alpha = {alpha:g}: no run will be "
-                f"flagged; hold out at least {needed}, or raise alpha",
+                f"flagged; fit on more runs, of which at least {needed} are held out, or raise "
+                f"alpha",
                 UserWarning,
                 stacklevel=5,
             )

@@ -65,7 +65,7 @@ def read_message(line: bytes, keys: Sequence[str], example: str) -> dict[str, An
         raise ValueError(f"not an object; {example}")
     for key in message:
         if key not in keys:
-            raise ValueError(unknown_name("key", key, keys))
+            raise ValueError(f"{unknown_name('key', key, keys)}; {example}")
     if "id" not in message:
         raise ValueError(f'"id" is missing: the run that the line belongs to; {example}')
     run = message["id"]

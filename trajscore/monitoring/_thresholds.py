@@ -109,7 +109,8 @@ class HeldOut(Threshold):
     name = ""
     too_few = (
         "too few held-out successes ({n}) for threshold={name!r} at alpha = {alpha:g}: no run "
-        "will be flagged; hold out at least {needed}, or raise alpha"
+        "will be flagged; fit on more runs, of which at least {needed} successes are held out, or "
+        "raise alpha"
     )
 
     @abstractmethod

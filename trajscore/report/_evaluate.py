@@ -17,7 +17,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.run_sums import beyond_end
-from trajscore.core.score_families import several_families
+from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -72,7 +72,7 @@ def evaluate(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    scores: Any = ("log", "brier", ("beta", 4, 2)),
+    scores: Any = USUAL_SCORES,
     weights: Weights = "early",
     horizon: Horizon = None,
     phi: str = "weighted",

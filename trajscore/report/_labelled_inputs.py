@@ -36,18 +36,14 @@ def load_labelled(
     known, and the outcomes may all be missing. Runs that were stopped before a verdict have no
     chance of being labelled.
     """
-    if judge is None and labels is None:
+    if judge is None and labels is None and not to_draw:
         return load(path, fields, **reading)
     instead = "judge" if judge is not None else "labels"
     if path is None:
         raise ArgumentError("{argument} needs a table or a log; name it", instead)
     for name, value in {"outcome": fields.outcome, "outcomes": reading.get("outcomes")}.items():
         if value is not None:
-            raise ArgumentError(
-                f"{{argument}} and {{argument:{name}}} exclude each other; outcomes come from "
-                f"{{argument:labels}}",
-                instead,
-            )
+            raise _outcomes_elsewhere(name, None if judge is None and labels is None else instead)
     # a verdict is an outcome by somebody else
     inputs = _load_verdicts(path, fields, judge, reading)
     verdict, n_runs = (None if judge is None else inputs.y), len(inputs.y)
@@ -73,6 +69,21 @@ def load_labelled(
         verdict = np.where(lost, 0, verdict)
         probability = np.where(lost & (y == CENSORED), np.nan, probability)
     return replace(inputs, y=y, judge=verdict, label_probability=probability, remarks=(*notes,))
+
+
+def _outcomes_elsewhere(name: str, instead: str | None) -> ArgumentError:
+    """Say that outcomes are not read from what argument `name` names."""
+    if instead is None:
+        return ArgumentError(
+            "{argument} is not used to choose runs to label; leave it out, or if outcomes are "
+            "known, judge with them: trajscore report",
+            name,
+        )
+    return ArgumentError(
+        f"{{argument}} and {{argument:{name}}} exclude each other; outcomes come from "
+        f"{{argument:labels}}",
+        instead,
+    )
 
 
 def _load_verdicts(path: Path, fields: Fields, judge: str | None, reading: Any) -> Inputs:

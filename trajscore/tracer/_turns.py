@@ -181,8 +181,9 @@ def check_runs(runs: Any, reader: str, may_be_empty: bool = False) -> list[Run]:
     for row, run in enumerate(listed):
         if not isinstance(run, Run):
             raise TypeError(
-                f"{reader} takes runs as trajscore.io.read_runs returns them, but row {row} is "
-                f"{type(run).__name__}"
+                f"{reader} takes runs, but row {row} is of type {type(run).__name__}; read a log "
+                f"with trajscore.io.read_runs(path), or make a run of chat messages with "
+                f"trajscore.io.as_run(messages)"
             )
         for number, step in enumerate(run.steps, start=1):
             if not isinstance(step, Step):
