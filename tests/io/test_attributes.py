@@ -70,6 +70,9 @@ def test_values_without_their_types(value, expected):
         ({"a": {"x": 1, "x.y": 2}}, {"x": 1}),
         ({"a": {"x.y": 2, "x": 1}}, {"x": {"y": 2}}),
         ({"a": [{"evaluation.name": "n"}]}, [{"name": "n"}]),
+        ({"a": [{"evaluation.name": "n", "x": 1}]}, [{"evaluation": {"name": "n"}, "x": 1}]),
+        ({"a": {"0": 1, "x": 2}}, {"0": 1, "x": 2}),
+        ({"b.0.x": 1, "b.note": 2}, {"0": {"x": 1}, "note": 2}),
         ({"a": {}}, {}),
         ({}, None),
     ],
@@ -82,3 +85,11 @@ def test_messages_in_json_text_with_dotted_names():
     messages = '[{"message.role": "user", "message.content": "Hi"}]'
     assert read_attribute({"input": messages}, ("input",)) == [{"role": "user", "content": "Hi"}]
     assert read_attribute({"input": '["message"]'}, ("input",)) == '["message"]'
+
+
+def test_messages_in_text_begin_within_forty_characters():
+    for n_spaces, is_read in ((0, True), (29, True), (30, False)):
+        text = "[" + " " * n_spaces + '{"message.role": "user"}]'
+        value = read_attribute({"input": text}, ("input",))
+        assert value == ([{"role": "user"}] if is_read else text)
+    assert read_attribute({"input": '"message.role"'}, ("input",)) == "message.role"

@@ -936,3 +936,245 @@ def test_messages_that_need_no_other_reading(message, is_plain):
 )  # fmt: skip
 def test_messages_as_python_prints_them(text, printed):
     assert _messages.is_printed(text) is printed
+
+
+# ------------------------------------------------------------------ one message, in any form
+
+
+def of(role, content, **more):
+    return {"role": role, "content": content} | more
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (of("user", None, author="a"), [of("user", None, author="a")]),
+        (of("user", "x", actions={}, partial=True), [of("user", "x", actions={}, partial=True)]),
+        (of("user", "x", author="a", actions={}, partial=True), []),
+        (of("user", None, author="a", actions={}), []),
+        (of("user", "x", author="a", actions={}), [of("user", "x", author="a", actions={})]),
+        ({"type": "x_call_output", "call_id": "c", "output": 3}, [of("tool", 3, tool_call_id="c")]),
+        (
+            {"toolName": "f", "type": "tool-result", "toolCallId": "c", "output": 3},
+            [of("tool", 3, tool_call_id="c", name="f")],
+        ),
+        (
+            {"toolName": "f", "toolCallId": "c", "input": 3},
+            [of("assistant", "", tool_calls=[{"id": "c", "name": "f", "arguments": 3}])],
+        ),
+        ({"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "x"}}, [of("assistant", "x")]),
+        ({"lc": 1, "id": ["Other"], "kwargs": {"content": "x"}}, [of("other", "x")]),
+        ({"lc": 1, "kwargs": "x", "role": "user"}, [{"lc": 1, "kwargs": "x", "role": "user"}]),
+        ({"kwargs": {"a": 1}, "role": "user"}, [{"kwargs": {"a": 1}, "role": "user"}]),
+        ({"type": "human", "data": {"content": "x"}}, [of("human", "x")]),
+        ({"type": "human", "data": "x"}, [{"type": "human", "data": "x", "role": "human"}]),
+        ({"type": "x", "data": {"content": "x"}}, [{"type": "x", "data": {"content": "x"}}]),
+        ({"content": {"parts": ["x"], "role": "model"}}, [of("model", "x")]),
+        (of("user", {"x": ["x"]}), [of("user", {"x": ["x"]})]),
+        ({"from": "human", "value": "x"}, [of("human", "x")]),
+        ({"from": "", "type": "ai", "text": "x"}, [of("ai", "x", type="ai")]),
+        ({"role": "user", "value": "x", "text": "y"}, [of("user", "x", text="y")]),
+        (of("user", "c", text="y"), [of("user", "c", text="y")]),
+        (of("user", None, parts=["a"], text="y"), [of("user", "a", text="y")]),
+        (
+            {"kind": "request", "parts": ["x"], "instructions": "Be kind."},
+            [of("system", "Be kind."), of("user", "x", kind="request", instructions="Be kind.")],
+        ),
+        (
+            {"kind": "response", "parts": ["x"], "instructions": ""},
+            [of("assistant", "x", kind="response", instructions="")],
+        ),
+        (
+            {"kind": "request", "parts": ["x"], "instructions": ["x"]},
+            [of("user", "x", kind="request", instructions=["x"])],
+        ),
+        ({"type": "TextMessage", "content": "x"}, [{"type": "TextMessage", "content": "x"}]),
+        (
+            {"type": "TextMessage", "source": "user", "content": "x"},
+            [of("user", "x", type="TextMessage", source="user")],
+        ),
+        (
+            {"type": "TextMessage", "source": "h", "content": "x"},
+            [of("assistant", "x", type="TextMessage", source="h")],
+        ),
+        (of("user", "c", items=["a", {"text": "b"}]), [of("user", "ab")]),
+        (
+            of("user", [{"type": "text", "text": "a"}]),
+            [of("user", [{"type": "text", "text": "a"}])],
+        ),
+        (of("tool", "x", status="error"), [of("tool", "x", status="error", error=True)]),
+        (
+            of("tool", "x", status="error", error=None),
+            [of("tool", "x", status="error", error=None)],
+        ),
+        (of("tool", "x", status="done"), [of("tool", "x", status="done")]),
+        (
+            of("ai", "x", additional_kwargs={"refusal": "no", "tool_calls": [], "n": 1}),
+            [
+                of("ai", "x", additional_kwargs={"refusal": "no", "tool_calls": [], "n": 1})
+                | {"refusal": "no"}
+            ],
+        ),
+        (
+            of("ai", "x", response_metadata={"logprobs": {}, "finish_reason": None, "n": 1}),
+            [
+                of("ai", "x", response_metadata={"logprobs": {}, "finish_reason": None, "n": 1})
+                | {"logprobs": {}}
+            ],
+        ),
+        (
+            of("ai", "x", finish_reason=None, response_metadata={"finish_reason": "stop"}),
+            [of("ai", "x", finish_reason="stop", response_metadata={"finish_reason": "stop"})],
+        ),
+    ],
+)
+def test_one_message_as_chats_have_it(message, expected):
+    assert _messages.chat_messages(message) == expected
+
+
+def calls(*names):
+    return {
+        "role": "assistant",
+        "tool_calls": [{"id": f"id {name}", "name": name} for name in names],
+    }
+
+
+def thinks(text):
+    return {"type": "ThoughtEvent", "source": "h", "content": text}
+
+
+WITHOUT_WORDS = of("assistant", "", reasoning="hm")
+THOUGHT = {"type": "reasoning", "summary": [{"text": "hm"}]}
+A_CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+READ_CALL = of("assistant", "", tool_calls=[{"id": "c", "name": "f", "arguments": "{}"}])
+OF_HELPER = {"type": "ThoughtEvent", "source": "h"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([WITHOUT_WORDS], [(0, WITHOUT_WORDS)]),
+        ([THOUGHT], []),
+        ([THOUGHT, AGENT], [(1, AGENT)]),
+        ([THOUGHT, A_CALL], [(0, READ_CALL | {"reasoning": "hm"})]),
+        ([AGENT, A_CALL], [(0, AGENT), (1, READ_CALL)]),
+        ([A_CALL, USER, A_CALL], [(0, READ_CALL), (1, USER), (2, READ_CALL)]),
+        ([AGENT, USER, AGENT], [(0, AGENT), (1, USER), (2, AGENT)]),
+        ([AGENT | {"x": 1}, AGENT | {"x": 2}], [(0, AGENT | {"x": 1}), (1, AGENT | {"x": 2})]),
+        ([calls("user"), USER], [(0, calls("user")), (1, USER)]),
+        ([calls("User"), of("User", "x")], [(0, calls("User")), (1, of("User", "x"))]),
+        ([calls("f"), of("f", "x")], [(0, calls("f")), (1, of("tool", "x", name="f"))]),
+        ([calls("f"), of(["f"], "x")], [(0, calls("f")), (1, of(["f"], "x"))]),
+        ([of("f", "x"), calls("f")], [(0, of("f", "x")), (1, calls("f"))]),
+        (
+            [calls("f"), of("tool-response", "x")],
+            [(0, calls("f")), (1, of("tool", "x", tool_call_id="id f"))],
+        ),
+        ([of("tool-response", "x")], [(0, of("tool-response", "x"))]),
+        ([calls("f"), "x", 3], [(0, calls("f")), (1, "x"), (2, 3)]),
+        ([thinks("hm")], [(0, OF_HELPER | of("assistant", "hm"))]),
+        ([thinks("hm"), AGENT], [(0, OF_HELPER | AGENT | {"reasoning": "hm"})]),
+        ([thinks("hm"), USER], [(0, OF_HELPER | of("assistant", "hm")), (1, USER)]),
+        ([{"item": {"raw_item": AGENT}}, {"raw_item": USER}], [(0, AGENT), (1, USER)]),
+        ([{"item": {"x": 1}, "raw_item": USER}], [(0, {"item": {"x": 1}, "raw_item": USER})]),
+        ([{"item": "x", "raw_item": USER}], [(0, USER)]),
+        ([of("user", "x", raw_item={})], [(0, of("user", "x", raw_item={}))]),
+    ],
+)
+def test_messages_one_after_the_other(messages, expected):
+    assert chat(*messages) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "lists_calls"),
+    [
+        ('[{"id": 1, "function": {"name": "f"}}]', True),
+        ('[{"id": 1, "function": {"x": "f"}}]', False),
+        ('[{"function": {"name": "f"}}]', False),
+        ('[{"id": 1, "function": {"name": "f"}}, {"id": 2}]', False),
+        ('[ {"id": 1, "function": {"name": "f"}}]', False),
+        ('[{"id": 1, "function": {"name": "f"}', False),
+        ([{"id": 1, "function": {"name": "f"}}], False),
+    ],
+)
+def test_text_that_lists_calls(content, lists_calls):
+    assert _messages._lists_calls(content) is lists_calls
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ([], False), ({"a": USER}, False), ("x", False), ([USER, 3], True), ([3, USER], False),
+        (["content='x' additional_kwargs={}"], True), (["x"], False), ([[USER]], False),
+        ([[{"id": 1, "source": "user", "observation": "run", "content": "x"}]], True),
+    ],
+)  # fmt: skip
+def test_lists_of_messages(value, is_one):
+    assert _messages.is_chat_list(value) is is_one
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ({"messages": [USER]}, True), (USER | {"messages": [USER]}, False), ([USER], True),
+        ({"messages": []}, True), ({"x": 1}, False), (USER, False), ("x", False), ([3], False),
+        ([], False),
+    ],
+)  # fmt: skip
+def test_a_run_holds_messages_and_is_not_one(value, is_one):
+    assert _messages.is_record(value) is is_one
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ({"content": {"parts": []}}, True), ({"content": {"x": []}}, False),
+        ({"raw_item": USER}, True), ({"item": {"raw_item": USER}}, True),
+        ({"raw_item": {"x": 1}}, False), ({"tool_calls": [], "role": "x"}, True),
+        ({"tool_calls": []}, False), ({"data": {}, "type": "human"}, True),
+    ],
+)  # fmt: skip
+def test_messages_in_wrappers(value, is_one):
+    assert _messages.is_message(value) is is_one
+
+
+ANSWERS = [USER, AGENT]
+LONG = [{"role": "user", "content": str(k)} for k in range(3)]
+OLD_STEPS = [{"tool": "f", "tool_input": {}, "log": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("record", "messages", "names"),
+    [
+        ({"conversation": []}, [], {"conversation"}),
+        ({"conversation": "[]"}, [], {"conversation"}),
+        ({"conversation": [3], "chat": [USER]}, [USER], {"chat"}),
+        ({"input": ANSWERS, "output": [*ANSWERS, USER]}, [*ANSWERS, USER], {"input", "output"}),
+        ({"input": ANSWERS, "output": [USER, USER]}, [*ANSWERS, USER, USER], {"input", "output"}),
+        ({"input": "x", "output": " "}, None, set()),
+        ({"input": "x"}, None, set()),
+        ({"output": {"channel_values": {"messages": [USER]}}}, [USER], {"output"}),
+        ({"output": {"messages": [3], "output": [USER]}}, [USER], {"output"}),
+        ({"output": {"messages": [3]}}, None, set()),
+        ({"values": [AGENT], "state": [USER]}, [AGENT], {"values"}),
+        ({"my_state": {"messages": [USER]}, "memory": {"history": LONG}}, LONG, {"memory"}),
+        ({"other": {"messages": [USER]}}, None, set()),
+        ({"tree": {"a": {"message": USER, "parent": None}}, "current_node": "b"}, None, set()),
+        ({"chat": "user: Hi\nassistant: Yes", "x": 1}, ANSWERS, {"chat"}),
+        (
+            {"chat": "user: x\nassistant: y", "message_1": USER, "message_2": AGENT},
+            ANSWERS,
+            {"message_1", "message_2"},
+        ),
+    ],
+)
+def test_the_first_place_with_messages_counts(record, messages, names):
+    assert _messages.find_messages(record) == (messages, names)
+
+
+def test_messages_in_a_state_are_at_most_five_levels_deep():
+    for n_levels, found in ((1, [USER]), (5, [USER]), (6, [])):
+        value = {"messages": [USER]}
+        for _ in range(n_levels - 1):
+            value = {"inner": value}
+        assert _messages._in_state(value) == found

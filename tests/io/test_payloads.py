@@ -271,6 +271,10 @@ def test_answers_without_a_message():
     assert vercel["content"] == [{"type": "text", "text": "a"}, {"type": "tool-call", **call}]
     (alone,) = answer({"toolCalls": [call]})
     assert alone["content"] == [{"type": "tool-call", **call}]
+    (parts,) = answer({"text": [{"type": "text", "text": "a"}], "toolCalls": [call]})
+    assert parts["content"] == [{"type": "text", "text": "a"}, {"type": "tool-call", **call}]
+    (thinking,) = answer({"text": "a", "thought": "hm", "finish_reason": "stop"})
+    assert (thinking["thought"], thinking["finish_reason"]) == ("hm", "stop")
     (plain,) = answer({"tool_calls": [{"name": "f"}]})
     assert (plain["content"], plain["tool_calls"]) == (None, [{"name": "f"}])
 
@@ -295,6 +299,12 @@ def test_choices_without_a_message():
         ({"content": []}, ({"content": []}, None)),
         ({"name": "f", "response": 3}, (3, None)),
         ({"name": "f", "response": "x", "id": "c"}, ("x", None)),
+        ('"x"', ("x", None)),
+        ({"content": [{"text": "x"}], "id": 1}, ([{"text": "x"}], None)),
+        ({"content": "", "blocks": [{"text": "x"}]}, ([{"text": "x"}], None)),
+        ({"content": [3]}, ({"content": [3]}, None)),
+        ({"output": '{"a": 1}'}, ('{"a": 1}', None)),
+        (3, (3, None)),
     ],
 )
 def test_results_in_wrappers(value, result):
@@ -308,6 +318,101 @@ def test_pairs_of_role_and_text():
     assert mixed[-1] == ("assistant", "Yes")
     batch = [[ASK, {"role": "assistant", "content": "Yes"}], [ASK]]
     assert told(batch, "user") == [("user", "Hi"), ("assistant", "Yes")]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_pair"),
+    [
+        (["user", "Hi"], True), (["user", 3], False), ([3, "Hi"], False), (["user"], False),
+        (["user", "Hi", "x"], False), (["critic", "Hi"], False), (("user", "Hi"), False),
+    ],
+)  # fmt: skip
+def test_a_pair_is_a_known_role_and_a_text(value, is_pair):
+    assert _payloads._is_pair(value) is is_pair
+
+
+@pytest.mark.parametrize(
+    ("value", "is_part"),
+    [
+        ({"text": "a"}, True), ({"text": "a", "x": 1}, False), ({"type": "text", "x": 1}, True),
+        ({"block_type": "thinking"}, True), ({"type": "x", "block_type": "text"}, False),
+        ({"type": "text", "role": "user"}, False), ({"functionCall": 1}, True),
+        ({"toolResult": 1}, True), ({"functionCall": 1, "x": 1}, False), ({"x": 1}, False),
+        ("text", False), (["role"], False),
+    ],
+)  # fmt: skip
+def test_a_part_has_no_role_and_a_known_form(value, is_part):
+    assert _payloads._is_part(value) is is_part
+
+
+@pytest.mark.parametrize(
+    ("value", "role", "expected"),
+    [
+        (None, "user", []), (3, "user", [("user", "3")]), (3, None, []), (" ", "user", []),
+        ("Hi", None, []), ([], "user", []), ([3], "user", [("user", "3")]), ([[]], "user", []),
+        (["content='x'", "content='y'"], "user", []),
+        (["content='x'", "y"], "user", [("user", "content='x'"), ("user", "y")]),
+        ([{"text": "a"}], "user", [("user", [{"text": "a"}])]), ([{"text": "a"}], None, []),
+        (["user: Hi"], "assistant", [("assistant", "user: Hi")]),
+        ([["user", "Hi"], ["user", 3]], "user", [("user", "user"), ("user", "Hi")]),
+    ],
+)  # fmt: skip
+def test_bare_values(value, role, expected):
+    assert told(value, role) == expected
+
+
+@pytest.mark.parametrize("name", ["output", "kwargs", "content", "gen_ai.event.content"])
+def test_messages_within_at_most_five_wrappers(name):
+    inner = {"message": ASK} if name == "content" else ASK
+    for n_wrappers, found in ((1, True), (5, True), (6, False), (7, False)):
+        value = inner
+        for _ in range(n_wrappers - (name == "content")):
+            value = {name: value}
+        assert messages_in(value, None) == ([ASK] if found else [])
+
+
+def test_messages_within_lists_and_objects_by_turns():
+    for n_pairs, found in ((1, True), (2, True), (3, False)):
+        value = ASK
+        for _ in range(n_pairs):
+            value = {"output": [3, value]}
+        assert messages_in(value, None) == ([ASK] if found else [])
+
+
+def test_of_candidates_the_first_counts():
+    answers = [{"content": {"parts": [{"text": text}], "role": "model"}} for text in "ab"]
+    assert told({"candidates": answers}, "assistant") == [("model", "a")]
+    assert told({"candidates": answers[1]}, "assistant") == [("model", "b")]
+    assert told({"generations": answers}, "assistant") == [("model", "a"), ("model", "b")]
+
+
+def test_the_piece_of_a_choice():
+    def choice(delta):
+        return told({"choices": [{"delta": delta, "text": ""}]}, None)
+
+    assert choice({"content": "Hi"}) == [("assistant", "Hi")]
+    assert choice({"message": ASK}) == [("user", "Hi")]
+    assert choice({"message": {"message": ASK}}) == [("assistant", {"message": ASK})]
+
+
+def test_instructions_of_a_request_and_of_its_configuration():
+    both = {"system": "a", "config": {"instructions": "b"}, "prompt": "Hi"}
+    assert told(both, "user") == [("system", "a"), ("system", "b"), ("user", "Hi")]
+    assert told({"system": "a", "n": 1}, "user") == [("system", "a")]
+    assert told({"n": 1}, "user") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('[{"text": "a"}]', [{"text": "a"}]), ("[]", "[]"), ("[3]", "[3]"), ("a", "a"),
+        ('{"text": "a"}', '{"text": "a"}'), ('[{"text": "a"}, 3]', '[{"text": "a"}, 3]'),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_parts_that_are_json_text(content, expected):
+    message = {"role": "user", "content": content}
+    assert _payloads.with_parts(message) == message | {"content": expected}
 
 
 def test_objects_that_hold_an_answer():

@@ -149,7 +149,7 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
     start = next(iter(messages or ()), None)
     pair = start if isinstance(start, list) else [start]
     are_events = any(map(is_event_of_openhands, pair))
-    return (turns_of_events(messages or []) if are_events else messages), names
+    return (turns_of_events(as_list(messages)) if are_events else messages), names
 
 
 def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
@@ -175,10 +175,10 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
             return (outputs if repeats else [*inputs, *outputs]), {left, right}
     if lists:
         return next((value, {name}) for name, value in lists.items())
-    if (others := _under_other_names(record))[0]:
-        return others
-    if (transcript := _find_transcript(record))[0]:
-        return transcript
+    for find in (_under_other_names, _find_transcript):
+        messages, own = find(record)
+        if messages:
+            return messages, own
     saved = (name for name in record if keys.STATE_WORDS & words_of(str(name)))
     states = {name: _in_state(record[name]) for name in saved}
     name = max(states, key=lambda name: len(states[name]), default="")
@@ -190,8 +190,9 @@ def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
     lists = {name: value for name, v in record.items() if is_chat_list(value := parsed(v))}
     if len(lists) == 1:
         return next(iter(lists.values())), set(lists)
-    if (tree := find_tree(record))[0]:
-        return tree
+    tree, used = find_tree(record)
+    if tree:
+        return tree, used
     named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
     numbers = {int(name[2]): name for name in named if name is not None}
     is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)
@@ -429,12 +430,11 @@ def _is_text_of_calls(message: Mapping[str, Any]) -> bool:
 
 def _lists_calls(content: Any) -> bool:
     """Tell text that is the JSON of calls, each with an id and a function."""
-    if not (isinstance(content, str) and content.startswith("[{") and '"function"' in content):
+    if not (isinstance(content, str) and content.startswith("[{")):
         return False
-    calls = parsed(content)
-    return isinstance(calls, list) and all(
+    return all(  # of text that is not JSON, no character is an object
         "id" in as_fields(call) and "name" in as_fields(as_fields(call).get("function"))
-        for call in calls
+        for call in parsed(content)
     )
 
 

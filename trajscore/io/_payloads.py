@@ -54,13 +54,15 @@ def _from_text(text: str, role: str | None) -> list[Any]:
 
 
 def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
-    if values and all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
+    if not values:
+        return []
+    if all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
         return [{"role": who, "content": words} for who, words in values]
-    if values and all(isinstance(inner, list) for inner in values):  # a batch: the first counts
-        return _from_list(values[0], role, depth - 1)
-    if values and all(isinstance(v, str) and _REPR.match(v) for v in values):
+    if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
+        return _from_list(values[0], role, depth)
+    if all(isinstance(v, str) and _REPR.match(v) for v in values):
         return []  # messages as Python prints them, which no one can read back
-    if values and all(map(_is_part, values)):
+    if all(map(_is_part, values)):
         return [{"role": role, "content": values}] if role else []
     return [message for inner in values for message in _search(unnested(inner), role, depth - 1)]
 
