@@ -862,7 +862,8 @@ def test_a_turn_that_goes_on_has_all_calls_and_the_first_words():
         ('[{"name": "f", "arguments": {"a": 1}}]', [("f", {"a": 1})]),
         ("[{'name': 'f', 'arguments': {}}, {'tool_name': 'g'}]", [("f", {}), ("g", None)]),
         ('I call {"name": "f", "args": 3}', [("f", 3)]),
-        ("no call", None), ("[1, 2]", None), ("{broken", None), ("", None),
+        ('[{"name": "f"}, 3]', None), ("no call", None), ("[1, 2]", None), ("{broken", None),
+        ("", None),
     ],
 )  # fmt: skip
 def test_calls_of_a_role_of_calls(text, calls):
@@ -1002,6 +1003,8 @@ def of(role, content, **more):
             of("user", [{"type": "text", "text": "a"}]),
             [of("user", [{"type": "text", "text": "a"}])],
         ),
+        (of("user", [{"text": "a", "n": 1}]), [of("user", [{"text": "a", "n": 1}])]),
+        (of("user", []), [of("user", [])]),
         (of("tool", "x", status="error"), [of("tool", "x", status="error", error=True)]),
         (
             of("tool", "x", status="error", error=None),
@@ -1058,6 +1061,7 @@ OF_HELPER = {"type": "ThoughtEvent", "source": "h"}
         ([THOUGHT, AGENT], [(1, AGENT)]),
         ([THOUGHT, A_CALL], [(0, READ_CALL | {"reasoning": "hm"})]),
         ([AGENT, A_CALL], [(0, AGENT), (1, READ_CALL)]),
+        ([THOUGHT, WITHOUT_WORDS | {"x": 1}], [(1, WITHOUT_WORDS | {"x": 1})]),
         ([A_CALL, USER, A_CALL], [(0, READ_CALL), (1, USER), (2, READ_CALL)]),
         ([AGENT, USER, AGENT], [(0, AGENT), (1, USER), (2, AGENT)]),
         ([AGENT | {"x": 1}, AGENT | {"x": 2}], [(0, AGENT | {"x": 1}), (1, AGENT | {"x": 2})]),
@@ -1106,7 +1110,7 @@ def test_text_that_lists_calls(content, lists_calls):
     [
         ([], False), ({"a": USER}, False), ("x", False), ([USER, 3], True), ([3, USER], False),
         (["content='x' additional_kwargs={}"], True), (["x"], False), ([[USER]], False),
-        ([[{"id": 1, "source": "user", "observation": "run", "content": "x"}]], True),
+        ([[{"id": 1, "source": "user", "observation": "run", "content": "x"}, 3]], True),
     ],
 )  # fmt: skip
 def test_lists_of_messages(value, is_one):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from trajscore.core.meanings import words_of
 from trajscore.io import _vocabulary as keys
@@ -34,12 +34,6 @@ from trajscore.io._steps import (
 from trajscore.io._vocabulary import as_fields, as_list, first, literal, parsed
 from trajscore.io.fields import by_keys, usual_names, with_key
 from trajscore.io.text import text_of
-
-_BESIDE = {
-    "parts", "blocks", "items", "additional_kwargs", "response_metadata", "status", "kwargs",
-    "data",
-}  # fmt: skip
-
 
 _PLAIN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _PLAIN_KEYS = {
@@ -252,39 +246,45 @@ def _listed(value: Any) -> list[Any] | None:
     return value if is_chat_list(value) else None
 
 
+class _Turn(NamedTuple):
+    """The turn that may go on."""
+
+    start: int
+    fields: dict[str, Any]
+    of_items: bool = False  # whether it is made of items
+
+
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
-    last: tuple[int, dict[str, Any]] | None = None  # the turn that may go on
-    of_items = False  # whether it is made of items
+    last: _Turn | None = None
     tools: set[str] = set()  # that were called so far
     for index, message in enumerate(messages):
-        if _is_plain(message) and not (last is not None and _is_open(last[1])):
-            yield from _closed(last, of_items=of_items)
-            tools |= tools_of(message) if message.get("tool_calls") else set()
-            last, of_items = None, False
-            if message["role"] == "assistant":
-                last = index, dict(message)
-            else:
+        if _is_plain(message) and not (last is not None and _is_open(last.fields)):
+            yield from _closed(last)
+            tools |= tools_of(message)
+            last = _Turn(index, dict(message)) if message["role"] == "assistant" else None
+            if last is None:
                 yield index, message
             continue
         item = _raw_item(message) or message
         is_item = isinstance(item, dict) and _is_item(item)
         lists_calls = isinstance(item, dict) and _is_text_of_calls(item)
-        parts = _shared_results(last[1], item) if last else chat_messages(item)
+        parts = _shared_results(last.fields, item) if last else chat_messages(item)
         for part in (_result_by(own, tools) for own in parts):
             is_turn = isinstance(part, dict) and part.get("role") == "assistant"
-            joins = (
-                lists_calls or (is_item and of_items) or (last is not None and _is_open(last[1]))
-            )
-            if last is not None and is_turn and joins and _goes_on(last[1], part):
-                last = last[0], _joined(last[1], part)
+            if (
+                last is not None
+                and is_turn
+                and (lists_calls or (is_item and last.of_items) or _is_open(last.fields))
+                and _goes_on(last.fields, part)
+            ):
+                last = last._replace(fields=_joined(last.fields, part))
                 continue
-            yield from _closed(last, of_items=of_items)
-            last = (index, dict(part)) if is_turn else None
-            of_items = is_item or lists_calls
-            if not is_turn:
+            yield from _closed(last)
+            last = _Turn(index, dict(part), is_item or lists_calls) if is_turn else None
+            if last is None:
                 yield index, part
-    yield from _closed(last, of_items=of_items)
+    yield from _closed(last)
 
 
 def _is_plain(message: Any) -> bool:
@@ -309,17 +309,14 @@ def _is_open(turn: Mapping[str, Any]) -> bool:
     return "thought" in turn and not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _closed(
-    turn: tuple[int, dict[str, Any]] | None, *, of_items: bool
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def _closed(turn: _Turn | None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield a turn that is whole; the thought of one without words is what it says."""
-    if turn is None or (of_items and _only_thought(turn[1])):
+    if turn is None or (turn.of_items and _only_thought(turn.fields)):
         return
-    index, fields = turn
-    thought = fields.pop("thought", None)
+    thought = turn.fields.pop("thought", None)
     if thought:
-        fields["reasoning" if fields.get("content") else "content"] = thought
-    yield index, fields
+        turn.fields["reasoning" if turn.fields.get("content") else "content"] = thought
+    yield turn.start, turn.fields
 
 
 def _result_by(message: Any, tools: set[str]) -> Any:
@@ -340,8 +337,6 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if _is_text_of_calls(message):
         return _of_text_of_calls(message)
-    if _is_usual(message):
-        return [message]
     if is_step(message):
         return turn_of_step(message)
     if _is_item(message):
@@ -360,16 +355,6 @@ def _is_beside_messages(message: Mapping[str, Any]) -> bool:
     is_adks = "author" in message and "actions" in message
     is_empty = message.get("partial") is True or message.get("content") is None
     return (is_adks and is_empty) or type_of(message) in keys.NOT_MESSAGES
-
-
-def _is_usual(message: Mapping[str, Any]) -> bool:
-    """Tell a message in the form of OpenAI's chats, as most are."""
-    content = message.get("content")
-    return (
-        "role" in message
-        and (isinstance(content, str) or (content is None and "text" not in message))
-        and not _BESIDE & message.keys()
-    )
 
 
 # ------------------------------------------------------------------ items, one thing each

@@ -27,9 +27,8 @@ def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
     return [
         message
         for message in messages
-        if isinstance(message, dict)
         # some tracers write the definition of a tool as a message
-        and as_fields(message.get("content")).get("type") != "function"
+        if as_fields(message.get("content")).get("type") != "function"
     ]
 
 
@@ -131,7 +130,7 @@ def _instruction(value: Any) -> list[Any]:
     text = unnested(value)
     if isinstance(text, dict):  # Google's
         text = text.get("parts", text.get("text"))
-    if isinstance(text, list) and not all(map(_is_part, text)):
+    if isinstance(text, list):
         text = [part for part in text if isinstance(part, dict)]
     return [{"role": "system", "content": text}] if isinstance(text, (str, list)) and text else []
 
