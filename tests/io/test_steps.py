@@ -3,7 +3,14 @@
 import pytest
 
 from trajscore import io
-from trajscore.io._steps import is_step, results_of, turn_of_step, turns_of_actions
+from trajscore.io._steps import (
+    is_event_of_openhands,
+    is_step,
+    results_of,
+    turn_of_step,
+    turns_of_actions,
+    turns_of_events,
+)
 
 CALLS = [{"id": "c1", "function": {"name": "f"}}, {"id": "c2", "function": {"name": "g"}}]
 LOG = [{"kwargs": {"content": "I look."}}]
@@ -217,3 +224,169 @@ def test_a_file_of_events_is_a_run(write):
 def test_a_line_for_each_of_several_calls(names, text, results):
     found = results_of([{"id": name} for name in names], text)
     assert [(result["tool_call_id"], result["content"]) for result in found] == results
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_one"),
+    [
+        ({"action": "run", "args": {}}, True),
+        ({"action": "run", "message": "m"}, True),
+        ({"action": "run"}, False),
+        ({"args": {}, "message": "m"}, False),
+        ({"action": 1, "args": {}}, False),
+        ({"observation": "run", "content": ""}, True),
+        ({"observation": "run"}, False),
+        ({"observation": None, "content": ""}, False),
+        ({"action": "run", "args": {}, "role": "assistant"}, False),
+        ({"action": "run", "args": {}, "source": "tool"}, False),
+        ({"action": "run", "args": {}, "source": "environment"}, True),
+    ],
+)
+def test_which_records_are_events_of_openhands(fields, is_one):
+    event = {"id": 1, "source": "agent"} | fields
+    assert is_event_of_openhands(event) is is_one
+    assert is_step(event) is is_one
+    assert not is_event_of_openhands({k: v for k, v in event.items() if k != "id"})
+    assert not is_event_of_openhands({k: v for k, v in event.items() if k != "source"})
+    assert not is_event_of_openhands([event])
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_one"),
+    [
+        ({}, True),
+        ({"type": "info"}, True),
+        ({"type": "warning"}, True),
+        ({"type": "error"}, True),
+        ({"type": "user"}, False),
+        ({"role": "assistant"}, False),
+    ],
+)
+def test_which_records_are_turns_of_gemini_cli(fields, is_one):
+    turn = {"id": "a", "timestamp": "t", "content": "x", "type": "gemini"} | fields
+    assert is_step(turn) is is_one
+    for name in ("id", "timestamp", "content"):
+        assert not is_step({k: v for k, v in turn.items() if k != name})
+
+
+def test_a_turn_of_gemini_cli_has_its_calls_and_their_results():
+    answer = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": "1"}}}
+    call = {"id": "c1", "name": "f", "args": {"n": 3}, "result": [answer]}
+    own = {"id": "a", "timestamp": "t", "model": "m"}
+    turn = own | {"type": "gemini", "content": "I look.", "toolCalls": [call], "tokens": {"n": 1}}
+    said, result = turn_of_step(turn)
+    assert {name: said[name] for name in own} == own
+    assert not {"type", "toolCalls", "tokens"} & said.keys()
+    assert (said["role"], said["usage"]) == ("assistant", {"n": 1})
+    assert [(one["name"], one["id"]) for one in said["tool_calls"]] == [("f", "c1")]
+    assert (result["role"], result["tool_call_id"]) == ("tool", "c1")
+    (notice,) = turn_of_step(own | {"type": "info", "content": "Hi"})
+    assert (notice["role"], notice["usage"]) == ("info", None)
+
+
+OWN = {"id": 1, "timestamp": None, "message": "Shown"}
+
+
+@pytest.mark.parametrize(
+    ("made", "messages"),
+    [
+        (event(1, "message", "Hi", source="user"), [{"role": "user", "content": "Hi"}]),
+        (event(1, "message", "Hi"), [{"role": "assistant", "content": "Hi"}]),
+        (event(1, "system", content="Hi"), [{"role": "system", "content": "Hi"}]),
+        (
+            event(1, "system", source="environment", content="Hi"),
+            [{"role": "system", "content": "Hi"}],
+        ),
+        (event(1, "run", "I look.", source="user", command="ls"), []),
+        (event(1, "finish", "Done", source="user"), []),
+        (
+            event(1, "run", "I look.", command="ls"),
+            [
+                {
+                    "role": "assistant",
+                    "content": "I look.",
+                    "usage": None,
+                    "tool_calls": [{"id": 1, "name": "run", "args": {"command": "ls"}}],
+                }
+            ],
+        ),
+        (
+            event(1, "run", "", command="ls"),
+            [
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "usage": None,
+                    "tool_calls": [{"id": 1, "name": "run", "args": {"command": "ls"}}],
+                }
+            ],
+        ),
+        (
+            event(1, "finish", "So.", final_thought="Done."),
+            [{"role": "assistant", "content": "Done.", "usage": None}],
+        ),
+        (
+            event(1, "finish", "So.", final_thought=""),
+            [{"role": "assistant", "content": "So.", "usage": None}],
+        ),
+        (
+            event(1, "think", "Hm."),
+            [{"role": "assistant", "content": "Hm.", "usage": None}],
+        ),
+        (
+            {**event(1, "think"), "args": {}},
+            [{"role": "assistant", "content": "Shown", "usage": None}],
+        ),
+        (
+            {**event(1, "run"), "args": {}},
+            [
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "usage": None,
+                    "tool_calls": [{"id": 1, "name": "run", "args": {}}],
+                }
+            ],
+        ),
+    ],
+)
+def test_what_an_event_of_openhands_says(made, messages):
+    assert turn_of_step(made) == [OWN | message for message in messages]
+
+
+def test_results_of_events_of_openhands():
+    own = {"role": "tool", "tool_call_id": 2}
+    assert turn_of_step(seen(3, 2, "x")) == [own | {"content": "x", "error": False}]
+    failed = seen(3, 2, "x") | {"observation": "error"}
+    assert turn_of_step(failed) == [own | {"content": "x", "error": True}]
+    assert turn_of_step(seen(3, 2, "")) == []
+    assert turn_of_step(seen(3, 2, "x") | {"observation": "agent_state_changed"}) == []
+
+
+def test_actions_of_one_answer_are_one_turn_of_openhands():
+    def calls(message):
+        return [call["name"] for call in message.get("tool_calls", ())]
+
+    events = [
+        event(1, "think", "Hm.", answer="a"),
+        event(2, "run", answer="a"),
+        seen(3, 2, "x"),
+        [event(4, "read", answer="a"), seen(5, 4, "y")],
+        event(6, "run", answer="b"),
+        event(7, "think", "So.", answer="b"),
+        event(8, "run"),
+        event(9, "run"),
+        {"role": "user", "content": "Hi"},
+    ]
+    turns = turns_of_events(events)
+    assert [(turn["role"], turn["content"], calls(turn)) for turn in turns] == [
+        ("assistant", "Hm.", ["run", "read"]), ("tool", "x", []), ("tool", "y", []),
+        ("assistant", "", ["run"]), ("assistant", "", ["run"]), ("assistant", "", ["run"]),
+        ("user", "Hi", []),
+    ]  # fmt: skip
+    assert turns_of_events([]) == []
+
+
+def test_the_usage_of_an_answer_is_that_of_its_turn():
+    made = event(1, "run") | {"tool_call_metadata": {"model_response": {"usage": {"n": 2}}}}
+    assert turn_of_step(made)[0]["usage"] == {"n": 2}
