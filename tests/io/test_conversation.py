@@ -48,6 +48,10 @@ def test_roles(role, kind):
         ({"id": "", "function_name": "f", "arguments": None}, "f", {}, None),
         ({"function": "f", "arguments": "x = 1"}, "f", "x = 1", None),
         ({"id": 0}, "", {}, "0"),
+        ({"function": {"arguments": "{}"}}, "", {}, None),
+        ({"name": ["f"], "arguments": {}}, "", {}, None),
+        ({"name": "", "function_name": 7}, "7", {}, None),
+        ({"id": "a", "tool_call_id": "b", "name": "f"}, "f", {}, "a"),
     ],
 )
 def test_calls(call, name, arguments, identifier):
@@ -138,6 +142,44 @@ def test_messages_must_be_a_list(conversation):
         conversation.add_all({"role": "user"})
 
 
+def test_instructions_that_are_repeated_at_once_count_once(conversation):
+    for text in ("a", "a", "b", "a"):
+        conversation.add({"role": "system", "content": text}, 0)
+    assert conversation.system == ["a", "b", "a"]
+
+
+def test_content_of_an_unknown_form_is_kept(conversation):
+    step = conversation.add(AGENT | {"content": {"value": "x"}}, 0)
+    assert (step.text, step.extra) == ('{"value": "x"}', {"parts": {"value": "x"}})
+    assert conversation.add(AGENT | {"content": {"text": "x"}}, 1).extra == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [
+        ({"usage": {"input_tokens": 3}}, {"input": 3, "output": None}),
+        ({"usage": {"n": 3}}, None),
+        ({"usage": {"input_tokens": 3}, "tokens": 7}, 7),
+        ({"n": 3}, None),
+    ],
+)
+def test_tokens_of_a_turn(conversation, fields, tokens):
+    assert conversation.add(AGENT | {"content": "Hi"} | fields, 0).extra.get("tokens") == tokens
+
+
+@pytest.mark.parametrize(
+    ("stated", "confidence"),
+    [({"value": 0.4}, 0.4), ({"score": "40%"}, 0.4), (0.4, 0.4), (None,) * 2],
+)
+def test_confidences_may_be_objects(conversation, stated, confidence):
+    assert conversation.add(AGENT | {"confidence": stated}, 0).confidence == confidence
+
+
+def test_several_confidences_of_one_turn_are_refused(conversation):
+    with pytest.raises(MalformedRunError, match=r"its confidence is \[0.1\], not a number$"):
+        conversation.add(AGENT | {"confidence": [0.1]}, 0)
+
+
 # ------------------------------------------------------------------ results
 
 
@@ -161,6 +203,12 @@ def test_results_without_identifiers_follow_the_order_of_the_calls(conversation)
     assert [call.result for call in second.tool_calls] == ["1", "3", "2"]
     assert [one["content"] for one in conversation.unmatched] == ["4"]
     assert second.observation == "1\n2\n3\n4"  # the fourth answers no call, but was seen
+
+
+def test_results_without_identifiers_go_to_the_last_turn_alone(conversation):
+    turns = [conversation.add(turn("f"), k) for k in range(3)]
+    conversation.add_result("1", index=3)
+    assert [step.tool_calls[0].result for step in turns] == [None, None, "1"]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +274,22 @@ def test_a_completion_is_a_turn(conversation):
     assert conversation.add(two, 1).extra["other_choices"] == two["choices"][1:]
 
 
+def test_other_choices_are_kept_but_the_first_is_the_turn(conversation):
+    three = completion(finish_reason="stop")
+    three["choices"] += [{"n": 2}, {"n": 3}]
+    three["choices"][0]["message"] |= {"finish_reason": "length"}
+    step = conversation.add(three, 0)
+    assert step.extra == {
+        "model": "m", "finish_reason": "length", "other_choices": [{"n": 2}, {"n": 3}],
+    }  # fmt: skip
+
+
+def test_a_message_with_a_role_is_not_its_choice(conversation):
+    step = conversation.add(AGENT | {"content": "Well"} | completion("Hi"), 0)
+    assert (step.text, step.logprobs, step.extra) == ("Well", (-0.5,), {"model": "m"})
+    assert conversation.add(AGENT | {"content": "x", "choices": [3]}, 1).logprobs is None
+
+
 def test_the_logprobs_of_a_message_go_before_those_around_it(conversation):
     inner = {"content": [{"token": "Hi", "logprob": -2.0}]}
     message = AGENT | {"content": "Hi", "logprobs": inner}
@@ -243,6 +307,10 @@ def test_logprobs_of_raw_data_are_moved(conversation):
     step = conversation.add(AGENT | {"content": "Hi", "raw_data": flat}, 1)
     assert (step.logprobs, step.extra["raw_data"]) == ((-0.5,), {"id": "r"})
     assert "logprobs" in flat  # the input is left as it was
+    own = AGENT | {"content": "Hi", "logprobs": {"content": [{"token": "Hi", "logprob": -3.0}]}}
+    step = conversation.add(own | {"raw_data": flat}, 1)
+    assert (step.logprobs, step.extra["raw_data"]) == ((-3.0,), flat)
+    assert conversation.add(AGENT | {"raw_data": "x"}, 1).extra == {"raw_data": "x"}
     without = conversation.add(AGENT | {"content": "Hi", "raw_data": {"id": "r"}}, 2)
     assert (without.logprobs, without.extra["raw_data"]) == (None, {"id": "r"})
 
@@ -272,9 +340,31 @@ def test_another_completion_is_a_new_turn(conversation, last, index):
     assert conversation.steps[-1].logprobs == (-0.5,)
 
 
+def test_a_completion_is_compared_with_the_turn_just_before_it(conversation):
+    for index, role in enumerate(("user", "assistant", "user", "assistant")):
+        conversation.add({"role": role, "content": "Hi"}, index)
+    conversation.add_completion(completion(), 4)
+    assert [step.logprobs for step in conversation.steps] == [None, None, None, (-0.5,)]
+
+
 def test_a_first_completion_is_a_turn(conversation):
     conversation.add_completion(completion(), 0)
     assert [step.text for step in conversation.steps] == ["Hi"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({}, {"input_tokens": 5, "output_tokens": 2.5}),
+        ({"input_tokens": 1}, {"input_tokens": 1}),
+        ({"output_tokens": 1, "n": 1}, {"output_tokens": 1, "n": 1}),
+        ({"n": 1}, {"n": 1, "input_tokens": 5, "output_tokens": 2.5}),
+    ],
+)
+def test_tokens_of_a_run_are_those_of_its_turns(conversation, meta, expected):
+    for tokens in ({"input": 3, "output": 2.5}, {"input": 2, "output": True}, 7, {"input": "9"}):
+        conversation.add(AGENT | {"content": "Hi", "tokens": tokens}, 0)
+    assert conversation.finish(Run("a", meta=dict(meta))).meta == expected
 
 
 def test_what_a_run_gets_in_the_end(conversation):

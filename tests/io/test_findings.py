@@ -209,3 +209,288 @@ def test_words_that_were_read_as_outcomes_are_said():
     assert own.notes() == ["outcome: read 'no' as 0, 'yes' as 1"]
     own.selection = Selection(meanings={"yes": 0, "no": 1})
     assert own.notes() == []
+
+
+# ------------------------------------------------------------------ whole sentences
+
+MODELS = ("session_id", "model", "a", "b", "c", "d")
+OF_MODELS = (
+    "2 runs made of calls of several models by 'model', such as 'a', 'b', 'c'; if the calls of "
+    "each model are a run, pass {argument:id=session_id} {argument:id=model}; if not, pass "
+    "{argument:id=session_id}"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked_alike", "fields", "problem", "notes"),
+    [
+        (True, None, OF_MODELS, []),
+        (False, None, "", [OF_MODELS]),
+        (True, Fields(id="x"), "", []),
+        (False, Fields(id="x"), "", []),
+    ],
+)
+def test_models_that_were_asked_the_same_are_asked_about(asked_alike, fields, problem, notes):
+    found = findings(
+        fields=fields, models=MODELS, n_of_models=2, asked_alike=asked_alike, n_with_outcome=1
+    )
+    assert (found.model_problem(), found.problem(), found.notes()) == (problem, problem, notes)
+    assert findings(asked_alike=asked_alike).model_problem() == ""
+
+
+UNKNOWN = (
+    "{} of roles that are not known; say which are the agent's, the user's or the environment's, "
+    "for example with {{argument:roles={}}}"
+)
+OF_USERS = (
+    "{} of the user have the names of several users, or of an agent; say which are the agent's, "
+    "the user's or the environment's, for example with {{argument:roles={}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("tally", "problem"),
+    [
+        ({"n_turns": 3, "unknown_roles": Counter(critic=3)}, ""),
+        (
+            {"n_turns": 3, "unknown_roles": Counter(critic=2, planner=2)},
+            UNKNOWN.format("3 turns of the agent and 4", "critic=?,planner=?"),
+        ),
+        (
+            {"unknown_roles": Counter(critic=2, planner=3, User1=1)}
+            | {"openers": Counter(planner=1, x=1)},
+            UNKNOWN.format(
+                "0 turns of the agent and 6", "planner=?,critic=agent,User1=user"
+            ),
+        ),
+        (
+            {"unknown_roles": Counter(planner=3), "openers": Counter(planner=1)},
+            UNKNOWN.format("0 turns of the agent and 3", "planner=agent"),
+        ),
+        (
+            {"n_turns": 5, "names_of_users": Counter(Ann=2, Bob=1)},
+            OF_USERS.format("3 turns", "Ann=agent,Bob=agent"),
+        ),
+        (
+            {"names_of_users": Counter(Ann=2, user=1, Bob=2), "openers": Counter(Bob=1)},
+            OF_USERS.format("5 turns", "Ann=agent,Bob=?,user=user"),
+        ),
+        (
+            {"unknown_roles": Counter({f"r{k:02}": 20 - k for k in range(14)})},
+            UNKNOWN.format(
+                "0 turns of the agent and 189", ",".join(f"r{k:02}=agent" for k in range(12))
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_who_acts_under_roles_that_are_not_known(tally, problem):
+    assert findings(**tally).role_problem() == problem
+    assert findings(n_with_outcome=1, **tally).problem() == problem
+
+
+def test_users_whose_roles_are_given_are_not_asked_about():
+    names = Tally(names_of_users=Counter(Ann=2, Bob=1))
+    assert Findings(Selection(roles={"Ann": "user", "Bob": "agent"}), names).role_problem() == ""
+    one = Findings(Selection(roles={"Ann": "user"}), names).role_problem()
+    assert one == OF_USERS.format("1 turn", "Bob=agent")
+
+
+ODD = {
+    "turn": "1 turn without any content that is known",
+    "content": "1 turn with content of an unknown form, kept as JSON",
+    "call": "1 call of a tool without a name",
+    "unknown_events": "1 event that starts or ends nothing known, not used",
+    "unanswered": "1 call of a model without an answer, which is not a turn",
+    "aside": "1 message of subagents, other branches or the program, or taken back, not used",
+    "replaced_scores": "1 score with another value than one of the same name; the last counts",
+    "durations": "1 run with the lines in the order of the file: small times fall, as durations do",
+    "lines_of_run": "1 line without anything that a step holds, taken as fields of the run",
+    "without_role": "1 turn without a role, where others have one, taken as the agent's",
+    "result": "1 result of a tool without its call, kept with the turn before it",
+}
+
+
+@pytest.mark.parametrize(
+    ("tally", "notes"),
+    [
+        (
+            {"tables": ["a.csv", "b.csv"]},
+            [
+                (
+                    "2 tables beside the logs not read, such as a.csv; if it holds outcomes, pass "
+                    "{argument:outcomes=a.csv}"
+                )
+            ],
+        ),
+        (
+            {"n_parent_rings": 1},
+            [
+                (
+                    "spans of 1 trace are each other's parents; the first of them in time is taken "
+                    "as the outermost"
+                )
+            ],
+        ),
+        (
+            {"n_retried": 2},
+            [
+                (
+                    "2 answers of a model not used: it was asked the same again, and the "
+                    "conversation goes on from the other answer"
+                )
+            ],
+        ),
+        (
+            {"n_joined": 1, "n_records": 3},
+            [
+                (
+                    "3 records of the log joined into 1 run: calls of a model in one session, "
+                    "events of one run, or states that grow"
+                )
+            ],
+        ),
+        ({"unread": Counter(a=3, b=2, c=2, d=1)}, ["8 texts not read, in 'a', 'b', 'c'"]),
+        (
+            {"unknown_roles": Counter(x=1, y=2)},
+            [
+                (
+                    "3 turns of roles that are not known, such as 'y', taken as the environment's; "
+                    "if it is an agent's, pass {argument:roles=y=agent}"
+                )
+            ],
+        ),
+        ({"odd": Counter(dict.fromkeys(ODD, 1))}, list(ODD.values())),
+        ({"odd": Counter(turn=2)}, ["2 turns without any content that is known"]),
+        (
+            {"wholes": Counter({1: 2}), "beginnings": {1}},
+            [
+                (
+                    "2 runs of 4 hold only the beginning of another run; if they are calls or "
+                    "states of one run, name what these share with {argument:id}"
+                )
+            ],
+        ),
+        ({"wholes": Counter({1: 2}), "beginnings": {2}}, []),
+        (
+            {"wholes": Counter({1: 2}), "beginnings": {1}}
+            | {"sessions": {"meta.session_id": Counter(s=3, t=1)}},
+            [],
+        ),
+    ],
+)
+def test_what_was_not_used_is_noted(tally, notes):
+    assert findings(**tally).notes() == notes
+
+
+@pytest.mark.parametrize(
+    ("fields", "notes"),
+    [
+        ({"confidence": "not sure"}, ["confidence: 1 minus 'sure'"]),
+        (
+            {"confidence": "risk"},
+            [
+                (
+                    "confidence: high 'risk' stands for success; if it stands for failure, pass "
+                    "{argument:confidence=not risk}"
+                )
+            ],
+        ),
+        ({"confidence": "p"}, []),
+        ({"outcome": "not failed"}, ["outcome: not 'failed', so 1 counts as failure"]),
+        ({"outcome": "done"}, []),
+    ],
+)
+def test_how_named_fields_were_read(fields, notes):
+    assert findings(fields=Fields(**fields), n_with_outcome=1).notes() == notes
+
+
+def refusal(**tally):
+    with pytest.raises(ArgumentError) as caught:
+        findings(**tally).check_names("a.json")
+    return str(caught.value), caught.value.part
+
+
+@pytest.mark.parametrize(
+    ("outcome", "hint"),
+    [
+        (None, "outcome_map={'yes': 1}"),
+        ("done", "outcome_map={'yes': 1}"),
+        ("not failed", "outcome='failed' outcome_map={'yes': 0}"),
+    ],
+)
+def test_words_are_refused_with_what_they_may_mean(outcome, hint):
+    assert refusal(words=Counter(yes=2), fields=Fields(outcome=outcome)) == (
+        f"a.json: the outcome is a word in 2 of 4 runs; say what each word means with {hint}",
+        "outcome_map",
+    )
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1, 2, 3, 4]])
+def test_several_outcomes_of_a_run_are_refused(values):
+    shown = ", ".join(map(str, values[:3]))
+    assert refusal(lists={"o": ("r1", values)}) == (
+        (
+            f"a.json: the outcome 'o' has several values in run 'r1', {shown} ...; if the last one "
+            f"counts, pass outcome='o.-1'; otherwise name another field with outcome, or give a "
+            f"table of run ids and outcomes with outcomes="
+        ),
+        "outcome",
+    )
+
+
+def test_counts_of_tests_are_refused():
+    counted = {("passed", "failed"): {(3, 1)}}
+    assert refusal(counts=counted)[0].startswith("a.json: 'passed' and 'failed' are 3 and 1 in")
+    findings(counts={("passed", "failed"): {(1, 0)}}).check_names("a.json")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "problem"),
+    [
+        ("outcome", "g", ("no run has a field named 'g', and there is no other to name; give a "
+         "table of run ids and outcomes with outcomes=")),
+        ("confidence", "g", ("no turn has a field named 'g', and there is no other to name; leave "
+         "confidence out, to use log-probabilities or what turns state in words")),
+        ("stop_reason", "g", ("no run has a field named 'g', and there is no other to name; leave "
+         "stop_reason out")),
+    ],
+)  # fmt: skip
+def test_a_named_field_is_nowhere_and_there_is_no_other(part, name, problem):
+    fields = Fields(**{part: name})
+    assert refusal(fields=fields) == (f"a.json: {part}: {problem}", part)
+    # an object of runs says nothing of confidences and stop reasons
+    objects = {name: ["a"]}
+    expected = part != "outcome"
+    assert (refusal(fields=fields, objects=objects)[0] == f"a.json: {part}: {problem}") is expected
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "known"),
+    [
+        ("outcome", "g", "of a run named 'g'; there are: failed, x"),
+        ("outcome", "not g", "of a run named 'not g'; there are: not failed, x"),
+        ("stop_reason", "not g", "of a run named 'not g'; there are: failed, x"),
+        ("confidence", "not g", "of a turn named 'not g'; there are: not error, x"),
+    ],
+)
+def test_a_named_field_is_nowhere_and_others_are_named(part, name, known):
+    found = {"values": counts(failed=[1], x=[1]), "names_of_turns": Counter(error=1, x=1)}
+    told, _ = refusal(fields=Fields(**{part: name}), **found)
+    assert told == f"a.json: {part}: no field {known}"
+
+
+def test_no_run_has_an_outcome():
+    ids = Counter("ab")
+    end = (
+        "or give a table of run ids ('a', 'b' ...) and outcomes with {argument:outcomes}; where "
+        "none is known, trajscore label chooses runs to read"
+    )
+    assert findings(ids=ids).outcome_problem() == (
+        f"no run has an outcome; name the field with {{argument:outcome}}, {end}"
+    )
+    values = counts(success=[0, 1], other=[1, 1])
+    assert findings(ids=ids, values=values).outcome_problem() == (
+        "no run has an outcome (the runs have 'success': 0 1, 1 1; 'other': 1 2); name the field "
+        f"with {{argument:outcome}}, such as {{argument:outcome=success}}, {end}"
+    )
+    assert findings({}).outcome_problem() == findings({"x": {}}, n_with_outcome=1).problem() == ""

@@ -169,14 +169,15 @@ class Findings:
 
     def side_problem(self) -> str:
         """Say which runs are two sides of one conversation; "" where none are."""
-        for first, second in self.tally.mirrored[:1]:
-            return (
-                f"runs {first!r} and {second!r} have the same texts with user and agent exchanged, "
-                f"as have {number_of(len(self.tally.mirrored), 'pair')} of runs in all: one "
-                f"conversation saved from both sides. Save only the agent's side, in AutoGen "
-                f"agent.chat_messages[user_proxy]"
-            )
-        return ""
+        if not self.tally.mirrored:
+            return ""
+        first, second = self.tally.mirrored[0]
+        return (
+            f"runs {first!r} and {second!r} have the same texts with user and agent exchanged, as "
+            f"have {number_of(len(self.tally.mirrored), 'pair')} of runs in all: one conversation "
+            f"saved from both sides. Save only the agent's side, in AutoGen "
+            f"agent.chat_messages[user_proxy]"
+        )
 
     def role_problem(self) -> str:
         """Ask who acts under roles that are not known, where these have most turns; or ""."""
@@ -200,7 +201,7 @@ class Findings:
         # beside an agent that is known, others may be its tools
         guess = dict.fromkeys(names, "agent" if users or not n_agent else "?")
         if len(names) > 1:  # who begins may be the one who gives the task
-            guess |= dict.fromkeys(self.tally.openers.keys() & names.keys(), "?")
+            guess |= dict.fromkeys(self.tally.openers, "?")
         guess |= dict.fromkeys(filter(PERSON.match, names), "user")
         roles = ",".join(f"{name}={guess[name]}" for name, _ in names.most_common(_MAX_ROLES))
         return (
@@ -276,7 +277,7 @@ class Findings:
                 f"{number_of(n, 'run')}: calls of a model in one session, events of one run, "
                 f"or states that grow"
             )
-        if (models := self._of_models()) and not self.model_problem():
+        if not tally.asked_alike and (models := self._of_models()):
             yield models
         if (n := tally.n_beginnings()) and not self.session_problem():
             yield (
