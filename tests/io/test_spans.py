@@ -491,3 +491,64 @@ def test_spans_with_one_id_are_no_ring(write):
     ]
     (run,) = io.read_runs(write("runs.jsonl", runs, lines=True))
     assert [step.text for step in run.steps] == ["Where?", "I look."]
+
+
+def test_the_answer_of_one_span_around_no_calls_is_a_turn():
+    assert said(read(Span("1", outputs="Bye"))) == [("agent", "Bye")]
+    two = Span("1", start=1, outputs="Bye"), Span("2", start=2, outputs="So")
+    assert said(read(*two)) == [("agent", "Bye")]
+    assert said(read(Span("1", "tool", name="f", outputs="9"))) == [("agent", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "is_of_call"),
+    [
+        ("Tool.run", {"n": 2}, True), ("Tool.run", {"n": 1}, False), ("run", {"n": 2}, False),
+        ("Tool.run", {}, False), ("Tool.run", {"n": 3}, False),
+    ],
+)  # fmt: skip
+def test_a_function_around_a_tool_belongs_to_a_call_of_the_last_turn(name, arguments, is_of_call):
+    thread, _ = called(("f", {"n": 1}, None))
+    calls = [{"name": "g", "arguments": {"n": 2}}, {"name": "h", "arguments": {}}]
+    thread.add_turn({"role": "assistant", "content": "", "tool_calls": calls}, 1)
+    last = thread.talk.steps[1]
+    thread.add_turn(user("Hi"), 2)
+    found = _call_of_span(thread, None, name, arguments, None)
+    assert found == ((last, last.tool_calls[0]) if is_of_call else (None, None))
+    thread.ran.add(id(last.tool_calls[0]))
+    assert _call_of_span(thread, None, name, arguments, None) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "arguments"),
+    [
+        ({"args": [], "kwargs": {"n": 3}}, {"n": 3}),
+        ({"kwargs": '{"n": 3}'}, {"n": 3}),
+        ({"args": [1], "kwargs": {"n": 3}}, {"args": [1], "kwargs": {"n": 3}}),
+        ({"x": 1, "kwargs": {"n": 3}}, {"x": 1, "kwargs": {"n": 3}}),
+        ({"args": []}, {"args": []}),
+        ('{"n": 3}', {"n": 3}),
+        ("n", "n"),
+    ],
+)
+def test_arguments_of_a_tools_span(inputs, arguments):
+    run = read(Span("1", "tool", name="f", inputs=inputs, outputs="9"))
+    assert calls_of(run) == [("f", arguments, "9")]
+
+
+def test_what_a_tools_span_knows_of_its_call():
+    turn = agent("", "c")
+    own = Span("2", "tool", start=2, name="f", call="c", inputs={"n": 3}, outputs="9", error=True)
+    run = read(Span("1", "model", start=1, outputs=turn), own)
+    (call,) = run.steps[0].tool_calls
+    assert (call.arguments, call.result, call.error) == ({"n": 3}, "9", True)
+    assert (call.id, call.extra) == ("c", {"result": "span"})
+    known = {"id": "c", "function": {"name": "f", "arguments": '{"n": 4}'}}
+    history = [{"role": "assistant", "content": "", "tool_calls": [known]}, tool("c", "8")]
+    own = Span("2", "tool", start=2, name="f", call="c", inputs={"n": 3}, outputs="9", error=False)
+    run = read(Span("1", "model", start=1, inputs=history, outputs="Bye"), own)
+    (call,) = run.steps[0].tool_calls
+    assert (call.arguments, call.result, call.extra) == ({"n": 4}, "8", {})
+    (alone,) = read(Span("7", "tool", outputs="9", call="k")).steps
+    assert (alone.span, alone.actor, alone.text) == ("7", "agent", "")
+    assert [(c.name, c.id, c.result) for c in alone.tool_calls] == [("", "k", "9")]

@@ -1,13 +1,14 @@
 """Counts over a log: scores that were not used, and fields that may be outcomes."""
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from trajscore import io
 from trajscore.io.files import Place
-from trajscore.io.tally import Tally
+from trajscore.io.tally import Tally, name_of
 
 
 @pytest.mark.parametrize(
@@ -151,3 +152,117 @@ def test_names_of_who_begins_and_of_several_users():
     assert noted_turns(("user", bob), ("user", ann)) == ({"Bob": 1}, {})
     named = noted_turns(("user", bob), ("user", ann), ("agent", {"name": "helper"}))
     assert named == ({"Bob": 1}, {"Ann": 1, "Bob": 1})
+
+
+def test_fields_are_looked_for_within_two_objects_and_no_deeper():
+    assert list(noted({"a": {"b": {"c": 1}}}).values) == ["a.b.c"]
+    assert noted({"a": {"b": {"c": {"d": 1}}}}).values == {}
+    assert dict(noted({"a": {"b": {"c": {"value": 1}}}}).values["a.b.c"]) == {1: 1}
+    assert list(noted({"a": {"value": 1, "b": 2}}).values) == ["a"]  # one value, and no object
+    assert list(noted({1: {2: 3}}).values) == ["1.2"]
+
+
+def test_values_are_counted_up_to_the_first_too_many():
+    tally = noted(*({"a": k} for k in (*range(9), 0, 9, 10)))
+    assert tally.values["a"] == Counter(range(9))
+    assert noted(*({"a": k % 8} for k in range(16))).values["a"] == Counter([*range(8)] * 2)
+
+
+def test_a_value_that_all_of_several_runs_share_may_be_an_outcome():
+    assert list(noted({"a": 1}, {"a": 1}).candidates()) == ["a"]
+    assert noted({"a": 1}).candidates() == {}
+    assert list(noted({"a": 1}, {"b": 2}).candidates()) == ["a", "b"]
+    tally = noted(*({"a": k, "b": k % 2, "c": 1} for k in range(2)))
+    assert list(tally.candidates()) == ["a", "b", "c"]
+
+
+def test_calls_of_several_models_are_counted_by_run():
+    tally, place = Tally(), Place(Path("log.json"), 0)
+    tally.note_run(io.Run("a"), place)
+    assert (tally.n_of_models, tally.models, tally.asked_alike) == (0, (), False)
+    place.models, place.asked_alike = ("id", "model", "m", "h"), True
+    tally.note_run(io.Run("b"), place)
+    place.models, place.asked_alike = ("id", "model", "x", "y"), False
+    tally.note_run(io.Run("c"), place)
+    assert (tally.n_of_models, tally.models) == (2, ("id", "model", "m", "h"))
+    assert tally.asked_alike is True
+
+
+def test_records_of_a_run_are_counted_where_it_has_several():
+    tally = Tally()
+    for n_records in (1, 2, 5):
+        tally.note_run(io.Run("a"), Place(Path("log.json"), 0, n_records=n_records))
+    assert (tally.n_joined, tally.n_records) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("extra", "n"), [({}, 1), ({"n_left_out": {}}, 0), ({"retried": 1}, 0), ({"unanswered": 1}, 1)]
+)
+def test_texts_that_a_run_does_not_hold_are_counted_unless_some_were_left_out(extra, n):
+    tally = Tally()
+    for _ in range(2):
+        tally.note_unread({"x": "One more."}, io.Run("a", extra=extra))
+    assert tally.unread == Counter({"x": 2 * n} if n else {})
+
+
+@pytest.mark.parametrize(("n_runs", "notes"), [(10_000, True), (10_001, False)])
+def test_only_the_first_runs_are_compared(n_runs, notes):
+    tally = Tally(n_runs=n_runs)
+    steps = [io.Step("user", "Hi"), io.Step("agent", "Hello")]
+    tally.note_run(io.Run("a", steps, extra={"session": "s"}), Place(Path("log.json"), 0))
+    tally.note_side(io.Run("a", steps))
+    assert (len(tally.wholes), len(tally.beginnings)) == (int(notes), int(notes))
+    assert tally.sessions == ({"session": Counter({"s": 1})} if notes else {})
+    assert len(tally.sides) == notes
+    assert tally.odd["turn"] == 0
+
+
+def test_the_field_that_most_runs_share():
+    def field(n_runs, **sessions):
+        counts = {name: Counter(values) for name, values in sessions.items()}
+        return Tally(n_runs=n_runs, sessions=counts).session_field()
+
+    assert field(3, a="xxy") == "a"
+    assert field(4, a="xxy") is None  # not in all runs
+    assert field(3, a="xxx") is None  # the same for all
+    assert field(3, a="xyz") is None  # no two share it
+    assert field(4, a="xxyy", b="xxyz") == "b"
+    assert field(4, a="xxyy", b="ppqq") == "a"
+    assert field(20_000, a={"x": 5_000, "y": 5_000}) == "a"
+    assert field(20_000, a={"x": 5_000, "y": 4_999}) is None
+    assert field(0) is None
+
+
+def test_which_fields_name_a_session():
+    tally = Tally()
+    extra = {"session_id": 1, "thread": "t", "chat": 0.5, "my": {"trace": "x"}, "dialog": None}
+    tally._note_sessions(io.Run("a", extra=extra | {"conversation": [1], "model": "m"}))
+    assert tally.sessions == {
+        "session_id": Counter({"1": 1}), "thread": Counter({"t": 1}), "my.trace": Counter({"x": 1}),
+    }  # fmt: skip
+
+
+def test_sides_of_a_conversation_of_user_and_agent_only():
+    tally = Tally()
+    for actors in (["agent"], ["user"], ["agent", "user", "environment"], []):
+        tally.note_side(io.Run("a", [io.Step(actor, "x") for actor in actors]))
+    assert tally.sides == {}
+    for name, actors in (("a", "ua"), ("b", "au"), ("c", "au")):
+        kinds = {"u": "user", "a": "agent"}
+        tally.note_side(io.Run(name, [io.Step(kinds[actor], "x") for actor in actors]))
+    assert tally.mirrored == [("a", "b"), ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("extra", "is_source", "name"),
+    [
+        ({"name": "n", "source": "s", "role": "r"}, True, "n"),
+        ({"source": "s", "role": "r"}, True, "s"),
+        ({"source": "s", "role": "r"}, False, "r"),
+        ({"source": "s"}, False, None),
+        ({"role": 3}, True, "3"),
+        ({}, True, None),
+    ],
+)
+def test_the_name_of_a_turn(extra, is_source, name):
+    assert name_of(io.Step("user", extra=extra), is_source) == name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trajscore.io.text import only_text, text_of, whole_text
+from trajscore.io.text import is_known, only_text, text_of, whole_text
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,28 @@ def test_halves_of_surrogate_pairs():
 def test_a_refusal_is_text():
     parts = [{"type": "text", "text": "So."}, {"type": "refusal", "refusal": "No."}]
     assert text_of(parts) == "So.\nNo."
+
+
+@pytest.mark.parametrize(
+    ("content", "is_one"),
+    [
+        ("a", True), (None, True), (3, False), ({"text": "a"}, True), ({"text": 3}, False),
+        ({"type": "image"}, False), ([], True), (["a"], True), (["a", 3], False), ([3, "a"], False),
+        ([{"text": "a"}], True), ([{"type": "image"}], True), ([{"text": 3}], False),
+        ([{"text": 3, "type": "x"}], True), ([{"x": "a"}], False), ([{"x": "a"}, "b"], False),
+        ([None], False),
+    ],
+)  # fmt: skip
+def test_content_of_a_known_form(content, is_one):
+    assert is_known(content) is is_one
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_text"),
+    [
+        ([{"type": "text"}, {"text": "a"}, {}], True), ([{"text": "a", "x": 1}], False),
+        ([{"x": 1}, {"text": "a"}], False), ([["x"]], True), ([], True),
+    ],
+)  # fmt: skip
+def test_parts_that_hold_nothing_but_text(parts, is_text):
+    assert only_text(parts) is is_text

@@ -66,3 +66,9 @@ def test_a_node_that_had_ended_and_goes_on_is_another_run(updates, is_one_run):
     if not is_one_run:
         assert isinstance(run, Broken)
         assert "those of several runs" in str(run)
+
+
+def test_updates_of_two_nodes_begin_with_the_first_that_says_something():
+    assert is_update({"start": None} | update("agent", SAY) | update("review", ASK))
+    assert not is_update(update("review", ASK) | update("agent", SAY))
+    assert not is_update({"x.before_model": None, "agent": {"messages": []}})

@@ -232,11 +232,11 @@ def _start(call: Mapping[str, Any]) -> Hashable:
     return turns[: next(agent, 0) + 1]
 
 
-def _turns(record: Any) -> tuple[Any, ...]:
+def _turns(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what identifies each turn of a record, answers included."""
-    messages, used = find_messages(record) if isinstance(record, dict) else (record, ())
-    answer = [sides_of(record)[1]] if is_call(record) and len(used) < 2 else []
-    if not isinstance(messages, list):
+    messages, used = find_messages(record)
+    answer = [sides_of(record)[1]] if len(used) < 2 else []
+    if messages is None:
         return ()
     return turn_keys(message for _, message in as_chat([*messages, *answer]))
 
@@ -325,7 +325,7 @@ def _is_of_record(record: Mapping[str, Any], fields: Fields) -> bool:
 def _differ(records: Iterable[Any], fields: Fields) -> bool:
     """Whether records have outcomes or trials of their own."""
     for part in ("outcome", "trial"):
-        values = [scalar(fields.value(raw, part)) for raw in records if isinstance(raw, dict)]
+        values = [scalar(fields.value(raw, part)) for raw in records]
         if len({str(value) for value in values if value is not None}) > 1:
             return True
     return False

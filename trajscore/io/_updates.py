@@ -20,8 +20,8 @@ def is_update(value: Any) -> bool:
         return False
     if value and all(value[node] is None and _HOOK.search(str(node)) for node in value):
         return True
-    turns = [turn for _, added in _by_node(value) for turn in _turns(added[:1])]
-    return bool(turns) and role_of(turns[0].get("role")) in ("agent", "tool")
+    turns = (turn for _, added in _by_node(value) for turn in _turns(added))
+    return role_of(next(turns, {}).get("role")) in ("agent", "tool")
 
 
 def run_of_updates(updates: Iterable[Any]) -> Any:
