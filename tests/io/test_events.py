@@ -75,7 +75,9 @@ def test_what_an_event_is():
     assert list(map(is_event, events(3))) == [True] * 8
     assert list(map(ends_run, events(3))) == [False] * 7 + [True]
     assert ends_run({"data": events(3)[-1]})
-    others = [{"messages": []}, {"result": "3"}, {"data": [1]}, [], None]
+    assert is_event({"data": {}, "result": EVENT})
+    assert is_event({"data": EVENT, "result": {}})
+    others = [{"messages": []}, {"result": "3"}, {"data": [1]}, {"data": {"x": 1}}, [], None]
     assert is_event({"current_agent_name": "Agent"})
     assert is_event({"tool_name": "f", "tool_kwargs": {}})
     beside = ("tool_name arguments result agent_id", "payload sender kind", "payload sender kind x")
@@ -220,3 +222,65 @@ def test_what_starts_and_ends():
     assert (model.outputs, model.tokens) == ("Done", {"input": 3, "output": None})
     others = [span.inputs for span in spans if span.kind == "other"]
     assert others == [[{"role": "user", "content": "Go"}], None]  # the end says nothing
+
+
+GO = [{"role": "user", "content": "Go"}]
+
+
+def spans_of(*events):
+    records = [{"run_id": 7, "event": name, **fields} for name, fields in events]
+    return [(s.kind, s.name, s.inputs, s.outputs, s.error) for s in spans_of_events(records)]
+
+
+def test_calls_of_tools_without_ids_are_told_by_their_names():
+    spans = spans_of(
+        ("tool_start", {"name": "f", "input": 1}), ("tool_start", {"name": "g", "input": 2}),
+        ("tool_end", {"name": "f", "output": 3}), ("tool_end", {"name": "g", "output": 4}),
+        ("tool_end", {"name": "g", "output": 5}),
+    )  # fmt: skip
+    assert spans == [
+        ("tool", "f", 1, 3, None), ("tool", "g", 2, 4, None), ("tool", "g", None, 5, None),
+    ]  # fmt: skip
+
+
+def test_calls_in_the_event_of_a_tool_are_not_an_answer():
+    ((*_, outputs, error),) = spans_of(
+        ("tool_error", {"name": "f", "output": 3, "tool_calls": [1]})
+    )
+    assert (outputs, error) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("events", "inputs"),
+    [
+        ([("run_start", {"input": "Go"})], [GO]),
+        ([("run_start", {"input": {"a": 1}})], [None]),
+        ([("run_end", {"input": "Go"})], [None]),
+        ([("run_start", {"input": "Go"}), ("llm_start", {"messages": []})], [GO]),
+        ([("run_start", {"input": "Go"}), ("llm_start", {"messages": [1]})], [None]),
+        ([("run_start", {"input": "Go"}), ("llm_start", {}), ("llm_start", {"prompt": 1})], [None]),
+    ],
+)
+def test_the_start_of_a_run_is_a_request_where_the_model_gets_none(events, inputs):
+    assert [given for kind, _, given, _, _ in spans_of(*events) if kind == "other"] == inputs
+
+
+def test_events_of_a_workflow():
+    name = {"current_agent_name": "A"}
+    call = {"tool_name": "f", "tool_kwargs": {"a": 1}, "tool_id": "c"}
+    answer = {"response": {"role": "assistant", "content": "Hi"}} | name
+    records = [
+        name | {"input": []}, name | {"delta": "H", "response": {}}, answer, {"data": answer}, call,
+        call | {"tool_output": {"is_error": True}}, call | {"tool_output": "x"},
+        name | {"response": "Hi"},
+    ]  # fmt: skip
+    spans = [(s.id, s.kind, s.name, s.inputs, s.outputs, s.call, s.error)
+             for s in spans_of_events(records)]  # fmt: skip
+    assert spans == [
+        ("0", "other", None, records[0], None, None, None),
+        ("2", "model", None, None, answer["response"], None, None),
+        ("3", "model", None, None, answer["response"], None, None),
+        ("5", "tool", "f", {"a": 1}, {"is_error": True}, "c", True),
+        ("6", "tool", "f", {"a": 1}, "x", "c", None),
+        ("7", "other", None, records[7], None, None, None),
+    ]

@@ -54,6 +54,10 @@ def test_texts(size):
         ("{1: 2}", "log.json is not valid JSON, character 1: a field name is expected"),
         ('{"a": 1 "b": 2}', "character 8: ',' or '}' is expected"),
         ("[1, tru3, 0, 0, 0, 0, 0, 0, 0, 0]", "index 1, character 4: Expecting value"),
+        ('["\\q and more than sixteen characters', "index 0, character 2: Invalid"),
+        ('["\\u00"]', "index 0, character 3: Invalid"),
+        ('{"a": 1, "a": 2}', "character 12: the key 'a' stands twice in one object"),
+        ('[{"a": 1, "a": 2}]', "index 0, character 1: the key 'a' stands twice"),
     ],
 )
 def test_not_valid(text, message, size):
@@ -80,6 +84,8 @@ def test_not_valid(text, message, size):
         ('[1, {"messages": [{}, ', " in the run with index 1, message 1", None),
         ('{"messages": [{}, {"a": 1}, {"', "", 2),
         ('{"id": 1, "steps": [', "", 0),
+        ('{"id": 1, "messages": [{}, {"a": 1}, {', "", 2),
+        ('{"messages": {"a": [1, 2', "", None),
         ('{"id": [1, 2', "", None),
         ('{"id"', "", None),
     ],
@@ -116,3 +122,28 @@ def test_a_table_is_not_a_log(tmp_path):
     path.write_text("run,step,verbal\n1,1,0.5\n")
     with pytest.raises(ValueError, match="it is a table, and a log of runs is needed"):
         read_runs(path)
+
+
+class Reads(io.StringIO):
+    """A text that counts how often it is read."""
+
+    n_reads = 0
+
+    def read(self, size=-1):
+        self.n_reads += 1
+        return super().read(size)
+
+
+@pytest.mark.parametrize("item", ["1", '"a"', "[2]"])
+def test_an_item_comes_before_the_rest_is_read(item):
+    text = Reads("[" + ", ".join([item] * 100) + "]")
+    scanner = JsonScanner(text, "log.json", 24).items(())
+    next(scanner)
+    assert text.n_reads == 1
+    assert len(list(scanner)) == 99
+
+
+def test_a_long_item_is_read_in_ever_larger_pieces():
+    text = Reads(f'["{"a" * 5000}"]')
+    assert list(JsonScanner(text, "log.json", 10).items(())) == [(None, 0, "a" * 5000)]
+    assert text.n_reads < 20

@@ -3,6 +3,8 @@
 import pytest
 
 from trajscore.io._message_parts import (
+    _steps_of_ui,
+    _ui_call,
     call_of_part,
     is_special,
     is_text,
@@ -144,6 +146,8 @@ def test_text_in_another_field_is_text():
         ({"tool_name": "find", "tool_kwargs": {}, "tool_id": "c"}, {"arguments": {}, "id": "c"}),
         ({"toolName": "find", "call_id": ["run", "c"]}, {"id": "c"}),
         ({"name": "find", "id": []}, {"id": []}),
+        ({"name": "find", "id": ["a", "b", "c"]}, {"id": "c"}),
+        ({"name": "find", "id": ["c"]}, {"id": "c"}),
         ({"arguments": 0}, {"name": "", "arguments": 0, "id": None}),
         ({"name": 7}, {"name": "7", "id": None}),
     ],
@@ -203,6 +207,46 @@ def ui_call(k, **more):
 
 def ui(*parts):
     return messages_of_parts({"role": "assistant", "parts": list(parts), "id": "m"}, list(parts))
+
+
+@pytest.mark.parametrize(
+    ("part", "call"),
+    [
+        ({"toolInvocation": {"a": 1}, "toolCallId": "c", "type": "tool-f"}, {"a": 1}),
+        ({"toolInvocation": {}, "type": "tool-f"}, None),
+        ({"type": "tool-f"}, None),
+        ({"type": "text", "toolCallId": "c"}, None),
+        ({"type": "tool-call", "toolCallId": "c"}, None),
+        ({"type": "tool-result", "toolCallId": "c"}, None),
+        (
+            {"type": "tool-f", "toolCallId": "c"},
+            {"toolName": "f", "type": "tool-f", "toolCallId": "c"},
+        ),
+        (
+            {"type": "dynamic-tool", "toolName": "f", "toolCallId": "c"},
+            {"toolName": "f", "type": "dynamic-tool", "toolCallId": "c"},
+        ),
+        ("text", None),
+    ],
+)
+def test_calls_of_user_interfaces(part, call):
+    assert _ui_call(part) == call
+
+
+def test_what_is_said_after_calls_is_the_next_step():
+    text, call = {"type": "text", "text": "x"}, {"type": "tool-f", "toolCallId": "c"}
+    start = {"type": "step-start"}
+    assert _steps_of_ui([text, call, call, text, text, start, start, call]) == [
+        [text, call, call], [text, text], [call],
+    ]  # fmt: skip
+    assert _steps_of_ui([start]) == []
+
+
+def test_results_without_an_id_come_before_the_turn():
+    call, result = {"type": "tool_use", "name": "f"}, {"type": "tool_result", "content": "x"}
+    before, turn = read("a", call, result)
+    assert before == {"role": "tool", "content": "x", "tool_call_id": None}
+    assert turn["tool_calls"] == [{"id": None, "name": "f"}]
 
 
 def test_a_message_of_a_user_interface_is_a_turn_a_step():

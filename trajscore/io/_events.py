@@ -70,7 +70,7 @@ def _fields_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
 def spans_of_events(records: Iterable[Mapping[str, Any]]) -> Iterator[Span]:
     """Yield what each event of a run stands for, without starts and pieces of answers."""
     records = list(records)
-    if any(moment_of(record)[0] for record in records):
+    if any(moment_of(record) != ("", "") for record in records):
         yield from _spans_of_moments(records)
         return
     for index, record in enumerate(records):

@@ -40,9 +40,9 @@ def read_value(text: str) -> Any:
     return _whole(_DECODER.decode(text), text)
 
 
-def _whole(value: Any, text: str, start: int = 0, end: int | None = None) -> Any:
+def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
-    may_have_halves = any(text.find(escape, start, end) >= 0 for escape in _ESCAPES)
+    may_have_halves = any(text.count(escape, *span) for escape in _ESCAPES)
     return _without_halves(value) if may_have_halves else value
 
 
