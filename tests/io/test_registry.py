@@ -381,3 +381,92 @@ def test_places_of_runs_count_from_0(write, name, value, n):
     known = registry.find_format(name)
     runs = known.runs(registry.LogFile(path), known._check_options({}))
     assert [(place.index, place.file) for place, _ in runs] == [(k, path) for k in range(n)]
+
+
+TEXT = "One two three."
+SIDES = {
+    "chat_a": [{"role": "user", "content": "Hi"}],
+    "chat_b": [{"role": "user", "content": "Ho"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ({"id": "a", "steps": [{"text": TEXT}]}, "jsonl"),
+        ({"id": "a", "steps": [{"text": TEXT, "confidence": 0.5}]}, None),
+        ({"id": "a", "confidence": 0.5, "steps": [{"text": TEXT}]}, None),
+        ({"id": "a", "steps": [{"observation": "x"}]}, "jsonl"),
+        ({"id": "a", "steps": [{"p": 0.5}]}, None),
+        ({"id": "a", "steps": [0.5, 0.25]}, None),
+        ({"id": "a", "step": 1, "p": 0.5}, None),
+        ({"id": "a", "step": 1, "text": TEXT}, "jsonl"),
+        ({"id": "a", "step": 1, "text": TEXT, "p": 0.5}, None),
+        ({"messages": SIDES["chat_a"]}, "openai"),
+    ],
+)
+def test_logs_and_tables_in_json_lines(write, record, name):
+    path = write("a.jsonl", [record] * 2, lines=True)
+    known = detect_log(path)
+    assert (known and known.name) == name
+
+
+def test_rows_that_hold_several_conversations_are_no_table(write):
+    path = write("a.jsonl", [{"confidence": 0.5, **SIDES}] * 2, lines=True)
+    with pytest.raises(ValueError, match="several conversations, 'chat_a', 'chat_b'"):
+        detect_log(path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"input": "Q", "output": SIDES["chat_a"]}, {"input": SIDES["chat_a"], "output": "A"},
+        {"input": SIDES["chat_a"], "output": SIDES["chat_b"]},
+        {"transcript": "user: Hi\nassistant: Yes"}, {"messages": SIDES["chat_a"]},
+    ],
+)  # fmt: skip
+def test_conversations_are_no_question_and_its_answer(record):
+    assert registry._question_and_answer(record) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "may_be"),
+    [
+        ({}, True), ({"a": 1, "b": "x", "c": None}, True), ({"a": [1, 0.5, None]}, True),
+        ({"a": ["x"]}, False), ({"a": [1, "x"]}, False), ({"a": {}}, False), ({"a": []}, True),
+        ({"a": [1], "b": ["x"]}, False), ({"a": ["x"], "confidence": 1}, True),
+        ({"a": ["x"], "step": 1, "b": 0.5}, True), ({"a": ["x"], "b": 0.5}, False),
+        ({"a": ["x"], "step": 1, "b": 5}, False), ({"a": ["x"], "step": 1, "cost": 0.5}, False),
+        ({"a": ["x"], "step": 0.5}, False),
+    ],
+)  # fmt: skip
+def test_records_that_may_be_rows(record, may_be):
+    assert registry._may_be_row(record) is may_be
+
+
+@pytest.mark.parametrize(
+    ("row", "is_measured"),
+    [
+        ({"question": "Q", "answer": "A", "x": 0.5}, True), ({"question": "Q", "x": 0.5}, False),
+        ({"question": "Q", "answer": "A", "x": 5}, False), ({"x": 0.5}, False),
+        ({"input": "Q", "output": SIDES["chat_a"], "x": 0.5}, False),
+        ({"input": SIDES["chat_a"], "output": "A", "x": 0.5}, False),
+    ],
+)  # fmt: skip
+def test_questions_with_measures_of_their_answers(row, is_measured):
+    assert registry._is_measured(row) is is_measured
+
+
+@pytest.mark.parametrize(("n_before", "is_best"), [(19, True), (20, False)])
+def test_of_the_first_records_that_of_most_parts_is_looked_at(write, n_before, is_best):
+    best = {"id": 1, "events": [{"author": "bot", "say": TEXT}] * 2}
+    path = write("a.json", [{"n": k} for k in range(n_before)] + [best])
+    assert registry._best_record(path, None) == (best if is_best else {"n": 0})
+
+
+def test_how_many_parts_of_a_record_can_be_guessed():
+    step = {"author": "bot", "say": TEXT}
+    assert registry._n_guessed({"events": [step] * 2}) == (3, 2)
+    assert registry._n_guessed({"events": [{"say": TEXT}] * 3}) == (2, 3)
+    assert registry._n_guessed({"say": TEXT}) == (1, 0)
+    assert registry._n_guessed({"n": 1}) == (0, 0)

@@ -520,3 +520,16 @@ def test_requests_and_answers_out_of_what_is_around_them():
     assert requests._body({"output": inner, "message": {"y": 2}}) == {"y": 2}
     assert requests._body({"body": {}, "z": 3}) == {"body": {}, "z": 3}
     assert requests._body("x") == {}
+
+
+def test_the_beginning_of_a_call_goes_to_the_first_answer():
+    first, other = flat(1, [ASK], LOOK), flat(1, [ASK], SAY)
+    start = requests._start(first)
+    assert [turn[0] for turn in start] == ["user", "agent"]
+    assert start == requests._start(flat(2, [ASK, LOOK, FOUND], SAY))
+    assert start != requests._start(other)
+    assert [turn[0] for turn in requests._turns(flat(2, [ASK, LOOK, FOUND], SAY))] == [
+        "user", "agent", "agent",
+    ]  # fmt: skip
+    assert len(requests._turns({"messages": [ASK, SAY]})) == 2
+    assert requests._turns({"x": 1}) == ()

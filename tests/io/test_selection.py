@@ -444,3 +444,113 @@ def test_the_first_name_of_a_turn_that_the_user_gave_says_who_acts():
     assert [step.actor for step in steps] == actors
     assert (tally.n_turns, dict(tally.unknown_roles)) == (2, {"other": 1})
     assert tally.used["roles", "critic"] == tally.used["roles", "Ann"] == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "name", "value", "counts"),
+    [
+        ({"passed": 3, "failed": 0}, "passed", 3, {("passed", "failed"): {(3, 0)}}),
+        ({"passed": 1, "failed": 0}, "passed", 1, {("passed", "failed"): {(1, 0)}}),
+        ({"passed": 0, "failed": 2}, "passed", 0, {("passed", "failed"): {(0, 2)}}),
+        ({"passed": -1, "failed": 2}, "passed", -1, {("passed", "failed"): {(-1, 2)}}),
+        ({"passed": 0.5, "failed": 2}, "passed", 0.5, {}),
+        ({"passed": True, "failed": 2}, "passed", True, {}),
+        ({"passed": "many", "failed": 2}, "passed", "many", {}),
+        ({"passed": 3, "other": 2}, "passed", 3, {("passed", None): {(3, None)}}),
+        ({"a": {"passed": 3, "failed": 1}, "failed": 9}, "a.passed", 3,
+         {("a.passed", "a.failed"): {(3, 1)}}),
+        ({"a.passed": 3, "a": {"failed": 1}}, "a.passed", 3, {("a.passed", None): {(3, None)}}),
+        ({"passed": 3, "failed": {"value": 2}}, "passed", 3, {("passed", "failed"): {(3, 2)}}),
+    ],
+)  # fmt: skip
+def test_numbers_that_may_be_counts_are_noted_with_their_opposites(record, name, value, counts):
+    tally = Tally()
+    Selection()._note_counts(record, name, value, tally)
+    assert tally.counts == counts
+
+
+def test_numbers_with_a_meaning_have_no_opposite():
+    tally = Tally()
+    record = {"passed": 3, "failed": 1}
+    Selection(meanings={"3": 1.0})._note_counts(record, "passed", 3, tally)
+    assert tally.counts == {("passed", None): {(1.0, None)}}
+
+
+def test_outcomes_of_a_table_are_no_counts_of_the_log():
+    table = read_outcomes({"a": 1}, Fields())
+    assert applied(io.Run("a", extra={"passed": 3}), table).counts == {}
+    assert applied(io.Run("a", extra={"passed": 1})).counts == {("passed", None): {(1, None)}}
+    assert applied(io.Run("a"), outcome="passed").counts == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"), [(0.25, 0.75), (1, 0), (0, 1), (True, 0), (None, -1), (-1, -1)]
+)
+def test_an_outcome_of_which_high_values_are_failures(value, outcome):
+    run = io.Run("a", extra={"toxicity": value})
+    applied(run, outcome="not toxicity")
+    assert run.outcome == outcome
+    table = read_outcomes(
+        pd.DataFrame({"id": ["a"], "toxicity": [value]}), Fields(outcome="not toxicity")
+    )
+    run = io.Run("a")
+    applied(run, table, outcome="not toxicity")
+    assert run.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("value", "lists"),
+    [
+        ([1, 0], {"grade": ("a", [1, 0])}), ([1, "x"], {}), ([], {}), (1, {}), ({"x": [1]}, {}),
+        (["x", 1], {}),
+    ],
+)  # fmt: skip
+def test_lists_of_outcomes_are_noted_with_their_run(value, lists):
+    tally = Tally()
+    selection = Selection(fields=Fields(outcome="grade"))
+    selection.apply(io.Run("a", extra={"grade": value}), tally)
+    selection.apply(io.Run("b", extra={"grade": [0, 0]}), tally)
+    assert tally.lists == (lists or {"grade": ("b", [0, 0])})
+
+
+def test_which_fields_of_runs_are_counted_as_possible_outcomes():
+    def values(outcome=None, stop_reason=None, **extra):
+        run = io.Run("a", meta={"reward": 5, "cost": 2}, extra=extra, scores={"s": 0.5})
+        counted = applied(run, outcome=outcome, stop_reason=stop_reason).values
+        return {name: dict(counts) for name, counts in counted.items()}
+
+    assert values(n=7) == {"n": {7: 1}, "s": {0.5: 1}}
+    assert values("n", n=1) == {"reward": {5: 1}, "n": {1: 1}, "s": {0.5: 1}}
+    assert values("none", n=7) == {"reward": {5: 1}, "n": {7: 1}, "s": {0.5: 1}}
+    assert values(stop_reason="end", n=7) == {"reward": {5: 1}, "n": {7: 1}, "s": {0.5: 1}}
+    run = io.Run("a", extra={"solved": 1, "n": 7})
+    assert applied(run).values == {}
+    assert run.outcome == 1
+
+
+def test_fields_of_turns_are_counted_where_the_confidence_is_named():
+    turn = agent(confidence=0.5, scores={"sure": 0.5}, extra={"p": 0.25})
+    assert applied(io.Run("a", [turn]), confidence="p").names_of_turns == {
+        "confidence": 1, "p": 1, "sure": 1,
+    }  # fmt: skip
+    bare = agent(extra={"p": 0.25})
+    assert applied(io.Run("a", [bare]), confidence="p").names_of_turns == {"p": 1}
+    assert applied(io.Run("a", [agent(extra={"p": 0.25})])).names_of_turns == {}
+
+
+def test_judgements_in_a_list_become_fields_of_a_run():
+    run = io.Run("a", extra={"scores": [{"name": "solved", "value": 1}], "labels": ["x"]})
+    applied(run)
+    assert (run.outcome, run.extra["labels"]) == (1, ["x"])
+    assert applied(io.Run("a")).n_runs == 1
+
+
+def test_names_in_the_mapping_of_fields_are_those_of_all_formats():
+    options = {"fields": {"outcome": "o", "id": "i", "text": "t"}, "id": "j", "other": 1}
+    selection = Selection.take(options)
+    assert (selection.fields.outcome, selection.fields.id) == ("o", "j")
+    assert options == {"fields": {"text": "t"}, "other": 1}
+    options = {"fields": "text=t", "id": ["a", "b"], "max_size": 3, "roles": {"x": "user"}}
+    selection = Selection.take(options)
+    assert (selection.fields, options) == (Fields(id=("a", "b")), {"fields": "text=t"})
+    assert (selection.max_size, selection.roles, selection.table) == (3, {"x": "user"}, None)

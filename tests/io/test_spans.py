@@ -552,3 +552,24 @@ def test_what_a_tools_span_knows_of_its_call():
     (alone,) = read(Span("7", "tool", outputs="9", call="k")).steps
     assert (alone.span, alone.actor, alone.text) == ("7", "agent", "")
     assert [(c.name, c.id, c.result) for c in alone.tool_calls] == [("", "k", "9")]
+
+
+def test_nothing_was_recorded_is_told_from_no_spans():
+    assert read().steps == []
+    with pytest.raises(io.MalformedRunError, match="its spans have no content: no messages"):
+        read(Span("1", "model"), Span("2"))
+    for fields in ({"inputs": "x"}, {"outputs": "x"}, {"scores": {"p": 1}}):
+        assert read(Span("1", "model"), Span("2", **fields)).id == "a"
+    assert read(Span("1", "model", extra={"confidence": 0.5})).steps[0].actor == "agent"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [(True, None, "error"), (None, True, "error"), (None, False, None), (True, True, "error")],
+)
+def test_an_error_of_one_outermost_span_is_the_end(first, second, reason):
+    spans = [
+        Span("1", start=1, inputs="x", error=first), Span("2", start=2, error=second),
+        Span("3", "tool", start=3, name="f", error=True),
+    ]  # fmt: skip
+    assert read(*spans).stop_reason == reason

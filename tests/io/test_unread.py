@@ -102,3 +102,59 @@ def test_the_beginning_of_a_text_says_whether_it_is_words():
     assert is_prose("1 " * 18 + "a b")
     assert not is_prose("1 " * 19 + "a b")
     assert not is_prose("word 1")
+
+
+@pytest.mark.parametrize(
+    ("raw", "unread"),
+    [
+        ({"config": "One more."}, {}), ({"config": ["One more."]}, {}),
+        ({"description": "One more."}, {}), ({"description": ["One more."]}, {"description": 1}),
+        ({"description": '{"x": "One more."}'}, {"description.x": 1}),
+        ({"x": 3, "y": None, "z": [1, True]}, {}), ({"a1": {"x": "One more."}}, {"x": 1}),
+        ([["One more."], "Two more."], {"": 2}), ({"isMeta": 1, "x": "One more."}, {}),
+        ({"key": "x", "value": "One more."}, {"x": 1}),
+        ({"key": "x", "value": "One more.", "y": 1}, {"value": 1}),
+        ({"x": "  look there  "}, {}), ({"x": "the red one"}, {}), ({"x": "find it"}, {"x": 1}),
+        ({"x": "Find the"}, {}), ({"x": "the red one, in a box"}, {"x": 1}),
+    ],
+)  # fmt: skip
+def test_where_texts_are_looked_for(raw, unread):
+    assert unread_texts(raw, run()) == Counter(unread)
+
+
+@pytest.mark.parametrize(
+    ("step", "n"),
+    [
+        (Step("agent", "", extra={"x": "One more."}), 1),
+        (Step("agent", " \n", extra={"x": "One more."}), 1),
+        (Step("agent", "Hi.", extra={"x": "One more."}), 0),
+        (Step("user", "", extra={"x": "One more."}), 0),
+        (Step("agent", "", extra={"parts": "One more."}), 0),
+        (Step("agent", "", extra={"my thought": "One more."}), 0),
+        (Step("agent", "Hi.", extra={"input": "One more."}), 1),
+        (Step("agent", "Hi.", extra={"tokens": "One more."}), 1),
+        (Step("agent", "Hi.", extra={"finish_reason": "One more."}), 1),
+        (Step("agent", "", observation="One more."), 0),
+        (Step("agent", "", scores={"x": ("One more.", 1)}), 0),
+        (Step("agent", "", [ToolCall("One more.")]), 0),
+        (Step("agent", "", [ToolCall("f", {"x": ["One more."]})]), 0),
+        (Step("agent", "", [ToolCall("f", result="One more.")]), 0),
+        (Step("agent", "", [ToolCall("f", extra={"x": "One more."})]), 0),
+    ],
+)
+def test_what_turns_hold_is_read(step, n):
+    assert unread_texts({"x": "One more."}, Run("r", [step])).total() == n
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "One more."}, {"stop_reason": "One more."}, {"meta": {"x": "One more."}},
+        {"scores": {"x": "One more."}}, {"extra": {"x": ["One more."]}},
+        {"extra": {"x": '["One more."]'}},
+    ],
+)  # fmt: skip
+def test_what_fields_of_a_run_hold_is_read(fields):
+    assert unread_texts({"x": "One more."}, Run("r", **fields)) == {}
+    assert unread_texts({"x": "Two more."}, Run("r", **fields)) == {"x": 1}
+    assert unread_texts({"x": "One more."}, Run("One more.")) == {}

@@ -7,7 +7,14 @@ import pytest
 from trajscore.core.errors import ArgumentError
 from trajscore.io.fields import Fields
 from trajscore.io.tables import ROWS
-from trajscore.io.wide_tables import as_long, refuse_wide, wide_prefixes
+from trajscore.io.wide_tables import (
+    _as_list,
+    _has_row_a_run,
+    _split,
+    as_long,
+    refuse_wide,
+    wide_prefixes,
+)
 
 NAN = np.nan
 
@@ -276,3 +283,62 @@ def test_lists_of_numbers_as_text(text):
 def test_texts_that_are_no_lists(text):
     frame = table(p=[text, text], solved=[1, 0])
     assert as_long(frame, Fields())[0] is frame
+
+
+@pytest.mark.parametrize("column", [[[0.5], 3], ["[0.5]", 0.25], [[0.5], "x"], [{"a": 1}, [0.5]]])
+def test_columns_of_lists_and_other_values_stay(column):
+    frame = table(p=column)
+    assert as_long(frame, Fields())[0] is frame
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "has"),
+    [
+        ({"a": [1, 2]}, Fields(id="a"), True), ({"a": [1, 1]}, Fields(id="a"), False),
+        ({"a": [1, 2], "b": [1, 1]}, Fields(id="b"), False), ({"x": [1, 1]}, Fields(), True),
+        ({"run": [1, 1]}, Fields(), False), ({"run": [1, 2]}, Fields(), True),
+        ({"a": [1, 1], "b": [1, 2]}, Fields(id=("a", "b")), True),
+        ({"a": [1]}, Fields(id="b"), False),
+    ],
+)  # fmt: skip
+def test_tables_with_a_row_a_run(columns, fields, has):
+    assert _has_row_a_run(pd.DataFrame(columns), fields) is has
+
+
+@pytest.mark.parametrize("other", ["observation", "tool_calls", "logprobs"])
+def test_lists_that_are_other_parts_of_steps_are_no_scores(other):
+    frame = table(**{other: [[0.5, 0.25], [0.5]]})
+    assert as_long(frame, Fields())[0] is frame
+    long, _, remarks = as_long(frame.assign(p=frame[other]), Fields())
+    assert remarks == ("steps: the list p",)
+    assert long["p"].tolist() == [0.5, 0.25, 0.5]
+
+
+def test_lists_of_outcomes_alone_are_those_of_several_samples():
+    frame = table(solved=[[1, 0], [1, 1]])
+    assert as_long(frame, Fields())[0] is frame
+    long, _, _ = as_long(frame.assign(p=[[0.1, 0.2], [0.3, 0.4]]), Fields())
+    assert long["solved"].tolist() == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("p_1", ("p_", 1)), ("s12_p", ("s*_p", 12)), ("p", ("p", None)), ("7", ("", 7)),
+        ("a1b2", ("a1b", 2)), ("a1b2c", ("a1b*c", 2)), ("p_007", ("p_", 7)), ("", ("", None)),
+    ],
+)  # fmt: skip
+def test_what_a_column_begins_with_and_its_number(name, split):
+    assert _split(name) == split
+
+
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ([1], [1]), ((1, 2), [1, 2]), ("[1, null]", [1, None]), ("[nan, None]", [None, None]),
+        ("0.5 0.25", [0.5, 0.25]), ("[0.5;0.25]", ["[0.5;0.25]"]), ("[a]", ["[a]"]), (None, []),
+        (3, []), ("[-1.5e-3]", [-0.0015]), ("[0.5\n .25]", [0.5, 0.25]), ({"a": 1}, []),
+    ],
+)  # fmt: skip
+def test_items_of_a_list_in_any_form(value, items):
+    assert _as_list(value) == items

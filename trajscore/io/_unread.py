@@ -113,6 +113,6 @@ def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     if not any(map(fields.get, _LEFT_OUT)):
         for name, inner in fields.items():
             is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-            if isinstance(inner, (dict, list, str)) and not _is_beside(str(name), is_text):
+            if not _is_beside(str(name), is_text):
                 is_id = any(map(str.isdigit, str(name)))
                 yield ".".join(filter(None, (path, "" if is_id else str(name)))), inner
