@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
@@ -82,9 +82,9 @@ class JSONLines(Format):
         if fields.steps is not None:
             records = _records_at(records, fields.steps)
         lines = missing.watch(records)
-        first = next(lines, None)
-        lines = lines if first is None else chain([first], lines)
-        if first is None or fields.steps is not None or steps_field(first[1]):
+        first = list(islice(lines, 1))
+        lines = chain(first, lines)
+        if fields.steps is not None or any(steps_field(line) for _, line in first):
             yield from lines
         else:
             yield from _runs(lines, fields, one_by_one=file.one_by_one)
@@ -229,9 +229,10 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
         return lines
     if any(number is None for number in numbers):
         raise MalformedRunError("some of its lines have no step number")
-    times = [moment(number) for number in numbers if not _is_number(number)]
-    if len(times) == len(lines) and None not in times:
-        order = sorted(range(len(lines)), key=lambda k: times[k] or 0)  # equal ones as in the log
+    moments = (moment(number) for number in numbers if not _is_number(number))
+    times = [time for time in moments if time is not None]
+    if len(times) == len(lines):
+        order = sorted(range(len(lines)), key=times.__getitem__)  # equal ones as in the log
         return [lines[k] for k in order]
     keys = []
     for row, number in enumerate(numbers):
