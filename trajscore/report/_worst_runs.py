@@ -26,7 +26,7 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> pd.DataFram
     family = get_family(score)
     best = labels * family.success(np.ones(1)) + (1 - labels) * family.failure(np.zeros(1))
     loss = best - of_runs
-    rows = np.lexsort((-loss, y == CENSORED))[:most]
+    rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
     off = np.abs(labels[run_numbers(trace)] - trace.cells)
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
