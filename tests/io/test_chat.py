@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from trajscore import io
-from trajscore.io.formats.chat import is_chat
+from trajscore.io.files import LogFile
+from trajscore.io.formats.chat import _records, is_chat
 from trajscore.io.registry import Head
 
 ASK = {"role": "user", "content": "Hi"}
@@ -394,3 +395,139 @@ def test_tau_bench_malformed(write):
     for max_turns in (0, 2.5, "30", True):
         with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1"):
             io.read_runs(write("single.json", good), format="tau_bench", max_turns=max_turns)
+
+
+# ---------------------------------------------------------------- which records are runs
+
+YES = {"role": "assistant", "content": "Yes"}
+TALK = [ASK, YES]
+RUN = {"messages": TALK}
+UPDATE = {"node": {"messages": [YES]}}
+PRINTED = "content='x' additional_kwargs={}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "more", "recognised"),
+    [
+        ({"choices": 3}, {}, True), ({"messages": 3}, {}, True), ({"x": 1}, {}, False),
+        ({"runs": [RUN]}, {}, True), ({"runs": [RUN]}, {"listed": True}, False),
+        ({"steps": ASK}, {}, True), ({"steps": RUN}, {}, True), ({"steps": {"x": 1}}, {}, False),
+        ({"samples": RUN, "steps": 3}, {}, True), ({"other": {"x": 1}, "n": RUN}, {}, False),
+        ({"prompt": "Hi", "completion": "Ho"}, {}, True),
+        ({"prompt": "Hi", "completion": "Ho", "step": 1}, {}, False),
+        ({"input": [ASK], "output": "x", "step": 1}, {}, True),
+        ({}, {"item": [ASK]}, True), ({}, {"item": PRINTED}, True), ({}, {"item": "x"}, False),
+        (UPDATE, {}, True), ({"current_agent_name": "a"}, {}, True),
+        ({"payload": 1, "sender": 2, "kind": 3}, {}, True),
+    ],
+)  # fmt: skip
+def test_files_of_chats(fields, more, recognised):
+    assert is_chat(Head(fields, whole=True, **more)) is recognised
+
+
+def log_of(*messages, **more):
+    return [(0, {"id": "log", "messages": list(messages)} | more)]
+
+
+@pytest.mark.parametrize(
+    ("content", "records", "info"),
+    [
+        (TALK, log_of(*TALK), {}),
+        ([TALK, TALK], [(0, TALK), (1, TALK)], {}),
+        (RUN, log_of(*TALK), {}),
+        (RUN | {"id": "a"}, [(0, RUN | {"id": "a"})], {}),
+        ({"runs": [RUN], "n": 1}, [(0, RUN)], {"n": 1}),
+        ({"runs": [], "n": 1}, [], {"runs": [], "n": 1}),
+        ({"data": TALK}, [(0, ASK), (1, YES)], {}),
+        ({"conversations": TALK, "n": 1}, log_of(*TALK, n=1), {}),
+        (ASK, log_of(ASK, **ASK), {}),
+        ([RUN, ASK], [(0, RUN), *log_of(ASK)], {}),
+        ([ASK, RUN], log_of(ASK, RUN), {}),
+        ({"x": TALK, "n": 1}, [(0, {"id": "log", "x": TALK, "n": 1})], {}),
+        ({"a": RUN, "b": RUN}, [(0, {"id": "a"} | RUN), (1, {"id": "b"} | RUN)], {}),
+        (
+            {"input": TALK, "output": [YES], "x": [RUN]},
+            [(0, {"id": "log", "input": TALK, "output": [YES], "x": [RUN]})],
+            {},
+        ),
+        ({"input": [ASK], "output": "x", "o": {}, "results": [RUN]}, [(0, RUN)], {"output": "x"}),
+        (RUN | {"x": [RUN]}, log_of(*TALK, x=[RUN]), {}),
+        ([UPDATE, {"other": UPDATE["node"]}], [(0, {"messages": [YES, YES]})], {}),
+        ([UPDATE, {"x": 1}], [(0, {"messages": [YES]})], {}),
+        ([{"x": 1}, UPDATE], [(0, {"x": 1}), (0, {"messages": [YES]})], {}),
+        ([[UPDATE]], [(0, {"messages": [YES]})], {}),
+        ([[{"messages": []}, RUN]], [(0, {"messages": []}), (0, RUN)], {}),
+        ([[{"x": 1}, RUN]], [(0, {"x": 1}), (0, RUN)], {}),
+        ([[ASK, RUN]], [(0, ASK), (0, RUN)], {}),
+        ([[{"x": 1}, {"x": 2}, RUN]], [(0, [{"x": 1}, {"x": 2}, RUN])], {}),
+    ],
+)
+def test_the_records_of_a_file(write, content, records, info):
+    file = LogFile(write("log.json", content))
+    found = [(place.index, record) for place, record in _records(file)]
+    assert (found, file.info) == (records, info)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "n_runs"),
+    [("session_id", False, 2), ("run_id", True, 2), ("run_id", False, 1), ("x", True, 1)],
+)
+def test_messages_that_name_their_conversation(write, name, lines, n_runs):
+    messages = [message | {name: key} for key in "ab" for message in TALK]
+    path = write("log.jsonl" if lines else "log.json", messages, lines=lines)
+    found = [(place.index, record["id"]) for place, record in _records(LogFile(path))]
+    assert found == ([(0, "a"), (1, "b")] if n_runs == 2 else [(0, "log")])
+
+
+def test_messages_are_several_conversations_only_if_each_begins_as_one(write):
+    for messages, names in (
+        ([YES | {"session_id": key} for key in "ab"], ["log"]),
+        ([ASK | {"session_id": "a"}, YES | {"session_id": "b"}], ["log"]),
+        ([ASK | {"session_id": "a"}, YES | {"session_id": "a"}], ["log"]),
+        ([ASK | {"session_id": "a"}, YES], ["log"]),
+        ([ASK | {"session_id": 1}, {"role": "system", "session_id": "b"}], ["1", "b"]),
+    ):
+        path = write("log.json", messages)
+        assert [record["id"] for _, record in _records(LogFile(path))] == names
+
+
+@pytest.mark.parametrize(
+    ("more", "meta"),
+    [
+        ({}, {}),
+        ({"usage": {"input_tokens": 3}}, {"input_tokens": 3}),
+        ({"context": {"usage": {"input_tokens": 3}}}, {"input_tokens": 3}),
+        (
+            {"usage": {"input_tokens": 3}, "context": {"usage": {"input_tokens": 4}}},
+            {"input_tokens": 3},
+        ),
+        ({"usage": {"input_tokens": 3}, "choices": []}, {}),
+    ],
+)  # fmt: skip
+def test_tokens_of_a_whole_run(write, more, meta):
+    (run,) = io.read_runs(write("log.json", [{"id": "a", "messages": TALK} | more]))
+    assert {name: n for name, n in run.meta.items() if name.endswith("_tokens")} == meta
+
+
+def test_tokens_of_turns_go_before_those_of_the_run(write):
+    told = {"id": "a", "messages": [ASK, YES | {"tokens": {"output": 7}}]}
+    (run,) = io.read_runs(write("log.json", [told | {"usage": {"input_tokens": 3}}]))
+    assert (run.meta["output_tokens"], "input_tokens" in run.meta) == (7, False)
+
+
+def test_the_state_of_a_run_is_its_stop_reason_only_beside_steps(write):
+    step = {"model_output_message": {"role": "assistant", "content": "Yes"}, "tool_calls": []}
+    for record, reason in (
+        ({"steps": [step], "state": "success"}, "success"),
+        ({"steps": [step], "state": {"x": 1}}, None),
+        ({"messages": TALK, "state": "success"}, None),
+    ):
+        (run,) = io.read_runs(write("log.json", [{"id": "a"} | record]), format="openai")
+        assert run.stop_reason == reason
+
+
+def test_the_path_of_an_id_is_kept_with_the_run(write):
+    (run,) = io.read_runs(write("log.json", [{"of": {"run": "a"}, "messages": TALK}]), id="of.run")
+    assert (run.id, run.extra["of.run"]) == ("a", "a")
+    (run,) = io.read_runs(write("log.json", [{"run": "a", "messages": TALK}]), id="run")
+    assert run.extra == {"run": "a"}
