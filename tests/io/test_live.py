@@ -89,3 +89,8 @@ def test_a_text_under_another_name_is_refused(name):
 def test_messages_that_are_not_a_list(messages, kind):
     with pytest.raises(io.MalformedRunError, match=f"must be the list of messages, not {kind}"):
         io.as_run(messages)
+
+
+def test_an_error_says_where_it_is():
+    with pytest.raises(ValueError, match=r"^r, run 'r' \(index 0\), message 1: the logprob is 'x'"):
+        io.as_run([CHAT[1], {"role": "assistant", "content": "Hi", "logprobs": ["x"]}], "r")

@@ -214,3 +214,13 @@ def test_fields_of_the_file_are_told_by_file(write):
     runs = io.read_runs(paths)
     assert [run.id for run in runs] == ["a", "b"]
     assert [runs.info[str(path)]["info"] for path in paths] == [{"n": "a"}, {"n": "b"}]
+
+
+def test_a_file_that_fits_the_named_format_is_not_said_to_be_another(write):
+    run = {"id": "a", "messages": [TURN], "termination_reason": "user_stop"}
+    path = write("a.json", {"simulations": [run]})
+    assert [run.id for run in io.read_runs(path, format="tau2")] == ["a"]
+    listed = write("b.json", [run])
+    assert [run.id for run in io.read_runs(listed, format="openai")] == ["a"]
+    with pytest.raises(ValueError, match="the file out, or get it again|It looks like"):
+        io.read_runs(listed, format="mlflow")

@@ -11,7 +11,15 @@ from trajscore.gates import RunSet
 from trajscore.io.fields import Fields
 from trajscore.io.outcome_tables import read_outcomes
 from trajscore.io.registry import detect_log
-from trajscore.io.results import Result, is_result, is_results, json_rows, with_measures
+from trajscore.io.results import (
+    NO_STEPS,
+    Result,
+    is_result,
+    is_results,
+    json_rows,
+    outcomes_only,
+    with_measures,
+)
 from trajscore.io.tables import read_table
 
 N_TASKS = 6
@@ -309,3 +317,68 @@ def test_columns_as_lists(tmp_path):
     path.write_text(json.dumps({"run": ["a", "b"], "solved": [1]}))
     with pytest.raises(ValueError, match="single object"):
         read_table(path)
+
+
+def test_columns_of_one_length(tmp_path):
+    assert rows_of(tmp_path, {"solved": [1, 0]}) == [{"solved": 1}, {"solved": 0}]
+    assert rows_of(tmp_path, {"id": ["a"], "solved": [1]}) == [{"id": "a", "solved": 1}]
+    for data in (
+        {"solved": [], "id": []}, {"id": ["a"], "n": [1]}, {"solved": [1], "n": 3},
+        {"solved": [1, 0], "id": ["a"]},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="a single object"):
+            rows_of(tmp_path, data)
+    columns = {"id": {"0": "a", "1": "b"}, "solved": {"0": 1, "1": 0}}
+    assert rows_of(tmp_path, columns) == [{"id": "a", "solved": 1}, {"id": "b", "solved": 0}]
+    split = {"columns": ["id", 1], "data": [["a", 2], ["b", 3]]}
+    assert rows_of(tmp_path, split) == [{"id": "a", "1": 2}, {"id": "b", "1": 3}]
+    with pytest.raises(ValueError, match="a single object"):
+        rows_of(tmp_path, {"columns": ["id"], "data": ["a"]})
+
+
+def test_outcomes_below_several_keys_are_those_of_runs_only_with_steps(tmp_path):
+    run = {"solved": 1}
+    with pytest.raises(ValueError, match="a single object"):
+        rows_of(tmp_path, {"m": {"t0": run, "t1": run}})
+    stepped = run | {"step": 1}
+    assert rows_of(tmp_path, {"m": {"t0": stepped}}) == [{"id": "m-t0"} | stepped]
+    (row,) = rows_of(tmp_path, {"t0": run})
+    assert isinstance(row, Result)
+    (row,) = rows_of(tmp_path, {"t0": stepped})
+    assert not isinstance(row, Result)
+
+
+def test_rows_are_looked_for_within_three_objects(tmp_path):
+    rows = [{"x": 1}]
+    assert rows_of(tmp_path, {"a": {"b": {"c": rows}}}) == rows
+    with pytest.raises(ValueError, match="a single object"):
+        rows_of(tmp_path, {"a": {"b": {"c": {"d": rows}}}})
+    assert rows_of(tmp_path, {"a": rows, "b": [1], "c": []}) == rows
+    assert rows_of(tmp_path, {}) == rows_of(tmp_path, []) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "is_one"),
+    [
+        ({"solved": 1, "steps": [0.5]}, True), ({"solved": 1, "steps": [{"p": 0.5}]}, True),
+        ({"solved": 1, "steps": [{"text": "x"}]}, False), ({"solved": 1, "step": 1, "p": 1}, True),
+        ({"solved": 1, "step": 1}, False), ({"solved": 1, "p": 1}, False),
+        ({"steps": [0.5]}, False),
+        ({"solved": 1, "steps": [{"text": "x"}], "p": 0.5}, True), ({"task": 1, "solved": 1}, True),
+        ({"task": 1, "solved": 1, "log": [{"a": 1}]}, False),
+        ({"task": 1, "solved": 1, "log": [1]}, True), ({"task": 1, "solved": 1, "a": ["x"]}, True),
+    ],
+)  # fmt: skip
+def test_files_of_results(tmp_path, row, is_one):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([row]))
+    assert is_results(path) is is_one
+    text = NO_STEPS.format(path) if is_result(row) else ""
+    assert outcomes_only(path) == text
+
+
+def test_files_that_hold_no_rows_are_no_results(tmp_path):
+    for text in ("[1]", "[]", "oops", '{"a": 1}'):
+        path = tmp_path / "rows.json"
+        path.write_text(text)
+        assert (is_results(path), outcomes_only(path)) == (False, "")

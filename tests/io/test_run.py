@@ -94,3 +94,18 @@ def test_a_part_of_a_run_is_an_object_or_a_list():
 
 def test_fields_that_are_left():
     assert leftover({"a": 1, "b": 0, "c": None, "d": False}, {"a"}) == {"b": 0, "d": False}
+
+
+@pytest.mark.parametrize(
+    ("less", "outcome"), [(0.9e-6, 1), (1.1e-6, 0), (-0.9e-6, 1), (-1.1e-6, 0)]
+)
+def test_a_reward_is_1_up_to_a_millionth(less, outcome):
+    assert as_outcome(1 - less) == outcome
+    assert as_grade(1 - less) == (1 if outcome else None if less < 0 else 1 - less)
+
+
+def test_fields_of_a_new_run_and_step():
+    assert (Run("a").outcome, Run("a").stop_kind, Run("a").steps) == (-1, None, [])
+    step = Step("agent")
+    assert (step.text, step.tool_calls, step.is_empty) == ("", [], True)
+    assert not Step("agent", logprobs=()).is_empty

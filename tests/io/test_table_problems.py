@@ -6,13 +6,21 @@ import pytest
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io._table_problems import (
+    _own_of_runs,
     _run_of_several,
     ids_of_tasks,
     is_row_a_run,
     refuse_codes,
     refuse_codes_of,
+    refuse_dates,
     refuse_durations,
+    refuse_lines_above,
+    refuse_lists,
     refuse_names_in_rows,
+    refuse_objects,
+    refuse_several,
+    refuse_shared_names,
+    refuse_words,
 )
 from trajscore.io.fields import Fields
 from trajscore.io.tables import choose_columns, read_table, with_last_outcome, with_times
@@ -187,3 +195,163 @@ def test_codes_among_fractions(values, n):
     else:
         refuse_codes(table, ("p",))
     refuse_codes(pd.DataFrame({"p": [-1, 0, 1]}), ("p",))  # whole numbers
+
+
+def test_times_are_durations_by_the_largest_of_them():
+    table = pd.DataFrame({"run": ["a"] * 3, "time": [2e8, 5.0, 2e8]})
+    refuse_durations(table, ("time",), ["run"])
+    with pytest.raises(ArgumentError, match="goes from 3 to 1 in rows 0 and 1"):
+        refuse_durations(table.assign(time=[3, 1, 2]), ("time",), ["run"])
+    two = pd.DataFrame({"task": [1, 1, 1], "run": [1, 2, 2], "time": [3, 2, 1]})
+    with pytest.raises(ArgumentError, match="goes from 2 to 1 in rows 1 and 2"):
+        refuse_durations(two, ("time",), ["task", "run"])
+    refuse_durations(two.assign(time=[3, 1, 2]), ("time",), ["task", "run"])
+
+
+@pytest.mark.parametrize(
+    ("values", "is_list"),
+    [([[1], 0], True), ([None, {"a": 1}], True), ([1, 0], False), (["x", None], False)],
+)
+def test_one_list_among_outcomes_is_enough(values, is_list):
+    table = pd.DataFrame({"solved": pd.Series(values), "won": [[1], [2]]})
+    if is_list:
+        with pytest.raises(ValueError, match="solved"):
+            refuse_objects(table, None)
+    else:
+        refuse_objects(table, None)
+    with pytest.raises(ValueError, match="won"):
+        refuse_objects(table, "won")
+    with pytest.raises(ValueError, match="won"):
+        refuse_objects(table, "not won")
+    refuse_objects(table, "other")
+    refuse_objects(pd.DataFrame({"x": [[1]]}), None)
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        (["run,step,p"], None), (["# x", "run,step,p"], 2), (["# x", "", " run , \"step\" "], 3),
+        (["x", "run,p_1"], None), (["x", "run,solved"], 2), (["x", "step,score"], 2),
+        (["run,step", "run,step"], None), (["x", "run,id"], None), ([], None),
+        (["x", "task,solved"], 2), (["x", "run;step"], None),
+    ],
+)  # fmt: skip
+def test_which_line_has_the_names_of_columns(head, line):
+    if line is None:
+        refuse_lines_above(head, ",")
+        return
+    with pytest.raises(ValueError) as error:
+        refuse_lines_above(head, ",")
+    assert str(error.value) == (
+        f"the names of its columns seem to stand in line {line}; delete the lines above, "
+        f"tail -n +{line} FILE > table.csv, and give table.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "n"),
+    [
+        ("a,b,a", "a", 2), ("a,b,b,a,b", "b", 3), ("a,,,b", None, 0), ('"a,b",a', None, 0),
+        ('"a,b","a,b"', "a,b", 2), ("", None, 0), ("a;a", None, 0),
+    ],
+)  # fmt: skip
+def test_columns_that_share_a_name(line, name, n):
+    head = [line, "x,x"]
+    if name is None:
+        refuse_shared_names(head, ",")
+        refuse_shared_names([], ",")
+        return
+    with pytest.raises(ValueError, match=rf"^{n} of its columns are named '{name}'; give each"):
+        refuse_shared_names(head, ",")
+
+
+def test_names_of_values_are_told_by_their_rows():
+    rows = {"run": ["a", "a"], "metric": ["success", "confidence"], "n": [1, 2], "value": [1, 0.5]}
+    table = pd.DataFrame(rows)
+    with pytest.raises(ValueError) as error:
+        refuse_names_in_rows(table.drop(columns="n"))
+    assert str(error.value) == (
+        "column 'metric' holds names of values, such as 'success'; write a column for each of "
+        "them, in pandas: df = df.pivot_table(index=['run'], columns='metric', "
+        "values='value').reset_index()"
+    )
+    refuse_names_in_rows(table)  # no two rows have the same other values
+    refuse_names_in_rows(table.drop(columns="n").assign(metric="success"))
+    refuse_names_in_rows(table[["run", "metric"]])
+    refuse_names_in_rows(table[["metric", "value"]])
+    refuse_names_in_rows(table.drop(columns="n").assign(run=["a", "b"]))
+
+
+def test_own_columns_of_runs():
+    table = pd.DataFrame({"run": ["a", "a"], "model": ["x", "y"], "seed": [1, 1], "n": [1, 2]})
+    assert _own_of_runs(table, ["run"]) == ["model"]
+    assert _own_of_runs(table, ["run", "model"]) == []
+    assert _own_of_runs(table.assign(seed=[1, 2]), ["run"]) == ["model", "seed"]
+    for is_guessed, step, is_refused in (
+        (True, "n", True), (False, "n", False), (False, "seed", True), (False, "rows", False),
+        (True, "rows", True),
+    ):  # fmt: skip
+        if is_refused:
+            with pytest.raises(ArgumentError, match="run 'a' has several values of 'model'"):
+                refuse_several(table, ["run"], step, is_guessed=is_guessed)
+        else:
+            refuse_several(table, ["run"], step, is_guessed=is_guessed)
+    refuse_several(table.assign(model="x"), ["run"], "seed", is_guessed=True)
+
+
+def test_outcomes_with_a_value_a_step_are_asked_about():
+    table = TABLE.assign(solved=[1, 1, 0.5, 0])
+    ask = "check that id='run' names runs; "
+    for is_guessed in (True, False):
+        with pytest.raises(ArgumentError) as error:
+            refuse_lists(table, ["run"], "solved", is_guessed=is_guessed)
+        assert str(error.value) == (
+            "column 'solved' has several values in run 'b', 0.5, 0.0 ...; "
+            f"{'' if is_guessed else ask}if the last one counts, pass "
+            "outcome='solved.-1'; if their sum does, add a column, in pandas: df['total'] = "
+            "df.groupby(['run'])['solved'].transform('sum'); otherwise correct the rows, or name "
+            "another column with outcome"
+        )
+    refuse_lists(TABLE, ["run"], "solved")
+    refuse_lists(TABLE, ["run"], "other")
+    many = pd.DataFrame({"run": ["a"] * 5, "solved": [1, 0, 1, 0, 0]})
+    with pytest.raises(ArgumentError, match=r"in run 'a', 1, 0, 1 \.\.\.; if"):
+        refuse_lists(many, ["run"], "not solved")
+
+
+@pytest.mark.parametrize(
+    ("values", "start"),
+    [
+        (["low", "high", None, "low"], "column 'p' holds words such as 'low', 'high'. Write"),
+        (["a", "b", "c", "d"], "column 'p' holds words such as 'a', 'b', 'c'. Write a number"),
+        (["0,5", ",25", "1,0", "0,5"], "column 'p' holds numbers with decimal commas such as"),
+        (["0,5", "x", "1,0", "0,5"], "column 'p' holds words such as '0,5', 'x', '1,0'. Write"),
+        (["0.5", "x", "y", "z"], None), ([None] * 4, None), ([0.5, 1, 0, 1], None),
+    ],
+)  # fmt: skip
+def test_scores_of_words(values, start):
+    table = TABLE.assign(p=pd.Series(values))
+    refuse_words(table, ())
+    if start is None:
+        refuse_words(table, ("step", "p"))
+        return
+    with pytest.raises(ArgumentError) as error:
+        refuse_words(table, ("step", "p"))
+    assert str(error.value).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("values", "odd"),
+    [
+        (["2026-03-31", "31.03.26 09:00"], "31.03.26 09:00"), (["1/2/2026", "x"], "1/2/2026"),
+        ([None, "01-02-2026T10:00"], None), (["2026-03-31", None], None), ([1.5, 2.5], None),
+        (["10:20:30", "123/4/2026"], None), (["1.2.26x", "1.2.3"], None),
+    ],
+)  # fmt: skip
+def test_which_dates_may_be_either(values, odd):
+    column = pd.Series(values, name="when")
+    if odd is None:
+        refuse_dates(column)
+        return
+    with pytest.raises(ArgumentError, match=f"^column 'when' has '{odd}', in which day and month"):
+        refuse_dates(column)

@@ -595,3 +595,166 @@ def test_a_scale_that_fractions_do_not_have():
     with pytest.raises(ArgumentError, match="holds fractions up to 0.8, which .* 0.8% at most"):
         with_scales(table, fields)
     assert with_scales(frame(verbal=[0, 1, 1, 0]), fields)["verbal"].max() == 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("risk", [0.1, 0.2], "is named like a risk; to judge it, pass {argument:risks=risk}"),
+        ("risk", [0.1, 0.1], ""), ("risk", [1, 2], ""), ("judge", [np.nan, np.nan], "is empty"),
+        ("x", [np.nan, np.nan], ""),
+        ("judge", [-1.0, 0.5], "has values below 0; to judge it, pass {argument:scores=judge}"),
+        ("judge", [0.0, 0.5], ""), ("x", [-1.0, 0.5], ""),
+        ("judge", [-1, 5], "has values below 0; to judge it, pass {argument:scores=judge}"),
+        ("judge", [[1], [2]], ""),
+        ("judge", ["5", "7"],
+         "holds numbers as text, such as '5'; to judge it, pass {argument:scores=judge}"),
+        ("x", ["5", "7"], ""), ("x", ["0.5", "0.5"], ""),
+        ("x", [0.25, "0.5"],
+         "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=x}"),
+        ("x", ["0.5", "0.7", "high"], "has 'high' in row 2, but fractions elsewhere; correct it"),
+        ("x", ["0.5", "0.7", "high", "low"], ""), ("x", ["0.5", "0.5", "high"], ""),
+        ("judge", ["high", "low"],
+         "holds words such as 'high'; to judge it, turn them into numbers"),
+        ("judge", ["high", "0.5"], ""), ("x", ["high", "low"], ""),
+        ("judge", ["high", None], ""), ("cost", ["0.5", "0.7"], ""),
+    ],
+)  # fmt: skip
+def test_why_a_column_is_not_taken(name, values, reason):
+    table = pd.DataFrame({name: pd.Series(values)})
+    assert unread_scores(table, [name]) == ({name: reason} if reason else {})
+
+
+def test_texts_in_per_cent_are_read_where_all_of_a_column_are_numbers():
+    table = pd.DataFrame({"p": ["85%", "x"], "q": ["85%", None], "r": ["5", "7"], "s": [1, "9 %"]})
+    read, remarks = with_fractions(table, Fields(scales=(("s", 10.0),)))
+    assert read["p"].tolist() == ["85%", "x"]
+    assert read["q"].tolist()[0] == 0.85
+    assert (read["r"].tolist(), read["s"].tolist()) == (["5", "7"], [1, "9 %"])
+    assert remarks == ("column 'q': 1 value in per cent, read as fractions",)
+    read, remarks = with_fractions(table, Fields())
+    assert read["s"].tolist() == [1, 0.09]
+    assert with_fractions(table[["r"]], Fields())[0]["r"].tolist() == ["5", "7"]
+
+
+@pytest.mark.parametrize(("n_before", "is_read"), [(999, True), (1000, False)])
+def test_a_column_is_in_per_cent_by_its_first_thousand_rows(n_before, is_read):
+    table = pd.DataFrame({"p": ["0.5"] * n_before + ["85%"]})
+    read, remarks = with_fractions(table, Fields())
+    assert read["p"].iloc[-1] == (0.85 if is_read else "85%")
+    assert len(remarks) == is_read
+
+
+@pytest.mark.parametrize(("n_before", "first"), [(999, "1"), (1000, 1)])
+def test_a_column_of_text_is_told_by_its_first_thousand_rows(tmp_path, n_before, first):
+    path = tmp_path / "t.csv"
+    path.write_text("run,p\n" + "1,0.5\n" * n_before + "007,0.5\n")
+    assert read_table(path)["run"].iloc[0] == first
+
+
+@pytest.mark.parametrize(("n_above", "is_found"), [(19, True), (20, False)])
+def test_names_of_columns_are_looked_for_in_the_first_lines(tmp_path, n_above, is_found):
+    path = tmp_path / "t.csv"
+    path.write_text("words,x,y\n" * n_above + CSV)
+    if is_found:
+        with pytest.raises(ValueError, match="stand in line 20; delete the lines above"):
+            read_table(path)
+    else:
+        assert len(read_table(path)) == 22
+
+
+@pytest.mark.parametrize("n_rows", [5_000_000, 5_000_001])
+def test_a_folder_may_hold_five_million_rows(monkeypatch, n_rows):
+    class Files:
+        def count_rows(self):
+            return n_rows
+
+        def to_table(self, use_threads):
+            return self
+
+        def to_pandas(self):
+            return "rows"
+
+    monkeypatch.setattr(tables, "parquet_dataset", lambda path: Files())
+    if n_rows == 5_000_000:
+        assert tables._of_folder("x") == "rows"
+        return
+    with pytest.raises(ValueError) as error:
+        tables._of_folder("x")
+    assert str(error.value) == (
+        "it has 5,000,001 rows; trajscore report reads them in batches, or give one file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
+        ("t.csv", "run,p\na,0.5\nb,0.5,7,8\n", "t.csv cannot be read as a table: "),
+        ("t.md", "user: Hi", "expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"),
+        ("t.json", "[1]", "t.json cannot be read as a table: row 0 is int, not an object"),
+    ],
+)
+def test_texts_that_cannot_be_read_as_tables(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError) as error:
+        read_table(tmp_path / name)
+    assert message in str(error.value)
+    with pytest.raises(ValueError, match=r"none.csv does not exist; give the path of a table"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_decimal_commas_need_semicolons_between_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, p in (
+        ("run;p\na;0,5\n", 0.5), ("run;p\na;-1,5\n", -1.5), ("run;p\n0,5;x\n", "x"),
+        ("run;p\na;0.5\n", 0.5), ("run;p\na;x 0,5\n", "x 0,5"), ('run,p\na,"0,5"\n', "0,5"),
+    ):  # fmt: skip
+        path.write_text(text)
+        assert read_table(path)["p"].tolist() == [p], text
+
+
+def test_columns_and_which_of_them_were_guessed():
+    table = frame(p=[0.1, 0.2, 0.3, 0.4], q=[0.2, 0.3, 0.1, 0.4], group=1, why="x")
+    chosen, guessed = choose_columns(table, Fields())
+    assert chosen == Fields("run", "step", "solved", scores=("p",))
+    assert guessed == {
+        "id": ("run",), "step": ("step",), "outcome": ("solved",), "scores": ("p",),
+    }  # fmt: skip
+    named = Fields("run", "step", "solved", scores=("q",), risks=("p",), group="group")
+    chosen, guessed = choose_columns(table, named)
+    assert (chosen.scores, chosen.risks, chosen.group, guessed) == (("q", "p"), ("p",), "group", {})
+    chosen, guessed = choose_columns(table, Fields(confidence="q", scales=(("p", 1.0),)))
+    assert (chosen.scores, sorted(guessed)) == (("q", "p"), ["id", "outcome", "step"])
+    assert choose_columns(table, Fields(confidence="q", scores=("q", "p")))[0].scores == ("q", "p")
+    stopped = table.rename(columns={"why": "stop_reason"})
+    assert choose_columns(stopped, Fields())[1]["stop_reason"] == ("stop_reason",)
+    for part in ("scores", "risks", "group", "id", "step", "stop_reason"):
+        value = ("none",) if part in ("scores", "risks") else "none"
+        with pytest.raises(ArgumentError, match="no column named 'none'") as error:
+            choose_columns(table, Fields(**{part: value}))
+        assert error.value.part == part
+    with pytest.raises(ArgumentError, match="no column named 'none'") as error:
+        choose_columns(table, Fields(scales=(("none", 1.0),)))
+    assert error.value.part == "scales"
+
+
+def test_rows_of_the_agent():
+    table = frame(role=["user", " Assistant ", "tool", "agent"], p=[0.1, 0.2, 0.3, 0.4])
+    fields = Fields("run", "step", "solved", scores=("p",))
+    rows, notes = agent_rows(table, fields)
+    assert rows.index.tolist() == [1, 3]
+    assert rows["step"].tolist() == [1, 1]
+    assert notes == ("2 of 4 rows left out: by column 'role' they are not the agent's",)
+    assert agent_rows(table, Fields("run", None, "solved", scores=("p",)))[0].index.tolist() == [
+        1,
+        3,
+    ]
+    for roles in (["agent"] * 4, ["user"] * 4, ["x", "y", "x", "y"], ["x", "agent", "x", "agent"]):
+        same = table.assign(role=roles)
+        assert agent_rows(same, fields) == (same, ())
+    assert agent_rows(table, Fields("role", "step", "solved"))[1] == ()
+    kept, (note,) = agent_rows(table.assign(role=["x", "agent", "user", "system"]), fields)
+    assert kept.index.tolist() == [0, 1]
+    assert note.startswith("2 of 4 rows")
+    assert agent_rows(table.drop(columns="role"), fields)[1] == ()

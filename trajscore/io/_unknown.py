@@ -309,9 +309,9 @@ def _lists(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, list[Any]]]:
     """Yield the lists of objects within a value, with their paths, also those within others."""
     if isinstance(value, list):
         objects = [item for item in value[:_SAMPLE] if isinstance(item, dict)]
-        if objects and path:
+        if objects:
             yield path, objects
-        if path and len(value) == 1 and isinstance(value[0], list):
+        if len(value) == 1 and isinstance(value[0], list):
             yield from _lists(value[0], (*path, "0"))
         value = objects[0] if objects else None
     if isinstance(value, dict) and len(path) < _DEPTH and not _is_by_id(value):
