@@ -82,6 +82,8 @@ def test_spans_of_bare_ids_are_refused(write):
     bare = "its spans of responses hold no messages, as the SDK exports only their ids"
     with pytest.raises(ValueError, match=bare):
         read(write, TRACE, span("1", "response", response_id="r"))
+    with pytest.raises(ValueError, match="its spans have no content"):
+        read(write, TRACE, span("1", "agent"))
     for inputs, said in (([ASK], "it has no turn of the agent"), ([ASK, ANSWER], None)):
         record = span("1", "response", input=inputs)
         if said is None:

@@ -253,3 +253,25 @@ def test_a_trajectory_goes_on_in_other_files(write, read):
 def test_a_continuation_that_is_not_there_ends_the_run(read):
     run = read(trajectory(continued_trajectory_ref="gone.json"))
     assert [step.text for step in run.steps] == ["Done"]
+
+
+def test_a_trajectory_without_steps_is_not_continued(write):
+    path = write("t/trajectory.json", trajectory(steps=3, continued_trajectory_ref="more.json"))
+    write("t/more.json", trajectory())
+    with pytest.raises(ValueError, match="it has no list of 'steps'"):
+        io.read_runs(path, format="atif")
+
+
+def test_a_reward_is_chosen_by_a_name(write):
+    several = {"verifier_result": {"rewards": {"a": 1, "b": 0}}}
+    path = write("t/trajectory.json", trajectory())
+    write("t/result.json", several)
+    for name in (["a"], "c"):
+        with pytest.raises(ValueError, match=r"no reward is named .*; choose one of a, b with rew"):
+            io.read_runs(path, format="atif", reward=name)
+
+
+def test_a_trajectory_beside_no_folders(write, monkeypatch):
+    path = write("trajectory.json", trajectory())
+    monkeypatch.chdir(path.parent)
+    assert io.read_runs("trajectory.json", format="atif")[0].outcome == -1

@@ -3,6 +3,8 @@
 import pytest
 
 from trajscore import io
+from trajscore.io.formats.balrog import Balrog
+from trajscore.io.registry import Head
 
 EPISODE = {
     "task": "goto", "progression": 1.0, "episode_return": 0.9, "num_steps": 2, "done": True,
@@ -12,6 +14,15 @@ MOVES = """Step,Action,Reasoning,Observation,Reward,Done
 0,left,Hm.,a wall,0,False
 1,up,,a\0 door,1,True
 """
+
+
+@pytest.mark.parametrize(
+    ("names", "recognised"),
+    [("progression episode_return", True), ("progression episode_return x", True),
+     ("progression", False), ("episode_return", False)],
+)  # fmt: skip
+def test_files_of_the_format(names, recognised):
+    assert Balrog().recognise(Head(dict.fromkeys(names.split()))) == recognised
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 import pytest
 
 from trajscore import io
-from trajscore.io.formats.claude_code import ClaudeCode
+from trajscore.io.files import LogFile
+from trajscore.io.formats.claude_code import ClaudeCode, _is_request
 from trajscore.io.registry import Head
 
 
@@ -222,3 +223,37 @@ def test_the_last_line_has_cost_and_turns(read):
     end = {"type": "result", "session_id": "s", "total_cost_usd": 0.25, "num_turns": 3}
     run = read(user(), agent(), end)
     assert (run.meta["cost"], run.meta["num_turns"]) == (0.25, 3)
+
+
+def test_values_that_are_no_lines_are_runs_that_cannot_be_read(write):
+    for name, content, expected in (
+        ("a.json", {"a": 1}, [(0, 1)]), ("b.jsonl", "3\n4\n", [(0, 3), (1, 4)]),
+    ):  # fmt: skip
+        file = LogFile(write(name, content))
+        assert [(place.index, line) for place, line in ClaudeCode().runs(file, None)] == expected
+
+
+def test_lines_before_the_first_session_are_of_none(write):
+    first = {name: value for name, value in user("before").items() if name != "sessionId"}
+    (run,) = io.read_runs(
+        write("a.jsonl", [first, user(), agent()], lines=True), format="claude_code"
+    )
+    assert (run.id, texts(run)) == ("s", [("user", "Hi"), ("agent", "Yes")])
+
+
+def test_the_last_model_is_that_of_the_run(read):
+    assert read(user(), *(agent(model=name) for name in "abc")).meta["model"] == "c"
+
+
+@pytest.mark.parametrize(
+    ("of", "is_request"),
+    [
+        (user(), True), (agent(), False), ({"type": "user"}, False),
+        ({"type": "user", "message": "Hi"}, False), (user(isMeta=True), False),
+        (user(isSidechain=True), False), (user(isSidechain=False), True),
+        (user([{"type": "text", "text": "x"}]), True), (user(None), True),
+        (user([{"type": "text", "text": "x"}, {"type": "tool_result"}]), False),
+    ],
+)  # fmt: skip
+def test_requests_of_the_user(of, is_request):
+    assert _is_request(of) is is_request

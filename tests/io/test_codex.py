@@ -3,6 +3,7 @@
 import pytest
 
 from trajscore import io
+from trajscore.io.files import LogFile
 from trajscore.io.formats.codex import Codex, _messages, _payload, _tokens
 from trajscore.io.registry import Head
 
@@ -102,6 +103,8 @@ def test_what_a_session_holds(read):
         ([event("turn_aborted", reason="interrupted")], "interrupted"),
         ([event("turn_aborted", reason={"a": 1})], "error"),
         ([{"type": "turn.failed", "error": {}}], "error"),
+        ([{"type": "turn.failed", "payload": {"reason": "x"}}], "x"),
+        ([{"type": "turn.completed", "payload": {"a": 1}}], "completed"),
         ([event("error")], "error"),
         ([event("error"), event("task_complete")], "completed"),
     ],
@@ -180,3 +183,18 @@ def test_envelopes():
     assert _tokens({"usage": {"input_tokens": 1}})["input"] == 1
     assert _tokens({"info": {"last_token_usage": {"input_tokens": 2}}, "usage": {}})["input"] == 2
     assert _tokens({"info": {}}) == _tokens({}) == {}
+
+
+def test_values_that_are_no_lines_are_runs_that_cannot_be_read(write):
+    for name, content, expected in (
+        ("a.json", {"a": 1}, [(0, 1)]), ("b.jsonl", "3\n4\n", [(0, 3), (1, 4)]),
+    ):  # fmt: skip
+        file = LogFile(write(name, content))
+        assert [(place.index, line) for place, line in Codex().runs(file, None)] == expected
+
+
+def test_tokens_after_the_first_line(read):
+    run = read(said("assistant", "One"), tokens(3), said("assistant", "Two"))
+    assert [(step.index, step.extra.get("tokens")) for step in run.steps] == [
+        (0, {"input": 3, "output": 1}), (2, None),
+    ]  # fmt: skip

@@ -72,3 +72,8 @@ def test_lists_of_different_lengths_are_left_out(write):
     with pytest.warns(UserWarning, match="turn_history has lists of different lengths"):
         runs = io.read_runs(write("a.json", log))
     assert [run.id for run in runs] == ["a-0"]
+
+
+def test_a_run_without_turns_is_left_out(write):
+    with pytest.raises(ValueError, match="it has no turn of the agent"):
+        read(write, turn_history={})

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from trajscore import io
+from trajscore.io._run import Run
+from trajscore.io._spans import Span
 from trajscore.io.formats.langfuse import (
     Langfuse,
     _get,
@@ -12,6 +14,7 @@ from trajscore.io.formats.langfuse import (
     _is_score,
     _is_trace,
     _score_value,
+    _span,
 )
 from trajscore.io.registry import Head
 
@@ -211,3 +214,40 @@ def test_records_that_are_no_objects_are_left_out(read):
         runs = read(trace(), "x")
     assert len(runs) == 1
     assert Langfuse().trace_of(None) == "None"
+
+
+def test_whole_traces_of_one_file_are_runs_even_if_they_share_an_id(write, read):
+    assert [run.id for run in read(trace(), trace())] == ["t", "t"]
+    files = [write(f"{name}.json", [trace()]) for name in "ab"]
+    assert [run.id for run in io.read_runs(files, format="langfuse")] == ["t"]
+    of_session = [trace(sessionId="s"), trace(sessionId="s")]
+    assert len(read(*of_session, id="sessionId")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_run"), [({}, False), ({"meta": 1}, False), ({"id": 1}, True),
+                           ({"meta": 1, "id": 1}, True)]
+)  # fmt: skip
+def test_a_file_that_is_a_trace(fields, is_run):
+    assert Langfuse()._is_run(fields) is is_run
+
+
+@pytest.mark.parametrize(
+    ("values", "replaced"), [([1, 0], 1), ([1, 1], None), ([1], None), ([0, 1, 0, 0], 2)]
+)
+def test_the_last_of_several_scores_counts(values, replaced):
+    run = Run("t")
+    Langfuse().spans([score("a", value) for value in values], run)
+    assert (run.scores, run.extra.get("replaced_scores")) == ({"a": values[-1]}, replaced)
+
+
+def test_an_observation_as_a_span():
+    observation = generation(
+        type="TOOL", parentObservationId="p", metadata={"tool.id": "c"}, name="n", level="ERROR",
+        usage={"input": 3}, calculatedTotalCost=2, feedback_scores=[{"name": "a", "value": 1}],
+    )  # fmt: skip
+    assert _span(observation) == Span(
+        id="g", kind="tool", parent="p", start="2026-01-01T00:00:00Z", name="n", call="c",
+        inputs=ASK, outputs=ANSWER, error=True, cost=2, tokens={"input": 3, "output": None},
+        scores={"a": 1}, extra={"model": None, "latency": None},
+    )  # fmt: skip

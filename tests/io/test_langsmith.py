@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore import io
-from trajscore.io.formats.langsmith import LangSmith
+from trajscore.io.formats.langsmith import LangSmith, _ended
 from trajscore.io.registry import Head
 
 ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
@@ -76,3 +76,40 @@ def test_errors_and_order(write):
         (run,) = read(write, record("1", "chain", error="oops"), *records)
         assert [step.text for step in run.steps] == ["Hi", "Yes", "And?", "No"]
         assert run.stop_reason == "error"
+
+
+@pytest.mark.parametrize(
+    ("parents", "trace", "parent"),
+    [(None, "r", None), ([], "r", None), (["a"], "a", "a"), (["a", "b", "c"], "a", "c")],
+)
+def test_an_event_ends_a_run(parents, trace, parent):
+    event = {"run_id": "r", "parent_ids": parents, "name": "n", "metadata": {"m": 1}}
+    data = {"input": 1, "output": 2, "error": 3}
+    assert _ended(event | {"event": "on_chat_model_end", "data": data}) == {
+        "id": "r", "trace_id": trace, "parent_run_id": parent, "run_type": "chat_model",
+        "name": "n", "inputs": 1, "outputs": 2, "error": 3, "extra": {"metadata": {"m": 1}},
+    }  # fmt: skip
+    assert _ended(event | {"event": "on_tool_error"})["run_type"] == "tool"
+    assert _ended(event | {"event": "on_tool_start", "data": data}) is None
+    assert _ended(event | {"event": "on_chat_model_stream"}) is None
+
+
+def event(name, parents, key="r", **more):
+    return {"event": name, "run_id": key, "parent_ids": parents, "name": "n"} | more
+
+
+def test_events_of_a_graph_name_those_around_them(write):
+    node = {"metadata": {"langgraph_node": "agent"}}
+    data = {"data": {"input": {"messages": [ASK]}, "output": ANSWER}}
+    with pytest.raises(ValueError, match="holds events of a graph that do not name the events"):
+        read(write, event("on_chain_start", [], **node))
+    (run,) = read(
+        write, event("on_chain_start", [], "a"),
+        event("on_chat_model_end", ["a"], **node, **data), event("on_chain_end", [], "a"),
+    )  # fmt: skip
+    assert (run.id, [step.text for step in run.steps]) == ("a", ["Hi", "Yes"])
+
+
+def test_the_scores_of_the_root_are_those_of_the_run(write):
+    (run,) = read(write, call("1", None), call("2", "1", feedback_stats={"a": 1}))
+    assert (run.scores, run.extra["name"]) == ({}, "1")

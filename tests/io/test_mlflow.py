@@ -33,6 +33,7 @@ def read(write, info=None, spans=None, **fields):
         ({"info": {}, "data": {"spans": []}}, True), ({"info": {}, "data": {}}, False),
         ({"info": 1, "data": {"spans": []}}, False), ({"spans": [], "assessments": []}, True),
         ({"spans": [], "trace_metadata": {}}, True), ({"spans": []}, False),
+        ({"assessments": [], "trace_metadata": {}}, False), ({"info": {}, "data": 1}, False),
     ],
 )  # fmt: skip
 def test_files_of_the_format(fields, recognised):

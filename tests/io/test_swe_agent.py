@@ -8,6 +8,8 @@ from trajscore.io.registry import Head
 
 STEP = {"thought": "Look", "action": "open a.py", "observation": "x = 1"}
 
+CHAT = [{"role": "user", "content": "Hi"}]
+
 
 def read(write, *steps, name="out/i/i.traj", **fields):
     log = {"trajectory": list(steps or [STEP]), "info": {}} | fields
@@ -16,12 +18,17 @@ def read(write, *steps, name="out/i/i.traj", **fields):
 
 
 @pytest.mark.parametrize(
-    ("names", "recognised"),
-    [("info trajectory", True), ("info trajectory_format", True), ("info", False),
-     ("trajectory", False)],
+    ("fields", "recognised"),
+    [
+        ({"info": None, "trajectory": None}, True), ({"info": {}, "trajectory": [STEP]}, True),
+        ({"info": {}, "trajectory": CHAT}, False), ({"trajectory": [STEP]}, False),
+        ({"info": None, "trajectory_format": "x"}, True), ({"info": {}}, False),
+        ({"info": {"exit_status": "x"}}, True), ({"info": "exit_status"}, False),
+        ({"info": {"exit_status": "x"}, "trajectory": CHAT}, False),
+    ],
 )  # fmt: skip
-def test_files_of_the_format(names, recognised):
-    assert SWEAgent().recognise(Head(dict.fromkeys(names.split()))) == recognised
+def test_files_of_the_format(fields, recognised):
+    assert SWEAgent().recognise(Head(fields)) == recognised
 
 
 @pytest.mark.parametrize(
@@ -110,3 +117,29 @@ def test_chats_that_are_named_like_trajectories(write):
     mini = {"info": {"exit_status": "submitted"}, "messages": chat}
     path = write("mini/b.traj.json", mini)
     assert io.read_runs(path.parent)[0].stop_reason == "submitted"
+
+
+@pytest.mark.parametrize(
+    ("action", "names"),
+    [("ls", ["ls"]), ("cat a b", ["cat"]), (" \n", []), (None, []), (["ls"], [])],
+)
+def test_the_first_word_of_an_action_is_the_tool(write, action, names):
+    (step,) = read(write, STEP | {"action": action}).steps
+    calls = [(call.name, call.arguments, call.id) for call in step.tool_calls]
+    assert calls == [(name, action, "step 0") for name in names]
+    assert step.observation == "x = 1"
+
+
+def test_reports_stand_at_most_one_folder_above_the_run(write):
+    write("results.json", {"resolved_ids": ["i"]})
+    write("results/results.json", {"resolved_ids": ["i"]})
+    assert read(write, name="a/b/i/i.traj").outcome == -1
+    write("a/b/results/results.json", {"resolved": ["i"]})
+    assert read(write, name="a/b/i/i.traj").outcome == 1
+    write("a/b/i/report.json", {"resolved_ids": [], "empty_patch_ids": ["i"]})
+    assert read(write, name="a/b/i/i.traj").outcome == 0
+
+
+def test_a_trajectory_without_information(write):
+    run = read(write, info=None)
+    assert (run.stop_reason, run.meta["cost"], run.extra["info"]) == (None, None, {})

@@ -3,7 +3,7 @@
 import pytest
 
 from trajscore import io
-from trajscore.io.formats.tau2 import Tau2
+from trajscore.io.formats.tau2 import Tau2, _merge_ticks, _messages
 from trajscore.io.registry import Head
 
 
@@ -31,6 +31,8 @@ def read(write, *runs, **options):
         ("simulations", {}, True), ("simulations", {"whole": True}, False),
         ("reward_info messages", {"whole": True}, True), ("messages", {"listed": True}, False),
         ("termination_reason ticks", {"listed": True}, True), ("reward_info messages", {}, False),
+        ("reward_info x", {"whole": True}, False), ("termination_reason", {"listed": True}, False),
+        ("ticks messages", {"whole": True}, False), ("tasks simulations", {}, True),
     ],
 )  # fmt: skip
 def test_files_of_the_format(names, more, recognised):
@@ -234,3 +236,63 @@ def test_costs_of_ticks_that_are_one_message_are_added_up(write):
     assert [(step.text, step.cost) for step in run.steps] == [
         ("Good day!", 0.75), ("Hi you", 0.1), ("So", None),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", [None, "", 3, ["user_stop"]])
+def test_a_run_must_say_why_it_ended(write, reason):
+    with pytest.raises(ValueError, match="it has no termination_reason, without which its reward"):
+        read(write, simulation("a", reason))
+
+
+def test_only_the_last_part_of_a_reason_counts(write):
+    (run,) = read(write, simulation("a", "tau2.TerminationReason.USER_STOP"))
+    assert run.stop_reason == "user_stop"
+
+
+def test_a_list_beside_simulations_may_hold_runs(write):
+    head = write("exp/results.json", {"info": {}, "simulations": [simulation("x"), {"id": "y"}]})
+    write("exp/simulations/a.json", simulation("a"))
+    assert [run.id for run in io.read_tau2(head)] == ["x", "a"]
+    other = write("exp/other.json", {"simulations": [simulation("z"), {"id": "y"}]})
+    with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
+        assert [run.id for run in io.read_tau2(other)] == ["z"]
+    alone = write("alone/results.json", {"simulations": [simulation("z"), {"id": "y"}]})
+    with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
+        assert [run.id for run in io.read_tau2(alone)] == ["z"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"messages": [1], "ticks": [{}]}, [1]),
+        ({"messages": []}, []),
+        ({"messages": 3}, 3),
+        ({"messages": [], "ticks": []}, []),
+        ({"messages": None, "ticks": [{}]}, []),
+    ],
+)
+def test_messages_or_ticks(raw, expected):
+    assert _messages(raw) == expected
+
+
+def test_calls_end_the_turn_of_a_side():
+    calls = [{"id": "1", "name": "f"}]
+    ticks = [
+        {"agent_chunk": {"content": "a"}},
+        {"agent_chunk": {"content": "b"}, "agent_tool_calls": calls},
+        {"agent_chunk": {"content": "c"}, "agent_tool_results": [{"id": "1", "content": "r"}]},
+        {"agent_chunk": {"content": "d", "cost": 0.5}},
+        {"agent_chunk": {"content": ""}},
+        {"agent_chunk": {"content": "e"}, "user_tool_results": [{"id": "2", "requestor": "x"}]},
+    ]
+    turns = [
+        {"role": "assistant", "content": "a", "tool_calls": []},
+        {"role": "assistant", "content": "b", "tool_calls": calls},
+        {"role": "assistant", "content": "cd", "tool_calls": [], "cost": 0.5},
+        {"requestor": "assistant", "id": "1", "content": "r", "role": "tool"},
+        {"role": "assistant", "content": "e", "tool_calls": []},
+        {"requestor": "x", "id": "2", "role": "tool"},
+    ]
+    assert _merge_ticks(ticks) == turns
+    with pytest.raises(io.MalformedRunError, match="tick 1 is int, not an object"):
+        _merge_ticks([{}, 3])

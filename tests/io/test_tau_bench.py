@@ -3,6 +3,8 @@
 import pytest
 
 from trajscore import io
+from trajscore.io.formats.tau_bench import TauBench
+from trajscore.io.registry import Head
 
 ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 STOP = {"role": "user", "content": "Bye ###STOP###"}
@@ -80,3 +82,23 @@ def test_fields_of_a_file_without_a_run(write):
             format="tau_bench",
         )
     assert len(runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "recognised"),
+    [
+        ({"traj": []}, True),
+        ({"traj": None}, True),
+        ({"traj": "id"}, False),
+        ({"traj": 3}, False),
+        ({"traj": 0.5}, False),
+        ({"task_id": 1, "reward": 1}, False),
+        ({}, False),
+        ({"task_id": 1, "reward": 1, "trajectory": [ASK]}, True),
+        ({"task_id": 1, "reward": 1, "trajectory": [ASK], "x": 1}, True),
+        ({"task_id": 1, "reward": 1, "trajectory": [{"action": "ls"}]}, False),
+        ({"task_id": 1, "trajectory": [ASK]}, False),
+    ],
+)
+def test_files_of_the_format(fields, recognised):
+    assert TauBench().recognise(Head(fields)) == recognised

@@ -112,7 +112,7 @@ def _result_of(trajectory: Path, options: _Options) -> dict[str, Any]:
     """Read Harbor's result of a trajectory, from its folder or the folders above."""
     named = None if options.result is None else as_path(options.result, "result")
     above = [folder / _RESULT for folder in trajectory.parents[:2]]
-    of_step = len(trajectory.parents) > 3 and trajectory.parents[2].name == _STEPS
+    of_step = _STEPS in (folder.name for folder in trajectory.parents[2:3])
     places = [named] if named else [*above, *([trajectory.parents[3] / _RESULT] if of_step else [])]
     file = next((place for place in places if place.is_file()), None)
     if file is None and named is not None:

@@ -73,7 +73,7 @@ class ClaudeCode(Format):
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         lines = as_objects(raw)
         names = [line[key] for key in _SESSION for line in lines if line.get(key)]
-        run = Run(place.name(*names[:1]))
+        run = Run(place.name(*names))
         left_out: Counter[str] = Counter()
         messages: dict[Any, dict[str, Any]] = {}
         for index, line in enumerate(_not_taken_back(lines, left_out)):

@@ -67,12 +67,12 @@ class Codex(Format):
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
         talk = Conversation(place)
         talk.add_all([message for _, message in items])
-        places = [index for index, _ in items]
+        places: dict[int | None, int] = {k: index for k, (index, _) in enumerate(items)}
         for step in talk.steps:
-            step.index = places[step.index or 0]
+            step.index = places[step.index]
         for index, tokens in usage:
             before = [
-                step for step in talk.steps if step.actor == "agent" and (step.index or 0) < index
+                step for step in talk.steps if step.actor == "agent" and step.index in range(index)
             ]
             if before and "tokens" not in before[-1].extra:
                 before[-1].extra["tokens"] = tokens

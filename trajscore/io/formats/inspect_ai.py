@@ -139,7 +139,7 @@ class _Transcript(Conversation):
             elif kind == "step" and getattr(event, "type", None) == "scorer":
                 self._scoring += 1 if event.action == "begin" else -1
             elif kind == "score" and getattr(event, "intermediate", False):
-                self._add_confidence(event)
+                self._add_confidence(event, index)
             elif self._by_scorer(event):
                 continue
             elif kind == "model":
@@ -186,11 +186,11 @@ class _Transcript(Conversation):
             error=error is not None,
         )
 
-    def _add_confidence(self, event: Any) -> None:
+    def _add_confidence(self, event: Any, index: int) -> None:
         last = next((step for step in reversed(self.steps) if step.actor == "agent"), None)
         value = getattr(event.score, "value", None)
         if last is not None and isinstance(value, (int, float)):
-            last.confidence = as_number(value, "confidence", 0)
+            last.confidence = as_number(value, "confidence", index)
 
 
 def _dump(value: Any, without: set[str] | None = None) -> dict[str, Any]:

@@ -77,18 +77,18 @@ class OpenTelemetry(TraceFormat):
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the spans and events of a file, each with its trace."""
         whole: dict[str, Any] = {}
-        n_records = 0
+        has_records = False
         for key, index, value in file.items(self._lists):
             if index is None:
                 whole[str(key)] = value
                 continue
             for record in self._leaves(value):
-                n_records += 1
+                has_records = True
                 # a line without the name of its trace is a trace of its own
                 alone = (str(file.path), index if key is None else None)
                 trace = self.trace_of(record)
                 yield alone if trace is None else str(trace), record
-        if whole and not n_records:
+        if whole and not has_records:
             yield str(file.path), whole
         else:
             file.info.update(whole)

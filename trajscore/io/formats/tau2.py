@@ -110,7 +110,7 @@ class Tau2(Format):
             raise MalformedRunError(
                 "it has no termination_reason, without which its reward has no meaning"
             )
-        place.stop_reason = reason.rsplit(".", 1)[-1].lower()
+        place.stop_reason = reason.rpartition(".")[2].lower()
         graded = raw.get("reward_info")
         reward = graded.get("reward") if isinstance(graded, Mapping) else None
         talk = Conversation(place)
@@ -174,7 +174,7 @@ def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
             if role in open_turns:
                 turn = open_turns[role]
                 turn["content"] += text
-                cost = as_number(chunk.get("cost"), "cost", 0)
+                cost = as_number(chunk.get("cost"), "cost", number)
                 if cost is not None:
                     turn["cost"] = (turn.get("cost") or 0.0) + cost
             elif text or calls:
