@@ -1,6 +1,7 @@
 """Calls that a proxy logs, and states that grow: which records are one run."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from trajscore import io
 from trajscore.io import _requests as requests
 from trajscore.io._requests import awaits_answer, is_call, of_batch
 from trajscore.io.fields import Fields
+from trajscore.io.files import Place
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -533,3 +535,40 @@ def test_the_beginning_of_a_call_goes_to_the_first_answer():
     ]  # fmt: skip
     assert len(requests._turns({"messages": [ASK, SAY]})) == 2
     assert requests._turns({"x": 1}) == ()
+
+
+def test_the_records_of_a_run_stand_where_the_first_does():
+    def runs(*records):
+        items = [(Place(Path("a.jsonl"), k), record) for k, record in enumerate(records)]
+        found = requests._runs_of(items, Fields())
+        return [(place.index, place.n_records, raw) for place, raw in found]
+
+    calls = flat(1, TALK[:1], LOOK, session_id="a"), flat(2, TALK[:3], SAY, session_id="a")
+    assert runs(*calls) == [(0, 2, list(calls))]
+    states = [{"messages": TALK[:k], "thread_id": "a"} for k in (2, 4)]
+    assert runs(*states) == [(1, 2, states[1])]
+    assert runs(*states[::-1]) == [(0, 2, states[1])]
+    mixed = calls[0], states[1]
+    assert runs(*mixed) == [(1, 2, states[1])]
+    alike = [states[0], dict(states[0])]
+    assert runs(*alike) == [(0, 1, states[0]), (1, 1, states[0])]
+    blank = {"values": {"messages": []}, "thread_id": "a"}
+    assert runs(blank, states[0]) == [(1, 1, states[0])]
+    assert runs(blank, blank) == [(0, 1, blank), (1, 1, blank)]
+
+
+def test_models_of_calls_are_noted_where_there_are_several():
+    def noted(*models, ask=ASK, **more):
+        place = Place(Path("a.jsonl"), 0)
+        calls = tuple(flat(k, [ask], SAY, model=m, **more) for k, m in enumerate(models))
+        requests._with_models(place, calls)
+        return place.models, place.asked_alike
+
+    assert noted("m", "m") == ((), False)
+    assert noted("m", "h", "m", session_id="s") == (("session_id", "model", "m", "h"), True)
+    assert noted("m", "h") == (("id", "model", "m", "h"), True)
+    assert noted("m", None, "h") == ((), False)
+    place = Place(Path("a.jsonl"), 0, fields=Fields(id=("x", "y")))
+    other = flat(2, [{"role": "user", "content": "Other"}], SAY, response={"model": "h"})
+    requests._with_models(place, (flat(1, [ASK], SAY, response={"model": "m"}), other))
+    assert (place.models, place.asked_alike) == (("x", "response.model", "m", "h"), False)

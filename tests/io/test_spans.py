@@ -573,3 +573,58 @@ def test_an_error_of_one_outermost_span_is_the_end(first, second, reason):
         Span("3", "tool", start=3, name="f", error=True),
     ]  # fmt: skip
     assert read(*spans).stop_reason == reason
+
+
+def test_messages_of_a_call_around_one_with_a_tool_beside():
+    spans = [
+        Span("1", "model", start=1, inputs="?", outputs=agent("", "c")),
+        Span("2", "model", "1", start=2, inputs="user: Hi", outputs="None"),
+        Span("3", "tool", "1", start=3, name="f", outputs="42"),
+    ]
+    tree(*spans)
+    assert spans[1].outputs == agent("", "c")
+    two = [*spans[:1], Span("2", "model", "1", outputs="x"), Span("4", "model", "1", outputs="y")]
+    tree(*two)
+    assert [span.outputs for span in two[1:]] == ["x", "y"]
+    known = [spans[0], Span("2", "model", "1", outputs=agent("own"))]
+    tree(*known)
+    assert known[1].outputs == agent("own")
+    around = [Span("1", outputs=agent("a")), Span("2", "model", "1", outputs="x")]
+    tree(*around)
+    assert around[1].outputs == "x"
+    nameless = [Span("", "model", outputs=agent("a")), Span("2", "model", outputs="x")]
+    tree(*nameless)
+    assert nameless[1].outputs == "x"
+    silent = [Span("1", "model", outputs=agent("a")), Span("2", "model", "1")]
+    tree(*silent)
+    assert silent[1].outputs is None
+
+
+@pytest.mark.parametrize("fields", [{"inputs": "x"}, {"outputs": "x"}])
+def test_a_span_within_one_that_has_values_is_not_the_outermost(fields):
+    one = tree(Span("a", **fields), Span("b", parent="a"), Span("c", parent="b", inputs="y"))
+    assert [one.is_outermost_with_values(span) for span in one.spans] == [True, False, False]
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, "-5", "1.5", "٣x"])
+def test_values_that_are_no_times(value):
+    assert moment(value) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_answered"),
+    [
+        ({"outputs": ""}, True), ({}, False), ({"error": True}, True), ({"error": False}, False),
+        ({"scores": {"p": 1}}, True), ({"tokens": {"output": 3}}, True),
+        ({"tokens": {"output": 0, "input": 3}}, False), ({"inputs": "x"}, False),
+    ],
+)  # fmt: skip
+def test_calls_of_a_model_that_are_turns(fields, is_answered):
+    span = Span("1", "model", **fields)
+    assert tree(span, Span("2", "model", outputs="x")).is_answered(span) is is_answered
+    if fields.get("error"):
+        inner = Span("1", "model", "2", **fields)
+        one = tree(inner, Span("2", "model", outputs="x"))
+        assert not one.is_answered(inner)  # it is the record of its call
+    silent = Span("1", "model")
+    assert tree(silent).is_answered(silent)  # no call has a text

@@ -707,11 +707,11 @@ def test_texts_that_cannot_be_read_as_tables(tmp_path, name, text, message):
 def test_decimal_commas_need_semicolons_between_columns(tmp_path):
     path = tmp_path / "t.csv"
     for text, p in (
-        ("run;p\na;0,5\n", 0.5), ("run;p\na;-1,5\n", -1.5), ("run;p\n0,5;x\n", "x"),
+        ("run;p\na;0,5\nb;1\n", 0.5), ("run;p\na;-1,5\n", -1.5), ("run;p\n0,5;x\n", "x"),
         ("run;p\na;0.5\n", 0.5), ("run;p\na;x 0,5\n", "x 0,5"), ('run,p\na,"0,5"\n', "0,5"),
     ):  # fmt: skip
         path.write_text(text)
-        assert read_table(path)["p"].tolist() == [p], text
+        assert read_table(path)["p"].tolist()[0] == p, text
 
 
 def test_columns_and_which_of_them_were_guessed():

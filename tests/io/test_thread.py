@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._thread import Thread, set_result, turn_keys
+from trajscore.io._thread import (
+    Thread,
+    _joined,
+    _says_nothing,
+    _with_known_ids,
+    set_result,
+    turn_keys,
+)
 from trajscore.io.files import Place
 
 SYSTEM = {"role": "system", "content": "Be kind."}
@@ -384,3 +391,81 @@ def test_only_messages_of_the_agent_are_joined_as_known(thread):
     thread.weave([agent("assistant")], 0)  # known as it stands
     assert len(thread._joined_as_known([agent("assistant"), agent("says")])) == 2
     assert thread._joined_as_known([]) == []
+
+
+def test_only_the_first_turn_of_an_answer_has_inputs_of_an_unknown_form(thread):
+    turns = thread.add_call({"n": 3}, [agent("a"), user("b"), agent("c")], 0)
+    assert [turn.extra.get("input") for turn in turns] == [{"n": 3}, None, None]
+    (turn,) = thread.add_call([user("q")], [agent("d")], 1)
+    assert "input" not in turn.extra
+
+
+def test_messages_of_known_parts_are_joined_up_to_the_whole_turn(thread):
+    thread.weave([user("q"), agent("a\nb")], 0)
+    parts = [agent("a"), agent("b"), agent("c"), user("r")]
+    joined = thread._joined_as_known(parts)
+    assert [message["content"] for message in joined] == ["a\nb", "c", "r"]
+    assert [m["content"] for m in thread._joined_as_known(parts[1:])] == ["b", "c", "r"]
+
+
+def test_where_turns_belong(thread):
+    thread.weave([user("a"), agent("b"), user("c")], 0)
+    assert thread._align([user("a"), agent("b"), user("c")]) == [(0, 0), (1, 1), (2, 2)]
+    assert thread._align([user("a"), user("x"), user("c")]) == [(0, 0), (None, 2), (2, 2)]
+    assert thread._align([user("x"), agent("b"), user("y")]) == [(None, 1), (1, 1), (None, None)]
+    assert thread._align([user("c"), user("a")]) == [(2, 2), (None, None)]
+    assert thread._align([]) == []
+
+
+def test_results_go_to_the_next_call_that_waits(thread):
+    thread.weave([agent("", "f", "g"), result("1"), result("2"), result("3")], 0)
+    assert [call.result for call in calls_of(thread)] == ["1", "2"]
+    assert [one["content"] for one in thread.talk.unmatched] == ["3"]
+
+
+def test_results_of_several_turns_each(thread):
+    messages = [agent("", "f", ids=False), result("1"), agent("x", "f", ids=False), result("2")]
+    thread.weave(messages, 0)
+    thread.weave(messages, 1)
+    assert [call.result for call in calls_of(thread)] == ["1", "2"]
+    assert thread.talk.unmatched == []
+
+
+def test_what_a_turn_observes_are_the_results_of_its_calls(thread):
+    (step,) = thread.weave([agent("", "f", "g", "h")], 0)
+    set_result(step, step.tool_calls[2], "3")
+    set_result(step, step.tool_calls[0], "")
+    assert (step.observation, step.tool_calls[1].result) == ("\n3", None)
+
+
+def test_ids_of_results_that_are_dropped(thread):
+    def ids(messages):
+        return [m.get("tool_call_id") for m in _with_known_ids(messages) if m["role"] == "tool"]
+
+    two = agent("", "f", "g")
+    assert ids([two, result("1", "x"), result("2", "y")]) == [None, None]
+    assert ids([two, result("1", "F"), result("2", "y")]) == [None, None]
+    assert ids([two, result("1", "F"), result("2", "G")]) == ["F", "G"]
+    assert ids([two, result("1", "x")]) == ["x"]
+    assert ids([result("1", "x")]) == ["x"]
+    assert ids([two, user("a"), result("1", "x"), result("2", "y")]) == ["x", "y"]
+
+
+def test_one_turn_of_several_messages():
+    assert _joined([agent("a", "f")]) == agent("a", "f")
+    joined = _joined([agent("a", "f") | {"x": 1}, agent("", "g") | {"x": 2}, agent("b")])
+    assert joined == agent("a\nb", "f", "g") | {"x": 2}
+    plain = [{"role": "assistant", "content": text} for text in "ab"]
+    assert _joined(plain) == {"role": "assistant", "content": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    ("message", "says_nothing"),
+    [
+        (agent(""), True), (agent("a"), False), (agent("", "f"), False), (user(""), False),
+        ({"role": "assistant"}, True), ({"role": "assistant", "function_call": {"x": 1}}, False),
+        ({"role": "assistant", "content": []}, True), (result(""), False),
+    ],
+)  # fmt: skip
+def test_messages_that_say_nothing(message, says_nothing):
+    assert _says_nothing(message) is says_nothing

@@ -13,6 +13,7 @@ from trajscore.io._unknown import (
     _are_codes,
     _is_actor,
     _may_be_roles,
+    _rank_of_id,
     _wrapper,
     guess_parts,
     json_text_field,
@@ -555,3 +556,110 @@ def test_json_without_objects(tmp_path, content):
     path.write_text(content)
     with pytest.raises(ValueError, match=r"x.json: no JSON object could be read from it"):
         io.read_runs(path)
+
+
+@pytest.mark.parametrize(
+    ("record", "parts"),
+    [
+        # what is done and seen has parts of its own
+        ({"a": [{"x": "I look.", "command": "click the big button"}]},
+         {"steps": "a", "text": "x", "action": "command"}),
+        ({"a": [{"x": "I look.", "act": "go on", "action": "click it", "obs": "a page"}]},
+         {"steps": "a", "text": "x", "action": "action", "observation": "obs"}),
+        ({"a": [{"x": "I look.", "observation": "a long page"}]}, {"steps": "a", "text": "x"}),
+        ({"a": [{"command": "click the button"}]}, {"steps": "a", "text": "command"}),
+        ({"a": [{"observation": {"page": "A long page."}}]},
+         {"steps": "a", "text": "observation.page"}),
+        # names of what is no text count where they stand last
+        ({"model": {"say": "one two"}}, {"text": "model.say"}),
+        ({"event": {"model": "one two three four"}}, {}),
+        ({"task": {"say": "one two"}}, {}), ({"task": {"text": "one two"}}, {}),
+        ({"a": [{"prompt_text": "one two", "x": "one two"}]}, {"steps": "a", "text": "x"}),
+        # blank texts do not count
+        ({"a": [{"x": "one two"}, {"x": " "}, {"x": " "}]}, {"steps": "a", "text": "x"}),
+        # a text of a record is one by its name, or has more than three words
+        ({"x": "one two three"}, {}), ({"x": "one two three four"}, {"text": "x"}),
+        ({"reply_to": "one two"}, {"text": "reply_to"}), ({"x": "请完成任务"}, {"text": "x"}),
+        ({"x": "请完成"}, {}),
+        # texts of most steps go before longer ones of few
+        ({"a": [{"x": "one two"}, {"x": "one two"}, {"y": "one two three four"}]},
+         {"steps": "a", "text": "x"}),
+        ({"a": [{"x": "one two"}, {"y": "one two three"}]}, {"steps": "a", "text": "y"}),
+        # an answer goes before another usual name
+        ({"a": [{"say": "one two", "my_answer": "one two"}]}, {"steps": "a", "text": "my_answer"}),
+        # a list of one list or text
+        ({"a": [[{"say": "one two"}]]}, {"steps": "a.0", "text": "say"}),
+        ({"a": [[{"say": "one two"}], []]}, {}),
+        ({"a": [{"say": ["one two"]}]}, {"steps": "a", "text": "say.0"}),
+        ({"a": [{"say": ["one two", "three"]}]}, {}),
+        ({"a": [{"say": [{"x": "one two"}]}]}, {"steps": "a", "text": "say.0.x"}),
+        ({"a": [{"say": [{"x": "one two"}] * 2}]}, {"steps": "a.say", "text": "x"}),
+    ],
+)  # fmt: skip
+def test_which_text_is_what_the_agent_says(record, parts):
+    assert guess_parts(record) == parts
+
+
+def test_conversations_are_looked_for_within_four_objects():
+    sides = {"left": chat("One."), "right": chat("Two.")}
+    assert "several conversations, 'left', 'right'" in side_by_side(
+        "a.json", nested(sides, *"wxyz")
+    )
+    assert side_by_side("a.json", nested(sides, *"vwxyz")) == ""
+    assert side_by_side("a.json", {"left": chat("One.")}) == ""
+    assert side_by_side("a.json", {"left": chat("One."), "x": 1}) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "is_call"),
+    [
+        (("request", "answer"), True), (("answer", "request"), True), (("request", "other"), False),
+        (("other", "answer"), False), (("request", "input"), False), (("output", "answer"), False),
+        (("request", "answer", "other"), False), (("input", "response"), True),
+    ],
+)  # fmt: skip
+def test_two_sides_of_a_call_and_several_conversations(names, is_call):
+    said = side_by_side("a.json", {name: chat("One.") for name in names})
+    assert said.startswith("each record is a call of a model, from") is is_call
+    assert said.startswith("each record holds several conversations, ") is not is_call
+
+
+def test_the_whole_error_of_an_unknown_file():
+    error = unknown_json("a.json", {"n": 1, "events": turns(), "conv_id": "c"}, FORMATS)
+    assert str(error) == (
+        "a.json: the format is not known (the fields of the JSON are 'n', 'events', 'conv_id'); if "
+        "it holds steps, name their parts, such as fields='steps=events,text=say,actor=author', "
+        "or name it with format, one of a, b"
+    )
+    error = unknown_json("a.json", {"conv": "c", "conv_id": 3, "a": {"say": "one two"}}, FORMATS)
+    assert "such as id='conv_id' fields='text=a.say', or name it" in str(error)
+    rows = {"few": [1], "rows": [{"row": {"a": 1}}, {"row": {"a": 2}}], "n": 3}
+    assert str(unknown_json("a.json", rows, FORMATS)) == (
+        "a.json: the format is not known (the fields of the JSON are 'few', 'rows', 'n'); if its "
+        "'rows' are runs or rows, write one a line, jq -c '.. | .[\"rows\"]? | arrays | .[] | "
+        '.["row"]\' a.json > rows.jsonl, and give rows.jsonl, or name it with format, one of a, b'
+    )
+    assert str(unknown_json("a.json", {}, FORMATS)) == (
+        "a.json: no JSON object could be read from it; give a log of runs"
+    )
+    assert str(unknown_json("a.json", {}, FORMATS, "nothing fits")) == (
+        "a.json: nothing fits. The format is not known; name it with format, one of a, b"
+    )
+    near = str(unknown_json("a.json", {"runs": 1, "z": 2, "spans": 3}, FORMATS))
+    assert "; nearest is b, for 'runs', 'z', but there is no list of runs; name it" in near
+    assert "nearest" not in str(unknown_json("a.json", {"runs": 1, "spans": 3}, FORMATS))
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["conv", "task_id"], "task_id"), (["conv", "run_key"], "run_key"), (["conv", "traj"], "conv"),
+        (["thread_id", "session_key"], "thread_id"), (["conv_id", "my_session"], "my_session"),
+    ],
+)  # fmt: skip
+def test_ids_of_what_several_records_share_go_first(names, first):
+    assert min(names, key=_rank_of_id) == first
+    assert _rank_of_id("conv_id") == (True, False)
+    assert _rank_of_id("session") == (False, True)
+    assert _rank_of_id("run_id") == (False, False)
+    assert _rank_of_id("other") == (True, True)
