@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import gammaincinv, ndtr, ndtri
 from scipy.stats import norm
 
 from trajscore import TrajectoryArray, evaluate
@@ -23,18 +24,24 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     Slope,
+    _differences,
     _labels_needed,
     _n_needed,
+    _spread,
     card_table,
     decide,
     form_of,
+    forms_of,
     gain_of,
+    have_too_few_runs,
+    margin_of,
+    n_rarer,
     pair_table,
     ranked,
     slope_of,
     tied_with_best,
 )
-from trajscore.report._data import AS_GIVEN, RECALIBRATED, Options
+from trajscore.report._data import AS_GIVEN, MARGIN, RECALIBRATED, Options, columns_of
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, predictor_rows
 from trajscore.report._runs import Coverage, check_predictors, choose_runs
@@ -504,3 +511,250 @@ def test_labels_that_decide_a_card(facts, n_more):
         card[f"{RECALIBRATED}_low"] = -0.1
     few = SimpleNamespace(estimate=lambda pilot, level: pilot)
     assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT), few) == n_more
+
+
+class Differences:
+    """Differences that alternate by `spread` around `margin`; of clusters, pairs are alike."""
+
+    def __init__(self, n, margin, spread):
+        self.values = margin + spread * np.resize([1.0, -1.0], n)
+
+    def pseudo_values(self):
+        return self.values
+
+
+def needed_by_definition(card, best, spread, slope):
+    """The first number, in one digit, with which forecasts of both ends reach 0.7."""
+    n, matters = card["n_runs"], card["matters"]
+    margin, low, high = (card[column] for column in columns_of(best))
+    rarer = min(card["success_rate"], 1 - card["success_rate"]) * n
+    least = max(gammaincinv(10, 0.8) * (n + 1) / (rarer + 0.5) - n, n / 10)
+    candidates = [digit * 10**k for k in range(8) for digit in range(1, 10)]
+    candidates = [more for more in candidates if more >= least]
+    candidates = [more for k, more in enumerate(candidates) if not k or candidates[k - 1] < 100 * n]
+    z = ndtri((1 + card["confidence_level"]) / 2)
+    likely = 0.0
+    for more in candidates:
+        share = more / (n + more)
+        expected, error = margin, spread / n**0.5 * share**0.5
+        if slope is not None and best == RECALIBRATED:
+            expected += share * max(slope.worth - margin, 0)
+        reach = z * spread / (n + more) ** 0.5
+        below, above = (np.fmax(reach, (1 - share) * one) for one in (margin - low, high - margin))
+        avoids = ndtr((matters - above - expected) / error)
+        if slope is not None and slope.curvature > 0:
+            largest = (2 * matters / slope.curvature) ** 0.5
+            highest = slope.value + ndtri(card["confidence_level"]) * slope.error * (
+                (1 - share) ** 0.5
+            )
+            avoids = min(avoids, ndtr((largest - highest) / (slope.error * share**0.5)))
+        likely = max(likely, ndtr((expected - max(below, matters)) / error) + avoids)
+        if likely >= 0.7:
+            return more
+    return candidates[-1]
+
+
+@pytest.mark.parametrize("level", [0.95, 0.99])
+@pytest.mark.parametrize("best", [AS_GIVEN, RECALIBRATED])
+@pytest.mark.parametrize(
+    "slope",
+    [None, Slope(0.0, 0.1, 0.0), Slope(0.5, 0.2, 0.3), Slope(0.2, 0.1, 0.2), Slope(-0.1, 0.3, 1.0)],
+)
+def test_runs_that_decide_a_card_by_definition(level, best, slope):
+    found, expected = [], []
+    for n, margin, spread, rate in [
+        (100, 0.1, 0.5, 0.5), (100, 0.03, 0.3, 0.4), (60, 0.0, 0.1, 0.5), (400, -0.02, 0.6, 0.1),
+        (40, 0.01, 0.02, 0.6), (20, 0.05, 0.2, 0.15), (10, 0.3, 0.7, 0.5), (200, 0.04, 0.2, 0.7),
+        (30, -0.3, 0.9, 0.3), (100, 0.011, 0.1, 0.5), (500, 0.02, 0.35, 0.5), (10, 0.0, 9.0, 0.0),
+    ]:  # fmt: skip
+        for below, above in [(np.nan, np.nan), (0.2, 0.01), (0.01, 0.3)]:
+            other = RECALIBRATED if best == AS_GIVEN else AS_GIVEN
+            ends = margin, margin - below, margin + above
+            card = dict(zip(columns_of(best), ends, strict=True))
+            card |= dict(zip(columns_of(other), (margin - 0.001, -5.0, 5.0), strict=True))
+            card |= {"n_runs": n, "success_rate": rate, "matters": 0.01, "confidence_level": level}
+            differences = {best: Differences(n, margin, spread), other: Differences(n, 0.0, 7.0)}
+            found.append(_n_needed(card, differences, slope, any_units(None, n)))
+            deviation = spread * np.sqrt(n / (n - 1))
+            expected.append(needed_by_definition(card, best, deviation, slope))
+    assert found == expected
+
+
+@pytest.mark.parametrize(("n_successes", "least"), [(0, 30), (2, 6), (15, 1)])
+def test_runs_of_a_signal_without_a_map_tell_nothing_of_it(n_successes, least):
+    # 12.5 over the rarer outcome and 0.5, as if there were no run yet
+    card = dict.fromkeys((AS_GIVEN, RECALIBRATED), np.nan)
+    card |= {"n_runs": 30, "success_rate": n_successes / 30, "matters": 0.0}
+    card |= {"confidence_level": 0.95}
+    assert _n_needed(card, {}, None, any_units(None, 30)) == least
+
+
+def test_pairs_of_equal_runs_need_twice_as_many():
+    card = dict(zip(columns_of(AS_GIVEN), (0.1, np.nan, np.nan), strict=True))
+    card |= {RECALIBRATED: np.nan, "n_runs": 100, "success_rate": 0.5, "matters": 0.01}
+    card |= {"confidence_level": 0.95}
+    differences = Differences(50, 0.1, 0.5)
+    single = {AS_GIVEN: Differences(100, 0.1, 0.5)}
+    assert _spread(single[AS_GIVEN], any_units(None, 100)) == pytest.approx(0.5 * 10 / 99**0.5)
+    differences.values = np.repeat(differences.values, 2)
+    units = any_units(np.arange(100) // 2, 100)
+    # each pair is off by 1, of 50 of which the variance is 1 / 49 each, in units of 1 / 100 runs
+    assert _spread(differences, units) == pytest.approx(0.5 * 10 / 49**0.5)
+    few = _n_needed(card, single, None, any_units(None, 100))
+    assert few < _n_needed(card, {AS_GIVEN: differences}, None, units)
+
+
+def test_a_card_of_exactly_ten_runs_of_an_outcome_is_decided():
+    row = {"matters": 0.01, "signal_high": np.nan, "n_runs": 100, "success_rate": 0.1}
+    for name in ("as_given", "recalibrated", "gain"):
+        row |= dict(zip(columns_of(name), (0.1, 0.05, 0.15), strict=True))
+    row["gain"] = 0.0
+    assert decide(row) == decide(row | {"success_rate": 0.9}) == USE
+    assert decide(row | {"success_rate": 0.0999}) == TOO_FEW
+    assert decide(row | {"gain": 0.01}) == RECALIBRATE  # just what matters
+    assert decide(row | {"recalibrated_low": 0.0, "gain": 0.01}) == USE
+    low = row | {f"{form}_high": 0.01 for form in ("as_given", "recalibrated")}
+    assert decide(low) == USE  # at the bound it may matter
+    low = row | {f"{form}_high": 0.0099 for form in ("as_given", "recalibrated")}
+    assert decide(low) == AVOID
+    assert decide(low | {"signal_high": 0.01}) == USE
+    least = row | {"as_given": 0.01, "recalibrated": 0.009}
+    assert decide(least) == USE
+    assert decide(least | {"as_given": 0.0099}) == TOO_FEW
+    rows = pd.DataFrame([row, row | {"success_rate": 0.92}, row | {"success_rate": 0.08}])
+    assert have_too_few_runs(rows).tolist() == [False, True, True]
+    assert n_rarer(rows).tolist() == [10, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_more"),
+    [
+        ({"signal_high": 0.05}, 300),
+        ({"signal_high": 0.0500001}, 300),
+        ({"signal_high": 0.2501}, 500),
+        ({"signal_high": 0.25}, 400),
+        ({AS_GIVEN: 0.0, "signal_high": 0.5}, 900),
+        ({AS_GIVEN: 0.0, "n_runs": 200}, 200),  # 129 more
+    ],
+)
+def test_labels_that_rule_out_a_signal(facts, n_more):
+    card = {"n_runs": 100, "matters": 0.05, "signal_high": 0.0, "confidence_level": 0.95}
+    card |= {AS_GIVEN: 0.0, f"{AS_GIVEN}_low": -0.1, f"{RECALIBRATED}_low": np.nan} | facts
+    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
+    assert _labels_needed(card, {AS_GIVEN: PILOT}, few) == n_more
+
+
+def rows_of_two(n=60, n_success=30, *, mapped=0.2, groups=None):
+    """A forecast as given and a sharper one, of one step."""
+    rng = np.random.default_rng(5)
+    y = (np.arange(n) < n_success).astype(float)
+    p = np.clip(0.3 * y + 0.7 * rng.random(n), 0.02, 0.98)
+    ones = np.ones(n, dtype=int)
+    runs = Coverage(y.astype(int), y, groups, np.arange(n))
+    forms = {
+        AS_GIVEN: Row("a", AS_GIVEN, TrajectoryArray(p, ones), runs, True),
+        RECALIBRATED: Row(
+            "a", RECALIBRATED, TrajectoryArray((1 - mapped) * p + mapped * y, ones), runs, True
+        ),
+    }
+    return forms, y
+
+
+LOG = Options(("log",), as_step_weights(), "weighted")
+
+
+def test_the_numbers_of_a_card_by_definition():
+    forms, y = rows_of_two(60, 24)
+    table = card_table(list(forms.values()), LOG, QUICK, Work(), n_tables=2)
+    assert table.index.tolist() == ["a"]
+    assert table.index.name == "predictor"
+    card = table.iloc[0]
+
+    def loss(p):
+        return y * np.log(p) + (1 - y) * np.log1p(-p)
+
+    given, mapped = (loss(forms[form].traces.cells) for form in (AS_GIVEN, RECALIBRATED))
+    rate = loss(np.full(60, 0.4))
+    assert card["as_given"] == pytest.approx((given - rate).mean())
+    assert card["recalibrated"] == pytest.approx((mapped - rate).mean())
+    assert card["gain"] == pytest.approx((mapped - given).mean())
+    assert card["matters"] == pytest.approx(-0.02 * rate.mean(), rel=1e-5)
+    assert card["confidence_level"] == pytest.approx(0.975)
+    assert (card["n_runs"], card["success_rate"]) == (60, 0.4)
+    slope = slope_of(forms[AS_GIVEN], "log", as_step_weights())
+    three = tuple(card[columns_of(RECALIBRATED)])
+    assert card["signal_high"] == pytest.approx(slope.most(0.975, three))
+    alone = card_table([forms[AS_GIVEN]], LOG, QUICK, Work()).iloc[0]
+    assert alone["confidence_level"] == pytest.approx(0.95)
+    assert np.isnan(alone[["recalibrated", "gain", "signal_high"]].astype(float)).all()
+    assert alone["as_given"] == pytest.approx(card["as_given"])
+
+
+@pytest.mark.parametrize(("off", "is_zero"), [(1e-15, True), (1e-10, True), (1e-7, False)])
+def test_a_form_that_is_a_constant_is_no_better_by_rounding(off, is_zero):
+    forms, _ = rows_of_two(60, 24)
+    constant = forms[AS_GIVEN].traces.with_cells(np.full(60, 0.4 * (1 + off)))
+    differences, _ = _differences({AS_GIVEN: replace(forms[AS_GIVEN], traces=constant)}, LOG)
+    assert list(differences) == [AS_GIVEN]
+    assert (differences[AS_GIVEN].samples == 0).all() == is_zero
+
+
+@pytest.mark.parametrize(("groups", "n_ends"), [(None, 3), (np.zeros(60, dtype=int), 0)])
+def test_one_cluster_has_no_interval(groups, n_ends):
+    forms, _ = rows_of_two(60, 24, groups=groups)
+    card = card_table(list(forms.values()), LOG, QUICK, Work()).iloc[0]
+    assert np.isfinite(card[columns_of(AS_GIVEN)].astype(float)).sum() == n_ends
+
+
+def test_pairs_are_differences_of_scores_best_first():
+    forms, y = rows_of_two(60, 24)
+    rows = [
+        Row("weak", AS_GIVEN, forms[AS_GIVEN].traces, forms[AS_GIVEN].runs, True),
+        Row("strong", AS_GIVEN, forms[RECALIBRATED].traces, forms[AS_GIVEN].runs, True),
+        Row("signal", AS_GIVEN, forms[AS_GIVEN].traces, forms[AS_GIVEN].runs, False),
+    ]
+    cards = cards_of(
+        signal=(TOO_FEW, np.nan, np.nan, False),
+        weak=(USE, 0.1, np.nan, False),
+        strong=(USE, 0.2, np.nan, False),
+    )
+    (pair,) = pair_table(rows, cards, LOG, QUICK).to_dict("records")
+    weak, strong = (
+        y * np.log(row.traces.cells) + (1 - y) * np.log1p(-row.traces.cells) for row in rows[:2]
+    )
+    assert (pair["predictor"], pair["reference"]) == ("strong", "weak")
+    assert pair["difference"] == pytest.approx((strong - weak).mean())
+    assert pair["low"] < pair["difference"] < pair["high"]
+    other = replace(rows[1], runs=replace(rows[1].runs))
+    assert pair_table([rows[0], other, rows[2]], cards, LOG, QUICK) is None  # of other runs
+
+
+@pytest.mark.parametrize(
+    ("card", "own", "is_of_card"),
+    [
+        ((0.1, 0.0, 0.2), (0.1, 0.05, 0.15), True),
+        ((0.1, 0.0, 0.2), (0.10001, 0.05, 0.15), False),
+        ((0.0, -0.1, 0.2), (1e-10, 0.05, 0.15), True),
+        ((0.0, -0.1, 0.2), (1e-7, 0.05, 0.15), False),
+    ],
+)
+def test_a_margin_is_that_of_its_card_where_they_are_the_same(card, own, is_of_card):
+    keys = pd.MultiIndex.from_tuples([("a", AS_GIVEN, "TPS log"), ("b", AS_GIVEN, "TPS log")])
+    keys = keys.append(pd.MultiIndex.from_tuples([("a", "constant", "TPS log")]))
+    data = SimpleNamespace(
+        intervals=pd.DataFrame([own] * 3, index=keys, columns=MARGIN),
+        cards=pd.DataFrame([card], index=["a"], columns=columns_of(AS_GIVEN)),
+        score_name="TPS log",
+    )
+    assert margin_of(data, "a", AS_GIVEN) == (card if is_of_card else own)
+    assert margin_of(data, "b", AS_GIVEN) == own  # without a card
+    assert margin_of(data, "a", "constant") == own
+
+
+def test_the_forms_that_have_a_score():
+    keys = pd.MultiIndex.from_tuples([("a", AS_GIVEN), ("a", RECALIBRATED), ("b", AS_GIVEN)])
+    table = pd.DataFrame({"TPS log": [-0.6, -0.5, np.nan]}, index=keys)
+    data = SimpleNamespace(table=table, score_name="TPS log")
+    assert [forms_of(data, name) for name in "ab"] == [[AS_GIVEN, RECALIBRATED], []]
+    table.iloc[0] = np.nan
+    assert forms_of(data, "a") == [RECALIBRATED]
