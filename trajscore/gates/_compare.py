@@ -86,10 +86,11 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = [pairing(self.base, self.new, self.matched), ""]
+        table = self.table.mask(self.table.abs() <= ROUNDING, 0.0)
         cells = {
             name: [
                 f"{value:.4g} {interval(low, high, sign)}"
-                for value, low, high in self.table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+                for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
             ]
             for name, sign in (("base", ""), ("new", ""), ("change", "+"))
         }
