@@ -201,6 +201,38 @@ def test_calls_of_scorers_and_graders_are_no_turns(read):
     assert texts(run) == ["Hi", "Yes", "End"]
 
 
+BEGIN, END = (Record(event="step", type="scorer", action=name) for name in ("begin", "end"))
+LATER = {"given": (ASKED, answer("Yes"))}
+
+
+@pytest.mark.parametrize(
+    ("events", "is_turn"),
+    [
+        ([BEGIN, model("x", **LATER)], False),
+        ([BEGIN, END, model("x", **LATER)], True),
+        ([BEGIN, BEGIN, END, model("x", **LATER)], False),
+        ([model("x", **LATER), BEGIN], True),
+        ([BEGIN | {"type": "solver"}, model("x", **LATER)], True),
+        ([BEGIN | {"event": "other"}, model("x", **LATER)], True),
+        ([model("x", role="grader", **LATER)], False),
+        ([model("x", role="other", **LATER)], True),
+        ([begin("s", None, "scorer"), model("x", span_id="s", **LATER)], False),
+        ([begin("s", None, "solver"), model("x", span_id="s", **LATER)], True),
+    ],
+)
+def test_what_a_scorer_asks_is_no_turn(read, events, is_turn):
+    assert texts(read(model("Yes"), *events)) == ["Hi", "Yes", *["x"] * is_turn]
+
+
+def test_events_with_nothing_in_them(read):
+    assert texts(read(model("Yes") | {"input": None})) == ["Yes"]
+    call = read(model("", "c"), tool("c", "")).steps[1].tool_calls[0]
+    assert (call.result, call.error) == ("", False)
+    assert read(model("Yes"), rated(0.5, intermediate=False)).steps[1].confidence is None
+    with pytest.raises(ValueError, match="it has no turn of the agent"):
+        read(events=None, messages=None)
+
+
 @pytest.mark.parametrize("kind", ["scorer", "scorers"])
 def test_both_names_of_spans_of_scorers(read, kind):
     run = read(begin("s", None, kind), model("x", span_id="s"), model("Yes"))
@@ -238,6 +270,14 @@ def test_records_become_plain_values():
         def model_dump(self, exclude, exclude_none):
             return {"exclude": exclude, "none": exclude_none}
 
+    class Slim:
+        __slots__ = ()
+
+        def model_dump(self, exclude, exclude_none):
+            return {"a": 1}
+
+    assert _plain(Slim()) == {"a": 1}
+    assert _plain({"a": [1]}) == {"a": [1]}
     assert _dump(None) == {}
     assert _dump(Model(), {"a"}) == {"exclude": {"a"}, "none": True}
     record = Record(a=1, b=None, c=(Record(d=2), 3), e={"f": Record(g=None)})

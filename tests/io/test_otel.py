@@ -5,13 +5,21 @@ import json
 import pytest
 
 from trajscore import io
+from trajscore.io._run import Run
+from trajscore.io._spans import Span
 from trajscore.io.formats.otel import (
     OpenTelemetry,
+    _add_event,
+    _answer,
+    _asked,
+    _columns_of_scores,
     _cost,
     _evaluations,
     _event,
     _failed,
     _ids,
+    _is_log,
+    _is_span,
     _joined,
     _kind,
     _vercel_answer,
@@ -499,3 +507,95 @@ def test_columns_of_judgements(write):
 def test_a_message_of_a_span_that_is_not_there_is_left_out(read):
     event = {"name": "gen_ai.user.message", "spanId": "9", "traceId": "t", "body": {"content": "x"}}
     assert texts(read(model(), event)) == BOTH
+
+
+@pytest.mark.parametrize(
+    ("record", "is_span", "is_log"),
+    [
+        ({"attributes": {}, "spanId": "s"}, True, False), ({"attributes": {}}, False, False),
+        ({"attributes.x": 1, "span_id": "s"}, True, False), ({"spanId": "s"}, False, False),
+        ({"attributes": {"ai.x": 1}}, True, False), ({"ai.x": 1}, True, False),
+        ({"attributesx": 1, "spanId": "s"}, False, False),
+        ({"body": 1, "spanId": "s"}, False, True), ({"body": 1}, False, False),
+        ({"eventName": "n", "spanId": "s", "attributes": {}}, True, True),
+    ],
+)  # fmt: skip
+def test_spans_and_log_records(record, is_span, is_log):
+    assert (_is_span(record), _is_log(record)) == (is_span, is_log)
+
+
+CALLS = [{"id": "c", "name": "f", "arguments": "{}"}]
+
+
+def turn(content, calls=None):
+    return [{"role": "assistant", "content": content, "tool_calls": calls}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answer"),
+    [
+        (turn("a", CALLS), turn("b", CALLS), "a"), (turn("", CALLS), turn("b", CALLS), "b"),
+        (turn("", CALLS), turn("b", CALLS * 2), ""), (turn("", CALLS), turn("b"), ""),
+        (turn("", CALLS), turn("", CALLS), ""), (turn(""), turn("b", CALLS), ""),
+        (turn(""), turn("b"), ""), (turn("", CALLS), None, ""), (None, turn("b"), "b"),
+    ],
+)  # fmt: skip
+def test_the_words_of_an_answer_with_calls(first, second, answer):
+    found = _answer({"gen_ai.output.messages": first, "output.value": second})
+    assert found[0]["content"] == answer
+
+
+def test_the_first_input_that_is_there():
+    first, messages = {"n": 1}, [{"role": "user", "content": "Hi"}]
+    assert _asked({"gen_ai.input.messages": first, "input.value": messages}) == messages
+    assert _asked({"gen_ai.input.messages": first, "input.value": "x"}) == first
+    assert _asked({}) is None
+
+
+def test_columns_of_scores_by_their_names():
+    row = {"eval.a.b.score": 0, "eval.c.score": None, "eval.d.label": 1, "x.eval.e.score": 1}
+    assert _columns_of_scores(row) == {"a.b": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "is_read"),
+    [
+        ("gen_ai.input.messages", "inputs", True), ("llm.input_messages", "inputs", True),
+        ("gen_ai.prompt", "inputs", True), ("ai.prompt.messages", "inputs", False),
+        ("traceloop.entity.input", "inputs", False), ("input.value", "inputs", False),
+        ("gen_ai.output.messages", "outputs", True), ("llm.output_messages", "outputs", True),
+        ("gen_ai.completion", "outputs", True), ("gen_ai.output", "outputs", False),
+        ("output.value", "outputs", False),
+    ],
+)  # fmt: skip
+def test_messages_in_the_attributes_of_an_event(name, side, is_read):
+    span = Span("s")
+    _add_event(Run("r"), span, "other", {name: ASK})
+    found = {"inputs": span.inputs, "outputs": span.outputs}
+    assert found == {"inputs": None, "outputs": None} | ({side: ASK} if is_read else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "given", "inputs"),
+    [
+        ("tool", "tool", None, {"n": 3}), ("tool", "tool", "x", "x"),
+        ("tool", "user", None, [{"role": "user", "tool_call_id": None, "content": '{"n": 3}'}]),
+        ("model", "tool", None, [{"role": "tool", "tool_call_id": None, "content": '{"n": 3}'}]),
+        ("model", "user", "x",
+         ["x", {"role": "user", "tool_call_id": None, "content": '{"n": 3}'}]),
+    ],
+)  # fmt: skip
+def test_messages_of_events_are_inputs(kind, role, given, inputs):
+    span = Span("s", kind, inputs=given)
+    _add_event(Run("r"), span, f"gen_ai.{role}.message", {"content": '{"n": 3}'})
+    assert (span.inputs, span.outputs) == (inputs, None)
+
+
+def test_a_trace_of_one_object_without_lists(write):
+    both = {"a": 1, "b": 2} | model()["attributes"]
+    (run,) = io.read_runs(write("log.json", both), format="otel")
+    assert texts(run) == BOTH
+    for spans in ([model()], [model(), model("2", fields={"traceId": "u"})]):
+        runs = io.read_runs(write("log.json", {"spans": spans, "note": 1}), format="otel")
+        assert len(runs) == len(spans)
+        assert next(iter(runs.info.values())) == {"note": 1}

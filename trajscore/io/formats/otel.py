@@ -185,9 +185,8 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
 def _answer(attributes: Mapping[str, Any]) -> Any:
     """Return the output of a span; of calls without words, that which has the words, too."""
     output = read_attribute(attributes, keys.SPAN_OUTPUT)
-    turn = _first_turn(output)
-    calls = turn.get("tool_calls")
-    if calls and not turn.get("content"):
+    calls = _first_turn(output).get("tool_calls")
+    if calls:
         for name in keys.SPAN_OUTPUT:
             other = read_attribute(attributes, (name,))
             same = _first_turn(other)

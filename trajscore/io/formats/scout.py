@@ -28,7 +28,7 @@ class Scout(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """Return the folder of a database, which is read as a whole."""
-        is_database = place.is_dir() and any(place.glob("**/transcripts_*.parquet"))
+        is_database = any(place.glob("**/transcripts_*.parquet"))
         return [place] if is_database else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
