@@ -484,3 +484,14 @@ def test_what_is_fetched_comes_from_its_publisher(
     assert url.endswith(end)
     assert folder == tmp_path / "trajscore"
     assert known is None if not is_pinned else re.fullmatch("sha256:[0-9a-f]{64}", known)
+
+
+def test_paths_of_game24_of_any_number(tmp_path, monkeypatch):
+    steps = [{"new_ys": ["".join("abc"[: k + 1])], "values": [20.0 * k]} for k in range(3)]
+    for k, step in enumerate(steps):
+        step["new_ys"] = ["".join(f"{letter}\n" for letter in "abc"[: k + 1])]
+    puzzle = {"idx": 7, "steps": steps, "ys": ["a\nb\nc\n"], "infos": [{"r": 1}]}
+    _pinned(tmp_path, monkeypatch, _game24, _bytes_of([puzzle, puzzle | {"idx": 8}]))
+    X, y = fetch_game24(data_home=tmp_path, download_if_missing=False, return_X_y=True)
+    np.testing.assert_allclose(X.padded(), [[0, 1 / 3, 2 / 3]] * 2, rtol=1e-12)
+    assert (X.lengths.tolist(), y.tolist(), X.meta["task"].tolist()) == ([3, 3], [1, 1], [7, 8])

@@ -100,3 +100,46 @@ def test_the_truth_is_that_of_the_walk_that_was_drawn(lengths):
             expected = ndtr((seen - threshold) / np.sqrt(left))
             assert made.q[run][step - 1] == pytest.approx(expected, rel=1e-12)
         assert made.target[run] == (seen + rest[run] > threshold)
+
+
+def test_what_is_made_unasked():
+    made = make_trajectories(random_state=3)
+    asked = make_trajectories(
+        200, lengths=(3, 12), base_rate=0.5, information=0.6, sharpness=1, bias=0, noise=0,
+        budget=None, random_state=3, return_X_y=False,
+    )  # fmt: skip
+    assert (made.data, made.q) == (asked.data, asked.q)
+    assert made.target.tolist() == asked.target.tolist() == made.final_outcome.tolist()
+    assert (made.data.lengths.min(), made.data.lengths.max(), len(made.data)) == (3, 12, 200)
+
+
+def test_noise_is_added_to_the_log_odds_that_were_drawn():
+    options = {"lengths": [1, 3], "random_state": 4, "sharpness": 2.0, "bias": 0.5}
+    plain, noisy = make_trajectories(2, **options), make_trajectories(2, noise=0.7, **options)
+    rng = np.random.RandomState(4)
+    rng.standard_normal(4 + 2)
+    noise = 0.7 * rng.standard_normal(4)
+    assert noisy.q == plain.q
+    expected = 2 * logit(plain.q.cells) + 0.5 + noise
+    np.testing.assert_allclose(logit(noisy.data.cells), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [(2, 3, 4), [2, 3, 4], np.array([2, 3, 4])])
+def test_a_tuple_of_more_than_two_lengths_is_one_for_each_run(lengths):
+    made = make_trajectories(3, lengths=lengths, random_state=0)
+    assert made.data.lengths.tolist() == [2, 3, 4]
+    with pytest.raises(ValueError, match="a number, a pair, or 2 numbers, got 3"):
+        make_trajectories(2, lengths=lengths)
+
+
+def test_both_ends_of_a_pair_are_drawn():
+    drawn = _draw_lengths((1, 2), 50, np.random.RandomState(0))
+    assert (sorted(set(drawn.tolist())), drawn.dtype) == ([1, 2], np.int64)
+
+
+def test_a_budget_may_be_just_the_longest_run():
+    options = {"lengths": [2, 4], "random_state": 0}
+    for budget, cut in ((5, []), (4, []), (3, [1]), (2, [1]), (1, [0, 1])):
+        made = make_trajectories(2, budget=budget, **options)
+        assert np.flatnonzero(made.target == -1).tolist() == cut
+        assert np.flatnonzero(~made.data.ended).tolist() == cut

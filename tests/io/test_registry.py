@@ -470,3 +470,45 @@ def test_how_many_parts_of_a_record_can_be_guessed():
     assert registry._n_guessed({"events": [{"say": TEXT}] * 3}) == (2, 3)
     assert registry._n_guessed({"say": TEXT}) == (1, 0)
     assert registry._n_guessed({"n": 1}) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("record", "is_table"),
+    [
+        ({"n": 1}, True), ({"n": 1, "x": ["y"]}, False),
+        ({"question": "Q", "answer": "A", "x": {"y": "z"}}, False),
+        ({"text": TEXT, "step": 1}, False), ({"text": TEXT, "step": 1, "n": 1}, True),
+        ({"confidence": 0.5, **SIDES}, False),
+    ],
+)  # fmt: skip
+def test_rows_of_tables_in_json_lines(write, record, is_table):
+    path = write("a.jsonl", [record], lines=True)
+    assert registry._is_table(path, None, needs_scores=True) is is_table
+    listed = write("a.json", [record])
+    assert registry._is_table(listed, None, needs_scores=True) is False
+    if record.get("text"):
+        assert registry._is_table(path, None, needs_scores=False)
+
+
+def test_questions_and_answers_without_an_id_are_asked_about(write):
+    path = write("a.jsonl", [{"question": "Q", "answer": "A", "score": 0.5}], lines=True)
+    with pytest.raises(ValueError) as error:
+        registry._is_table(path, None, needs_scores=True)
+    assert str(error.value) == (
+        f"{path}: each record has a text 'question' and a text 'answer', and no run id. If it is a "
+        "run of one turn, pass format='openai'; if it is a step of a run, name the id of its run "
+        "with id="
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ({"run_id": "a", "step": 1, "role": "assistant", "content": "Hi", "n": 0.5}, "jsonl"),
+        ({"run_id": "a", "step": 1, "role": "assistant", "content": "Hi", "p": 0.5}, None),
+        ({"run_id": "a", "step": 1, "n": 0.5}, None),
+    ],
+)
+def test_messages_on_lines_of_their_own_are_a_log(write, record, name):
+    known = detect_log(write("a.jsonl", [record] * 2, lines=True))
+    assert (known and known.name) == name

@@ -9,7 +9,7 @@ from trajscore import io
 from trajscore.io import _requests as requests
 from trajscore.io._requests import awaits_answer, is_call, of_batch
 from trajscore.io.fields import Fields
-from trajscore.io.files import Place
+from trajscore.io.files import LogFile, Place
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -572,3 +572,26 @@ def test_models_of_calls_are_noted_where_there_are_several():
     other = flat(2, [{"role": "user", "content": "Other"}], SAY, response={"model": "h"})
     requests._with_models(place, (flat(1, [ASK], SAY, response={"model": "m"}), other))
     assert (place.models, place.asked_alike) == (("x", "response.model", "m", "h"), False)
+
+
+def test_records_that_differ_from_the_last_of_a_run_are_another():
+    states = [
+        {"messages": TALK[:1], "thread_id": "a"},
+        {"messages": TALK[:2], "thread_id": "a", "success": True},
+        {"messages": TALK, "thread_id": "a", "success": False},
+    ]
+    items = [(Place(Path("a.jsonl"), k), state) for k, state in enumerate(states)]
+    found = [raw for _, raw in requests._runs_of(items, Fields())]
+    assert found == states[1:]
+
+
+def test_events_beside_calls_are_left_out_and_alone_refused():
+    call = {"type": "LLMCall", "messages": [ASK], "response": {"choices": [{"message": SAY}]}}
+    other = {"kind": "Message", "payload": "{}", "sender": "a"}
+    logged = [other, call, other]
+    file = LogFile(Path("a.jsonl"))
+    items = [(Place(Path("a.jsonl"), k), record) for k, record in enumerate(logged)]
+    assert [raw for _, raw in requests._without_events_beside(items, file)] == [call]
+    assert list(requests._without_events_beside([], file)) == []
+    with pytest.raises(ValueError, match=r"a.jsonl holds events of AutoGen without the calls"):
+        list(requests._without_events_beside(items[:1], file))

@@ -382,3 +382,9 @@ def test_files_that_hold_no_rows_are_no_results(tmp_path):
         path = tmp_path / "rows.json"
         path.write_text(text)
         assert (is_results(path), outcomes_only(path)) == (False, "")
+
+
+def test_columns_with_other_rows_are_no_table(tmp_path):
+    for other in ({"0": "a"}, {"1": "a"}, {"1": "a", "2": "b"}, {}):
+        with pytest.raises(ValueError, match="a single object"):
+            rows_of(tmp_path, {"solved": {"0": 1, "1": 0}, "id": other, "n": {"0": 1, "1": 2}})

@@ -628,3 +628,22 @@ def test_calls_of_a_model_that_are_turns(fields, is_answered):
         assert not one.is_answered(inner)  # it is the record of its call
     silent = Span("1", "model")
     assert tree(silent).is_answered(silent)  # no call has a text
+
+
+def test_a_tool_before_the_first_answer_is_a_turn_of_its_own():
+    spans = [
+        Span("1", "tool", start=1, name="f", inputs={"n": 3}, outputs="9"),
+        Span("2", "model", start=2, inputs=FIRST, outputs="Bye"),
+    ]
+    run = read(*spans)
+    assert calls_of(run) == [("f", {"n": 3}, "9")]
+    assert sorted(step.text for step in run.steps) == ["", "Bye", "Hi"]
+    assert [step.span for step in run.steps if step.tool_calls] == ["1"]
+
+
+def test_a_tools_span_without_values_leaves_its_call_as_it_is():
+    call = {"id": "c", "function": {"name": "f", "arguments": ""}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    spans = [Span("1", "model", start=1, outputs=turn), Span("2", "tool", start=2, call="c")]
+    ((call,),) = (step.tool_calls for step in read(*spans).steps)
+    assert (call.arguments, call.result, call.extra, call.error) == ("", None, {}, None)

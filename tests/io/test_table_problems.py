@@ -355,3 +355,12 @@ def test_which_dates_may_be_either(values, odd):
         return
     with pytest.raises(ArgumentError, match=f"^column 'when' has '{odd}', in which day and month"):
         refuse_dates(column)
+
+
+def test_the_most_specific_name_of_tasks_and_steps_is_proposed():
+    table = pd.DataFrame({"task_id": [1, 2], "task": [1, 1], "step_idx": [1, 1], "step": [1, 1]})
+    assert ids_of_tasks(table) == "{argument:id=task_id}"
+    assert ids_of_tasks(table.assign(task_id=1, step=[1, 2])) == ""
+    assert ids_of_tasks(table.assign(task_id=1, step_idx=[1, 2])) == "{argument:id=task_id}"
+    assert is_row_a_run(pd.DataFrame({"run_id": [1, 2], "id": [1, 1]}))
+    assert not is_row_a_run(pd.DataFrame({"run_id": [1, 1], "id": [1, 2]}))

@@ -266,3 +266,7 @@ def test_sides_of_a_conversation_of_user_and_agent_only():
 )
 def test_the_name_of_a_turn(extra, is_source, name):
     assert name_of(io.Step("user", extra=extra), is_source) == name
+
+
+def test_nothing_is_counted_at_first():
+    assert not any(vars(Tally()).values())

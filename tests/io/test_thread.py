@@ -469,3 +469,25 @@ def test_one_turn_of_several_messages():
 )  # fmt: skip
 def test_messages_that_say_nothing(message, says_nothing):
     assert _says_nothing(message) is says_nothing
+
+
+def test_a_result_belongs_to_the_turn_of_its_call(thread):
+    messages = [agent("x"), agent("", "f", ids=False), result("1"), agent("y", "g"), result("2")]
+    thread.weave(messages, 0)
+    assert [step.observation for step in thread.talk.steps] == [None, "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        (result("1"), 0), (result("1", ""), 0), (result("1", name="g"), 1), (result("1", "?"), 1),
+        (result("1", "?", name="f"), None), (result("1", name="h"), None), (result("1", "F"), 0),
+    ],
+)  # fmt: skip
+def test_which_of_the_waiting_calls_a_result_answers(thread, message, place):
+    turn = agent("", "f", "g")
+    turn["tool_calls"][1]["id"] = None
+    (step,) = thread.weave([turn], 0)
+    waiting = [(step, call) for call in step.tool_calls]
+    found = thread._call_of_result(message, list(waiting))
+    assert found == (None, None) if place is None else found == waiting[place]

@@ -461,7 +461,8 @@ def test_the_command_for_several_conversations(names, sides, start):
 
 @pytest.mark.parametrize(
     ("values", "are_codes"),
-    [([0, 1, 1], True), ([3, 7], True), ([0, 0], False), ([0, 1, 2], False), ([0, 1, None], False),
+    [([0, 1, 1], True), ([3, 7], True), ([0, [1]], False), ([0, "1"], False), ([1, True], False),
+      ([0, 0], False), ([0, 1, 2], False), ([0, 1, None], False),
      ([0, 1, True], False), ([0, 1, 0.5], False), ([], False)],
 )  # fmt: skip
 def test_numbers_that_stand_for_who_speaks(values, are_codes):
@@ -653,7 +654,8 @@ def test_the_whole_error_of_an_unknown_file():
 @pytest.mark.parametrize(
     ("names", "first"),
     [
-        (["conv", "task_id"], "task_id"), (["conv", "run_key"], "run_key"), (["conv", "traj"], "conv"),
+        (["conv", "task_id"], "task_id"), (["conv", "run_key"], "run_key"),
+        (["conv", "traj"], "conv"),
         (["thread_id", "session_key"], "thread_id"), (["conv_id", "my_session"], "my_session"),
     ],
 )  # fmt: skip
@@ -663,3 +665,8 @@ def test_ids_of_what_several_records_share_go_first(names, first):
     assert _rank_of_id("session") == (False, True)
     assert _rank_of_id("run_id") == (False, False)
     assert _rank_of_id("other") == (True, True)
+
+
+def test_a_list_with_a_usual_name_of_texts_among_others_goes_first():
+    lists = {"a": [{"say": "one two", "x": "three four"}], "b": [{"x": "one two"}] * 3}
+    assert guess_parts(lists) == {"steps": "a", "text": "say"}

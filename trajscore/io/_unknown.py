@@ -277,8 +277,7 @@ def _says(path: Path_) -> tuple[bool, bool]:
 
 def _are_codes(values: list[Any]) -> bool:
     """Tell numbers that stand for who speaks."""
-    codes = {value for value in values if isinstance(value, int) and not isinstance(value, bool)}
-    return len(codes) == 2 and all(type(value) is int for value in values)
+    return all(type(value) is int for value in values) and len(set(values)) == 2
 
 
 def _may_be_roles(values: list[str]) -> bool:
