@@ -471,7 +471,7 @@ def test_sets_whose_numbers_are_of_other_tasks_are_not_compared():
         for known in (np.arange(8) < 4, np.arange(8) >= 4)
     )
     assert compare(left, right).notes == [
-        "cost is not compared: no task of both sets has the numbers for it."
+        "Not compared: cost. Why: no task of both sets has the numbers for it."
     ]
     (result,) = check(right, left, Gate("cost")).gates
     assert (result.verdict, result.why) == (

@@ -169,12 +169,13 @@ def compare(
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
+    missing: dict[str, list[str]] = {}
     notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
     for key in _keys(base, new):
         try:
             base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
         except ValueError as error:
-            notes.append(f"{key} is not compared: {error}.")
+            missing.setdefault(str(error), []).append(str(key))
             continue
         change = difference(new_estimate, base_estimate, matched)
         row = {}
@@ -190,6 +191,7 @@ def compare(
         rows[key] = row
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
+    notes += [f"Not compared: {'; '.join(names)}. Why: {why}." for why, names in missing.items()]
     return Comparison(table, matched, list(dict.fromkeys(notes)), confidence_level, base, new)
 
 
