@@ -1,7 +1,7 @@
 """Would the tests notice? Changes formulas, one at a time, and runs the tests on each change.
 
-A mutant differs from the package in one operator, constant, bound or operand. It is written into a
-copy of the tree, where the tests that run its line are run, those of its own file first, until one
+A mutant differs from the package in one operator, constant, bound or operand. A process imports it
+in place of the file, and runs the tests that run its line, those of its own file first, until one
 fails. Which tests run a line is read from a coverage run of the whole suite, doctests included:
 
     python -m pytest -n 2 --cov=trajscore --cov-context=test --cov-report=
@@ -19,19 +19,22 @@ import ast
 import hashlib
 import os
 import resource
-import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import cache_from_source
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
+import pytest
 from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,6 +61,12 @@ FORMULAS = (
 )
 ENOUGH = 0.95
 MEMORY = 8 << 30  # bytes of address space that a mutant may ask for
+# imported once, before the tests of each mutant are forked
+AT_HAND = (
+    "jinja2", "matplotlib.pyplot", "pandas", "scipy.optimize", "scipy.stats",
+    "sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.pipeline",
+    "sklearn.utils.estimator_checks",
+)  # fmt: skip
 
 _BFGS = (
     'return minimize(loss, start, jac=True, method="BFGS", options={{"gtol": {}, "maxiter": 2000}})'
@@ -381,7 +390,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the choice to run")
     parser.add_argument("--list", action="store_true", help="show the choice, run nothing")
-    parser.add_argument("--limit", type=float, default=900, help="seconds a mutant may take")
+    parser.add_argument("--limit", type=int, default=900, help="seconds a mutant may take")
     parser.add_argument("--workers", type=int, default=2, choices=(1, 2))
     parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", metavar="FILE")
     args = parser.parse_args()
@@ -397,10 +406,7 @@ def main() -> int:
 
     start = time.perf_counter()
     results: dict[int, tuple[str, str]] = {}
-    with (
-        tempfile.TemporaryDirectory() as work,
-        ProcessPoolExecutor(args.workers, initializer=copy_tree, initargs=(work,)) as pool,
-    ):
+    with ProcessPoolExecutor(args.workers, initializer=prepare) as pool:
         options = str(args.coverage.resolve()), args.limit
         jobs = {pool.submit(run, chosen[k], *options): k for k in numbers}
         for job in as_completed(jobs):
@@ -615,71 +621,83 @@ def lines_of_statement(mutant: Mutant) -> range:
 # ------------------------------------------------------------------------------- runs
 
 
-def copy_tree(work: str) -> None:
-    """Give a worker its own copy of the tree, and bound its memory."""
-    tree = Path(work, str(os.getpid()))
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "generated", "_build")
-    shutil.copytree(ROOT, tree, ignore=ignored)
+def prepare() -> None:
+    """Make ready a worker, from which the tests of each mutant are forked."""
     data = os.environ.setdefault("TRAJSCORE_TEST_DATA", str(ROOT.parent / "shared" / "data"))
     assert Path(data).is_absolute(), "TRAJSCORE_TEST_DATA must be an absolute path"
-    os.environ |= {"PYTHONPATH": str(tree), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
-    os.chdir(tree)
+    os.environ |= {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for name in AT_HAND:
+        import_module(name)
 
 
-def run(mutant: Mutant, coverage: str, limit: float) -> tuple[str, str]:
+def run(mutant: Mutant, coverage: str, limit: int) -> tuple[str, str]:
     """Return what became of a mutant, and the test that noticed it."""
     tests = tests_of(mutant, coverage)[:AT_MOST]
     try:
-        with written(mutant):
-            failed = first_failure(tests[:AT_ONCE], limit) or first_failure(tests[AT_ONCE:], limit)
-    except subprocess.TimeoutExpired:
+        for part in (tests[:AT_ONCE], tests[AT_ONCE:]):
+            if failed := first_failure(part, limit, mutant):
+                break
+    except TimeoutError:
         return "timed out", ""
     if failed and not is_sound(failed, limit):
         raise RuntimeError(f"this test fails without any mutant, too: {failed}")
     return ("killed", failed) if failed else ("survived", f"{len(tests)} tests")
 
 
-@contextmanager
-def written(mutant: Mutant) -> Iterator[None]:
-    """Put a mutant into this process's copy of the tree, and take it out again."""
-    path = Path(mutant.file)
-    source, compiled = path.read_bytes(), Path(cache_from_source(path))
-    compiled.unlink(missing_ok=True)
-    path.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
-    try:
-        yield
-    finally:
-        path.write_bytes(source)
-        compiled.unlink(missing_ok=True)
-
-
 @cache
-def is_sound(test: str, limit: float) -> bool:
+def is_sound(test: str, limit: int) -> bool:
     """Whether a test passes where there is no mutant."""
     return not first_failure([test], limit)
 
 
-def first_failure(tests: list[str], limit: float) -> str:
-    """Run tests in this process's copy of the tree; return the first that fails, or ""."""
+def first_failure(tests: list[str], limit: int, mutant: Mutant | None = None) -> str:
+    """Run tests, maybe of a mutant, in a process of their own; return the first that fails."""
     if not tests:
         return ""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    told = subprocess.run(
-        [*command, "--hypothesis-seed=0", *tests],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=limit,
-    )
-    if told.returncode == 0:
+    with tempfile.TemporaryFile("w+") as told:
+        child = os.fork()
+        if not child:
+            os.setsid()
+            signal.alarm(limit)
+            for stream in (1, 2):
+                os.dup2(told.fileno(), stream)
+            try:
+                os._exit(run_tests(tests, mutant))
+            finally:  # whatever happens, this process does not go on as its parent
+                traceback.print_exc()
+                os._exit(3)
+        _, status = os.waitpid(child, 0)
+        with suppress(ProcessLookupError):  # workers that its tests have started
+            os.killpg(child, signal.SIGKILL)
+        told.seek(0)
+        lines = told.read().splitlines()
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        raise TimeoutError
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
         return ""
-    failed = [line for line in told.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    if "ImportError while loading conftest" in told.stderr:  # it cannot even be imported
-        return "tests/conftest.py"
-    if told.returncode not in (1, 2) or not failed:
-        raise RuntimeError(f"pytest did not run:\n{told.stdout}\n{told.stderr}")
+    failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    if os.WIFSIGNALED(status) or any("while loading conftest" in line for line in lines):
+        return tests[0]  # it cannot even be imported, or ends the interpreter
+    if os.WEXITSTATUS(status) not in (1, 2) or not failed:
+        raise RuntimeError("\n".join(["pytest did not run:", *lines]))
     return failed[0].split(" ", 1)[1].split(" - ")[0]
+
+
+def run_tests(tests: list[str], mutant: Mutant | None) -> int:
+    """Run tests in this process, which has not imported the package yet; return the exit code."""
+    if mutant is not None:
+        source, own = (ROOT / mutant.file).read_bytes(), str(ROOT / mutant.file)
+        text = source[: mutant.start] + mutant.text.encode() + source[mutant.end :]
+        as_written = SourceFileLoader.get_code
+
+        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+            return compile(text, own, "exec") if loader.path == own else as_written(loader, name)
+
+        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]))
 
 
 if __name__ == "__main__":
