@@ -13,10 +13,14 @@ from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._answer import (
     _is_another,
+    _margin,
+    _turns,
+    _would_change_by_choice,
     answer,
     counted_as,
     decision,
     means_without_unobserved,
+    stays,
     succeeded,
     turned_margins,
 )
@@ -344,3 +348,190 @@ def test_what_values_mean_without_unobserved_runs(rates, seen, said):
 def test_a_signal_means_nothing_without_unobserved_runs():
     data = data_of({"judge": card(USE)})
     assert means_without_unobserved(data, "judge") == ""
+
+
+LABELS = {"n_labels": 100}
+THRESHOLD = "To choose a threshold, try some as flagged= of trajscore.inference.label_intervals."
+
+
+@pytest.mark.parametrize(
+    ("action", "facts", "n_tied", "advice"),
+    [
+        (USE, {}, 1, "Act on a as below."),
+        (RECALIBRATE, {}, 1, "Recalibrate a, and act on it as below."),
+        (USE, {}, 2, "Take the cheapest of the tied ones, in the form that its row names."),
+        (USE, LABELS, 2, "Take the cheapest of the tied ones, in the form that its row names."),
+        (USE, LABELS, 1, f"Act on a. {THRESHOLD}"),
+        (RECALIBRATE, LABELS, 0, f"Recalibrate a. {THRESHOLD}"),
+    ],
+)
+def test_the_next_step(action, facts, n_tied, advice):
+    cards = cards_of(a=action, b=USE)
+    for name in "ab"[:n_tied]:
+        cards[name]["tied"] = True
+    assert answer(data_of(cards, facts=facts)).advice == advice
+
+
+def test_the_answer_of_few_labels():
+    data = data_of(cards_of(a=TOO_FEW), facts=LABELS)
+    data.cards["n_runs"] = 100
+    found = answer(data)
+    assert found.headline == (
+        "Not known yet: 100 labelled runs are too few. About 100 more could settle a."
+    )
+    assert found.reason == (
+        "100 more labelled runs, if a keeps its margin of +0.100 [+0.050, +0.150] nats."
+    )
+    assert found.advice == (
+        "Label more runs. Until then, read runs, and do not act on these scores."
+    )
+    data.cards["success_rate"] = 0.05
+    assert answer(data).headline == (
+        "Too few labelled runs to say anything: read these 100 labelled runs, and label about 100 "
+        "more."
+    )
+    assert answer(data).advice == "Read the runs, and label more."
+    given = data_of(cards_of(a=USE), facts=LABELS)
+    given.table.loc[("a", "as_given"), "TPS log"] = -0.5
+    assert answer(given).headline == "Use a as it is."  # nothing is said of what values mean
+
+
+def test_one_card_with_enough_runs_is_settled_by_more():
+    cards = {"a": card(TOO_FEW, n_runs=18, n_needed=500), "b": card(TOO_FEW, n_needed=70)}
+    found = answer(data_of(cards))
+    assert (found.predictor, found.why) == ("b", "What would settle it")
+    assert found.headline.endswith("About 70 more could settle b.")
+    assert found.reason.endswith("; a, which is ahead so far, would need 500.")
+
+
+def test_the_first_of_those_that_need_as_few_runs_is_named():
+    cards = cards_of(a=TOO_FEW, b=TOO_FEW)
+    cards["b"]["n_needed"] = 100
+    found = answer(data_of(cards))
+    assert found.predictor == "a"
+    assert found.reason == (
+        "100 more runs with an outcome, if a keeps its margin of +0.100 [+0.050, +0.150] nats."
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "rate", "counts"),
+    [
+        (18, 0.5, "9 solved and 9 failed. With"),
+        (18, 7 / 18, "7 solved and 11 failed. With"),
+        (18, (7 + 1e-10) / 18, "7 solved and 11 failed. With"),
+        (18, 7.001 / 18, "Outcomes are graded, and add up to 7.0 of 18 successes. With"),
+        (1018, 3.25 / 1018, "Outcomes are graded, and add up to 3.2 of 1,018 successes. With"),
+    ],
+)
+def test_runs_of_each_outcome_are_counted(n_runs, rate, counts):
+    cards = {"a": card(TOO_FEW, n_runs=n_runs, success_rate=rate, n_needed=30)}
+    reason = answer(data_of(cards, source=Source(outcome="solved"))).reason
+    assert reason == (
+        f"{counts} fewer than 10 of either, chance alone makes a predictor look good or bad."
+    )
+
+
+@pytest.mark.parametrize(
+    ("actions", "tied", "reason"),
+    [
+        ((USE, USE, USE), "a", "A cheaper predictor that is good enough. b is useful."),
+        ((USE, RECALIBRATE, USE), "", "A cheaper predictor that is good enough. b, recalibrated"),
+        ((RECALIBRATE, RECALIBRATE, AVOID), "", "A cheaper predictor that is good enough. b, re"),
+        ((RECALIBRATE, USE, USE), "", "Nobody to refit it. b needs no recalibration."),
+        ((USE, TOO_FEW, AVOID), "", "A better predictor; no other here is useful."),
+    ],
+)  # fmt: skip
+def test_what_would_change_the_answer(actions, tied, reason):
+    cards = cards_of(**dict(zip("abc", actions, strict=True)))
+    for name in tied:
+        cards[name]["tied"] = True
+    data = data_of(cards)
+    assert _would_change_by_choice(data, "a", actions[0]).startswith(reason)
+
+
+def test_margins_of_cards_without_an_interval():
+    table = table_of(
+        {
+            "known": card(USE, as_given=(0.1, float("nan"), float("nan"))),
+            "not": card(USE, as_given=(float("nan"),) * 3),
+            "mapped": card(RECALIBRATE, as_given=BETTER, recalibrated=OPEN),
+        }
+    )
+    data = data_of(cards_of(a=USE))
+    assert [_margin(table, name, data) for name in table.index] == [
+        "+0.100 [no interval] nats", "no margin", "+0.020 [-0.100, +0.140] nats",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "turns"),
+    [
+        ((0.1, 0.05, 0.15), (-0.1, -0.2, 0.1), True),
+        ((0.1, -0.05, 0.15), (-0.1, -0.2, -0.05), True),
+        ((0.1, -0.05, 0.15), (-0.1, -0.2, 0.05), False),  # neither is beyond doubt
+        ((0.1, 0.05, 0.15), (0.0, -0.1, 0.1), False),  # zero has no sign
+        ((0.1, 0.05, 0.15), (0.2, 0.1, 0.3), False),
+        ((-0.1, -0.2, -0.05), (-0.2, -0.3, -0.1), False),
+    ],
+)
+def test_a_margin_turns_if_one_of_both_is_beyond_doubt(ours, theirs, turns):
+    one, other = card(USE, as_given=ours), card(USE, as_given=theirs)
+    assert _turns(one, other, "as_given") is _turns(other, one, "as_given") is turns
+
+
+def test_five_margins_that_turn_are_named():
+    names = "abcdefg"
+    data = data_of(
+        {name: card(USE, recalibrated=BETTER) for name in names},
+        observed_cards=table_of(
+            {name: card(USE, as_given=(-0.1, -0.2, 0.1), recalibrated=(-0.02, -0.1, 0.1))
+             for name in ("z", *names)}
+        ),
+    )  # fmt: skip
+    said = turned_margins(data).split("; ")
+    assert said == [
+        f"{name} {form} is -0.{digits} over the base rate, not +0.100"
+        for name, form, digits in [
+            ("a", "as given", "100"), ("a", "recalibrated", "020"), ("b", "as given", "100"),
+            ("b", "recalibrated", "020"), ("c", "as given", "100"),
+        ]
+    ]  # fmt: skip
+    assert turned_margins(data_of(cards_of(a=USE))) == ""
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "has_pairs", "is_other"),
+    [
+        ({"a": USE, "b": USE}, {"a": USE, "b": USE}, True, False),
+        ({"a": USE, "b": USE}, {"a": RECALIBRATE, "b": AVOID}, True, True),
+        ({"a": USE, "b": USE}, {"b": USE, "a": USE}, False, True),  # of other runs each
+        ({"a": USE, "b": USE}, {"b": USE, "a": USE}, True, False),
+        ({"a": USE, "b": USE}, {"b": USE, "a": RECALIBRATE}, True, True),
+        ({"a": USE, "b": USE}, {"b": USE}, True, True),
+        ({"a": USE, "b": USE}, {"a": AVOID, "b": AVOID}, True, True),
+        ({"a": AVOID, "b": AVOID}, {"a": AVOID, "b": AVOID}, True, False),
+        ({"a": AVOID, "b": AVOID}, {"b": USE, "a": USE}, True, True),
+    ],
+)
+def test_whether_the_answer_is_another(ours, theirs, has_pairs, is_other):
+    pair = [("a", "b", -0.1, 0.1)]
+    pairs = pd.DataFrame(pair, columns=["predictor", "reference", "low", "high"])
+    data = data_of(cards_of(**ours), pairs=pairs if has_pairs else None)
+    assert _is_another(data, table_of(cards_of(**theirs))) is is_other
+
+
+def test_nothing_is_known_with_and_without_unobserved_runs():
+    cards = cards_of(a=TOO_FEW)
+    data = data_of(cards, facts={"n_observed": 999}, observed_cards=table_of(cards))
+    assert stays(data) == "it is still not known"
+    useful = data_of(cards_of(a=USE), facts={"n_observed": 999})
+    useful.observed_cards = useful.cards
+    assert " Without the 1 run that has no outcome, the choice stays: use a as" in (
+        answer(useful).reason
+    )
+    graded = data_of(cards_of(a=USE), facts={"n_observed": 600, "censored": "q_z"})
+    graded.observed_cards = table_of(cards_of(a=AVOID))
+    assert answer(graded).headline == (
+        "Use a as it is, if the 400 runs without an outcome have the q_z of a success."
+    )

@@ -23,16 +23,16 @@ def test_what_was_found_is_said_line_by_line():
         "verbal: in 26% of the agent's turns",
         "logprob: in 100% of the agent's turns",
         (
-            "field: in 50% of the agent's turns; too few runs have it at every turn (--missing ffill "
-            "uses the value before)"
+            "field: in 50% of the agent's turns; too few runs have it at every turn "
+            "(--missing ffill uses the value before)"
         ),
     ]
     signals = {"loop": 1200, "tail": 0}
     found = FromLog(3, [], n_turns=1, n_signals=signals, remarks=("One.", "Two."))
     assert str(found).split("\n") == [
         (
-            "the log has no confidence (neither token log-probabilities nor stated ones); judging it "
-            "by minus TRACER's risk"
+            "the log has no confidence (neither token log-probabilities nor stated ones); "
+            "judging it by minus TRACER's risk"
         ),
         "TRACER signals present in 1 turn: loop 1,200, tail 0",
         "One.",
@@ -78,28 +78,25 @@ def test_a_confidence_is_used_if_runs_of_both_outcomes_have_it_whole(
 
 
 @pytest.mark.parametrize(
-    ("runs", "words"),
+    ("runs", "counted", "other", "top"),
     [
-        ([(5, "80%"), ("90%",)], ("1 stated confidence from 5 to 5 not read, which may be per cent "
-         "or of 5; if 5 means certainty, pass {argument:scales=verbal=5}")),
-        ([("80%", 3), (4.5,)], ("2 stated confidences from 3 to 4.5 not read, which may be per cent "
-         "or of 5; if 5 means certainty, pass {argument:scales=verbal=5}")),
-        ([("80%", "90%"), (5.5,)], ("1 stated confidence from 5.5 to 5.5 not read, which may be per "
-         "cent or of 10; if 10 means certainty, pass {argument:scales=verbal=10}")),
-        ([(2, 10), ("90%", None)], ("2 stated confidences from 2 to 10 not read, which may be per "
-         "cent or of 10; if 10 means certainty, pass {argument:scales=verbal=10}")),
-        ([(1, 50), (80, 1)], ("2 stated confidences of 1 not read, which may be certainty or 1 of "
-         "100; if 100 means certainty, pass {argument:scales=verbal=100}")),
-        ([("80%", None), ("90%",)], None),  # missing, but nothing is stated there
-        ([("80%", "150%"), ("90%",)], None),  # no scale makes it a confidence
+        ([(5, "80%"), ("90%",)], "1 stated confidence from 5 to 5", "per cent or of 5", 5),
+        ([("80%", 3), (4.5,)], "2 stated confidences from 3 to 4.5", "per cent or of 5", 5),
+        ([("9%", "80%"), (5.5,)], "1 stated confidence from 5.5 to 5.5", "per cent or of 10", 10),
+        ([(2, 10), ("90%", None)], "2 stated confidences from 2 to 10", "per cent or of 10", 10),
+        ([(1, 50), (80, 1)], "2 stated confidences of 1", "certainty or 1 of 100", 100),
+        ([("80%", None), ("90%",)], "", "", 0),  # missing, but nothing is stated there
+        ([("80%", "150%"), ("90%",)], "", "", 0),  # no scale makes it a confidence
     ],
-)  # fmt: skip
-def test_confidences_whose_scale_is_not_known_are_counted(runs, words):
+)
+def test_confidences_whose_scale_is_not_known_are_counted(runs, counted, other, top):
     logged = [stated(*run) for run in runs]
     logged[0].steps.insert(1, io.Step("user", "Confidence: 7"))  # not the agent's
-    origin = FromLog(2, [])
+    origin, known = FromLog(2, []), FromLog(2, [])
     find_confidences(logged, np.array([1, 0]), origin)
-    assert origin.unused == (() if words is None else (words,))
-    known = FromLog(2, [])
+    assert list(origin.unused) == [
+        f"{counted} not read, which may be {other}; if {top} means certainty, pass "
+        f"{{argument:scales=verbal={top}}}"
+    ] * bool(counted)
     find_confidences(logged, np.array([1, 0]), known, scale=100.0)
     assert known.unused == ()

@@ -221,7 +221,7 @@ def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
         only = "this is the only one here" if len(data.cards) == 1 else "no other here is useful"
         return f"A better predictor; {only}."
     tied = [name for name in others if data.cards.loc[name, "tied"]]
-    if tied and data.cards.loc[best, "tied"]:
+    if tied:
         some = listed(map(quoted, tied)) if len(tied) <= _FEW_NAMED else f"{len(tied)} others"
         return f"Cost. {quoted(best)} is statistically tied with {some}: take the cheapest of them."
     if action == RECALIBRATE and (usable := [name for name in others if actions[name] == USE]):
