@@ -143,3 +143,10 @@ def test_a_budget_may_be_just_the_longest_run():
         made = make_trajectories(2, budget=budget, **options)
         assert np.flatnonzero(made.target == -1).tolist() == cut
         assert np.flatnonzero(~made.data.ended).tolist() == cut
+
+
+def test_a_signal_is_never_certain():
+    made = make_trajectories(60, lengths=1, information=1 - 1e-9, random_state=0)
+    assert (made.q.cells.min(), made.q.cells.max()) == (0, 1)
+    np.testing.assert_allclose(made.data.cells.min(), 1e-12, rtol=1e-6)
+    np.testing.assert_allclose(1 - made.data.cells.max(), 1e-12, rtol=1e-3)

@@ -595,3 +595,58 @@ def test_events_beside_calls_are_left_out_and_alone_refused():
     assert list(requests._without_events_beside([], file)) == []
     with pytest.raises(ValueError, match=r"a.jsonl holds events of AutoGen without the calls"):
         list(requests._without_events_beside(items[:1], file))
+
+
+def test_a_turn_that_ends_with_results_awaits_its_answer():
+    parts = [
+        {"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}},
+        {"type": "tool-result", "toolCallId": "c1", "output": "1"},
+    ]
+    turn = {"role": "assistant", "content": parts}
+    assert awaits_answer({"messages": [ASK, turn], "response": "In Paris."})
+    turn = {"role": "assistant", "content": parts[:1]}
+    assert not awaits_answer({"messages": [ASK, turn], "response": "In Paris."})
+
+
+@pytest.mark.parametrize(
+    ("record", "batch"),
+    [
+        ({"custom_id": "r", "key": "k", "response": {"body": CHOICES}},
+         {"custom_id": "r", "key": "k", "id": "r", "usage": {"prompt_tokens": 5}}),
+        ({"key": "k", "id": "i", "response": {"body": CHOICES}, "x": 1},
+         {"key": "k", "id": "k", "usage": {"prompt_tokens": 5}, "x": 1}),
+        ({"response": {"body": CHOICES}}, {"id": None, "usage": {"prompt_tokens": 5}}),
+        ({"id": "i", "response": GEMINI}, {"id": "i", "usage": None}),
+        ({"id": "i", "response": {"candidates": [{"x": 1}, {"content": "x"}]}},
+         {"id": "i", "usage": None}),
+        ({"id": "i", "response": {"candidates": [{"x": 1}]}}, None),
+        ({"id": "i", "response": GEMINI, "messages": [ASK]}, None),
+    ],
+)  # fmt: skip
+def test_records_of_a_batch_keep_their_other_fields(record, batch):
+    found = of_batch(record)
+    if batch is None:
+        assert found is None
+        return
+    messages = found.pop("messages")
+    assert found == batch
+    assert len(messages) >= 1 or "x" in str(record)
+
+
+def test_calls_that_a_record_lists_have_its_fields():
+    call = {"id": "c", "input": {"messages": [ASK]}, "output": {"choices": [{"message": SAY}]}}
+    record = {"run_id": "r", "success": 1, "time": 5, "note": "x", "spans": [call, {"n": 1}, 3]}
+    (found,) = requests.listed_calls(record)
+    assert found == call | {"run_id": "r", "success": 1, "note": "x"}
+    blank = call | {"note": None, "success": 0, "kind": "llm"}
+    (found,) = requests.listed_calls(record | {"spans": [blank]})
+    assert found == call | {"run_id": "r", "success": 1, "note": "x", "kind": "llm"}
+    assert len(requests.listed_calls({"a": [1], "spans": [call, call]})) == 2
+    tool = {"input": {"n": 3}, "output": "x"}
+    for other in ({"spans": [tool]}, {"messages": [call]}, {"spans": call}, [call], None, {}):
+        assert requests.listed_calls(other) is None
+
+
+def test_the_fields_of_events_of_a_run():
+    calls = requests.Calls([{"a": 1, "b": 2}, {"a": None, "b": 3, "c": 4}])
+    assert calls.fields() == {"a": 1, "b": 3, "c": 4}

@@ -647,3 +647,54 @@ def test_a_tools_span_without_values_leaves_its_call_as_it_is():
     spans = [Span("1", "model", start=1, outputs=turn), Span("2", "tool", start=2, call="c")]
     ((call,),) = (step.tool_calls for step in read(*spans).steps)
     assert (call.arguments, call.result, call.extra, call.error) == ("", None, {}, None)
+
+
+def test_a_call_of_a_model_comes_before_what_is_within_it():
+    spans = [
+        Span("1", "model", start=1, inputs=FIRST, outputs="I look."),
+        Span("2", "tool", "1", start=2, name="f", outputs="9"),
+    ]
+    run = read(*spans)
+    assert said(run) == [("user", "Hi"), ("agent", "I look.")]
+    assert calls_of(run) == [("f", {}, "9")]
+
+
+def test_a_record_within_a_call_is_a_turn_where_it_was_given_something():
+    outer = Span("1", "model", inputs=FIRST)
+    for inputs, is_answered in ((None, False), ("x", True)):
+        inner = Span("2", "model", "1", inputs=inputs, error=True)
+        assert tree(outer, inner).is_answered(inner) is is_answered
+        around = Span("1", "other", inputs="x")
+        assert tree(around, inner).is_answered(inner)
+
+
+def test_the_span_of_a_ring_that_began_first_is_outermost():
+    def outermost(*spans):
+        spans = [Span(name, parent=parent, start=start) for name, parent, start in spans]
+        one = tree(*spans)
+        return [span.id for span in one.outermost], one.n_rings
+
+    ring = ("a", "b", 3), ("b", "c", 1), ("c", "a", 2)
+    assert outermost(*ring) == (["b"], 1)
+    assert outermost(("a", "b", None), ("b", "a", 5)) == (["b"], 1)
+    assert outermost(("a", "b", None), ("b", "a", None)) == (["a"], 1)
+    assert outermost(("b", "a", 1), ("a", "b", 1)) == (["a"], 1)
+    assert outermost(("a", "a", 1), ("x", "a", 0)) == (["a"], 0)
+    assert outermost(*ring, ("d", "e", 1), ("e", "d", 2), ("x", "a", 0)) == (["b", "d"], 2)
+    assert outermost(("a", None, 1), ("b", "a", 0), ("c", "?", 0)) == (["c", "a"], 0)
+
+
+def test_steps_that_a_span_lists_are_the_conversation():
+    trajectory = {"thought_0": "I look.", "tool_name_0": "f", "tool_args_0": {"n": 3},
+                  "observation_0": "9"}  # fmt: skip
+    result = {"trajectory": trajectory, "answer": "Nine."}
+    spans = [
+        Span("0", "tool", outputs=result),
+        Span("1", inputs={"input_args": {"question": "What?"}}, outputs=result, scores={"p": 1}),
+        Span("2", "model", "1", inputs=FIRST, outputs="x", tokens={"input": 7}),
+        Span("3", "other", "1", tokens={"input": 9}),
+    ]
+    run = read(*spans)
+    assert next(step.text for step in run.steps if step.actor == "agent") == "I look."
+    assert calls_of(run)[0] == ("f", {"n": 3}, "9")
+    assert (run.scores, run.meta["input_tokens"]) == ({"p": 1}, 7)

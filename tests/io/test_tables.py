@@ -10,7 +10,7 @@ import pytest
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import MOST_NAMED
 from trajscore.io import tables
-from trajscore.io.fields import Fields
+from trajscore.io.fields import USUAL, Fields
 from trajscore.io.tables import (
     _outcome_candidates,
     agent_rows,
@@ -758,3 +758,34 @@ def test_rows_of_the_agent():
     assert kept.index.tolist() == [0, 1]
     assert note.startswith("2 of 4 rows")
     assert agent_rows(table.drop(columns="role"), fields)[1] == ()
+
+
+def test_steps_of_which_one_is_missing_are_numbers():
+    table = pd.DataFrame({"run": list("aab"), "step": ["2", "10", None], "won": [0.25, 0.5, 1.0]})
+    changed, _ = tables.with_last_outcome(table, Fields(id="run", outcome="won.-1"))
+    assert changed["won"].tolist() == [0.5, 0.5, 1.0]
+    words = table.assign(step=["b", "a", "c"])
+    changed, _ = tables.with_last_outcome(words, Fields(id="run", outcome="won.-1"))
+    assert changed["won"].tolist() == [0.25, 0.25, 1.0]
+
+
+def test_a_table_that_is_a_log_or_a_row_a_value():
+    said = message_of(pd.DataFrame({"x": [1, 2], "z": ["a", "b"]}))
+    assert said == (
+        "no column has a usual name for the run id "
+        f"({', '.join(USUAL['id'])}); name it with id; "
+        f"no column has a usual name for the step ({', '.join(USUAL['step'])}); name it with "
+        "step=, or give 'rows' for the order of the rows; or, if each row is a run of its own, "
+        "compare the table with another by trajscore compare or check, or pass it with outcomes= "
+        f"beside a log; no column has a usual name for the outcome ({', '.join(USUAL['outcome'])})"
+        "; name it with outcome= (if it holds words, say what they mean with outcome_map=, "
+        "pass=1,fail=0), or give a table of run ids and outcomes with outcomes=; where none is "
+        "known, trajscore label chooses runs to read; the table has: x, z"
+    )
+
+
+def test_tasks_are_proposed_where_no_column_names_runs():
+    table = pd.DataFrame({"task": [1, 1], "step": [1, 2], "p": [0.5, 0.25], "solved": [1, 1]})
+    assert "; name it with id='task'; the table has: task, step, p, solved" in message_of(table)
+    twice = table.assign(step=1)
+    assert "; name it with id; the table has: task, step, p, solved" in message_of(twice)

@@ -491,3 +491,17 @@ def test_which_of_the_waiting_calls_a_result_answers(thread, message, place):
     waiting = [(step, call) for call in step.tool_calls]
     found = thread._call_of_result(message, list(waiting))
     assert found == (None, None) if place is None else found == waiting[place]
+
+
+def test_results_of_a_known_turn_go_to_its_calls(thread):
+    start = [agent("", "f", ids=False), user("a"), agent("", "g", ids=False)]
+    thread.weave(start, 0)
+    thread.weave([start[0], result("1"), user("a")], 1)
+    assert [call.result for call in calls_of(thread)] == ["1", None]
+    assert [step.observation for step in thread.talk.steps] == ["1", None, None]
+
+
+def test_results_of_a_part_of_a_turn_go_to_the_calls_of_that_part(thread):
+    thread.weave([agent("", "f", "g"), user("a")], 0)
+    thread.weave([agent("", "g"), result("2"), user("a")], 1)
+    assert [call.result for call in calls_of(thread)] == [None, "2"]
