@@ -95,8 +95,10 @@ def test_confidences_whose_scale_is_not_known_are_counted(runs, counted, other, 
     origin, known = FromLog(2, []), FromLog(2, [])
     find_confidences(logged, np.array([1, 0]), origin)
     assert list(origin.unused) == [
-        f"{counted} not read, which may be {other}; if {top} means certainty, pass "
-        f"{{argument:scales=verbal={top}}}"
+        (
+            f"{counted} not read, which may be {other}; if {top} means certainty, pass "
+            f"{{argument:scales=verbal={top}}}"
+        )
     ] * bool(counted)
     find_confidences(logged, np.array([1, 0]), known, scale=100.0)
     assert known.unused == ()
