@@ -1,11 +1,20 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, check_trajectories
-from trajscore.core.checks import check_groups, check_sample_weight
+from trajscore.core.checks import (
+    check_groups,
+    check_labels,
+    check_sample_weight,
+    check_values,
+)
 from trajscore.core.ids import check_same_runs
 from trajscore.core.values import as_array, as_count, as_flag, as_path, check_jobs, is_iterable
+
+NAN = float("nan")
 
 
 @pytest.mark.parametrize(
@@ -180,3 +189,82 @@ def test_weights_whose_sum_no_float_holds():
     with pytest.raises(ValueError, match="sample weights add up to infinity; divide them by the"):
         check_sample_weight([1e308, 1e308], 2)
     assert check_sample_weight([1e308, 0], 2).tolist() == [1e308, 0]
+
+
+# ------------------------------------------------------------------ bounds of values
+
+
+@pytest.mark.parametrize(("bounds", "probabilities"), [((0.0, 1.0), True), ((-3.0, 7.0), False)])
+def test_values_in_the_known_range_are_not_looked_at_again(bounds, probabilities):
+    without_cells = SimpleNamespace(value_range=lambda: bounds)
+    assert check_values(without_cells, probabilities) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "outside", "of_percentages"),
+    [
+        ([0.0, 1.5], "step 2: forecast 1.5", True),
+        ([0.0, 100.0], "step 2: forecast 100", True),
+        ([0.0, 101.0], "step 2: forecast 101", False),
+        ([-0.5, 50.0], "step 1: forecast -0.5", False),
+        ([-0.5, 1.0], "step 1: forecast -0.5", False),
+    ],
+)
+def test_only_what_may_be_percentages_is_to_be_divided(cells, outside, of_percentages):
+    with pytest.raises(ValueError, match=rf"{outside} lies outside \[0, 1\]; ") as error:
+        check_values(TrajectoryArray(cells, [2]), True)
+    assert ("divide percentages by 100, or turn" in str(error.value)) is of_percentages
+    check_values(TrajectoryArray(cells, [2]), False)
+
+
+def test_one_channel_becomes_one_value_a_step():
+    X = check_trajectories(TrajectoryArray([[0.1], [0.2], [0.3]], [2, 1]))
+    assert X.cells.tolist() == [0.1, 0.2, 0.3]
+    assert X.channels == ("channel0",)
+    several = TrajectoryArray([[0.1, 0.2], [0.3, 0.4]], [2])
+    assert check_trajectories(several) is several
+    with pytest.raises(
+        ValueError, match=r"one value a step, got 2 channels \(channel0, channel1\); pick one"
+    ):
+        check_trajectories(several, single_channel=True)
+
+
+def test_a_value_outside_names_its_channel():
+    X = TrajectoryArray([[0.1, 0.2], [0.3, 1.2], [2.0, 0.4]], [1, 2], channels=["a", "b"])
+    with pytest.raises(ValueError, match=r"^run 1 \(row 1\), step 1, channel 'b': forecast 1.2 "):
+        check_values(X, True)
+    one = TrajectoryArray([[0.1], [1.2]], [2], channels=["a"])
+    with pytest.raises(ValueError, match=r"^run 0 \(row 0\), step 2: forecast 1.2 "):
+        check_values(one, True)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([[NAN, NAN]] * 2, "channel 'a' has no value at any step; give signals that were recorded"),
+        ([[0.1, NAN]] * 2, r"channel 'b' has no value at any step; leave it out: X\[\['a'\]\]"),
+        ([[0.1, NAN], [NAN, 0.1]], r"run 0 \(row 0\), step 1, channel 'b': the value is missing; "),
+    ],
+)
+def test_missing_values_and_what_else_helps(cells, message):
+    X = TrajectoryArray(cells, [2], channels=["a", "b"], missing="allow")
+    for probabilities in (False, True):
+        with pytest.raises(ValueError, match=f"^{message}.*, or this$"):
+            check_values(X, probabilities, remedy=", or this")
+        check_values(X, probabilities, allow_missing=True)
+
+
+def test_values_outside_beside_missing_ones():
+    X = TrajectoryArray([NAN, 1.5], [2], missing="allow")
+    with pytest.raises(ValueError, match="step 2: forecast 1.5 lies outside") as error:
+        check_values(X, True, allow_missing=True)
+    assert "percentages" not in str(error.value)
+    unnamed = TrajectoryArray([NAN, NAN], [2], missing="allow")
+    with pytest.raises(ValueError, match=r"^run 0 \(row 0\), step 1: the value is missing"):
+        check_values(unnamed, False)
+
+
+def test_labels_that_are_text():
+    assert check_labels(["a", "b"], 2).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="task must be a label for each run, got the text 'ab'"):
+        check_labels("ab", 2, "task")

@@ -185,3 +185,20 @@ def test_a_pair_that_was_not_unpacked():
     pair = TrajectoryArray([0.5, 0.4], [1, 1]), np.array([1, 0])
     with pytest.raises(ValueError, match=r"X is a pair \(X, y\), .* write X, y = Traj"):
         parts_of_any(pair)
+
+
+def test_runs_of_a_log_in_a_series_or_an_array():
+    class Run(list):
+        steps, outcome = (), 1
+
+    for X in (pd.Series([Run(), Run()]), pd.Series([Run([0.5])])):
+        with pytest.raises(ValueError, match="expected numbers, got runs of a log; make signals"):
+            parts_of_any(X)
+    assert refuse_log(pd.Series([[0.5]])) is None
+    assert refuse_log([SimpleNamespace(outcome=1)]) is None
+
+
+def test_a_series_of_one_run_holds_runs():
+    assert holds_runs(pd.Series([[0.5, 0.6]]))
+    assert plain(parts_of_any(pd.Series([[0.5, 0.6]])))["lengths"] == [2]
+    assert is_padded(SimpleNamespace())

@@ -142,3 +142,52 @@ def test_a_run_is_held_out_once(train, twice):
     cv = [(others, [twice]), (others, [twice])]
     with pytest.raises(ValueError, match="cv must put each run into one test fold only"):
         assign_folds(cv, np.arange(3), [1, 0, 1])
+
+
+def test_as_many_groups_as_folds_are_enough():
+    groups = np.repeat(["a", "b", "c"], 4)
+    fold = assign_folds(3, IDS, STRATA, groups=groups)
+    assert fold[::4].tolist() == fold[3::4].tolist()
+    assert sorted(fold[::4]) == [0, 1, 2]
+
+
+def test_as_many_runs_of_one_outcome_as_folds_are_enough():
+    fold = assign_folds(8, IDS, STRATA)
+    assert fold[np.equal(STRATA, 0)].tolist() == list(range(8))
+    assert fold[np.equal(STRATA, 1)].tolist() == list(range(4))
+    with pytest.raises(ValueError, match="cv = 9 is more than"):
+        assign_folds(9, IDS, STRATA)
+    assert assign_folds(8, IDS, 1 - STRATA)[np.equal(STRATA, 0)].tolist() == list(range(8))
+
+
+def test_runs_alternate_by_outcome_and_whether_they_count():
+    ids = np.array(["h", "g", "f", "e", "d", "c", "b", "a"])
+    counts = np.array([1, 1, 1, 0, 1, 1, 0, 1], dtype=bool)
+    fold = assign_folds(2, ids, [1, 0, 1, 1, 0, 1, 0, 0], counts=counts)
+    # successes that count: c, f, h; failures: a, d, g; each other one is the first of its kind
+    assert fold.tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
+
+
+def test_groups_that_do_not_count_take_their_fold_by_number():
+    fold = assign_folds(2, IDS, STRATA, counts=np.arange(N) < 6, groups=GROUPS)
+    assert fold[6:].tolist() == [1, 1, 0, 0, 1, 1]
+    assert set(fold[:6]) == {0, 1}
+
+
+def test_of_no_runs_none_is_held_out():
+    assert list(out_of_fold(np.array([], dtype=int), len)) == []
+    assert [rows.tolist() for rows, _ in out_of_fold(np.array([0, 2]), sum)] == [[0], [], [1]]
+
+
+@pytest.mark.parametrize(
+    "split", [np.array(0.5), iter([[0], [1]]), ([0], [1], [2]), ([0],), 3, "a"], ids=str
+)
+def test_a_split_is_a_pair(split):
+    pair = ([1, 2], [0])
+    with pytest.raises(ValueError, match="split 1 of cv must be a pair of training and test rows"):
+        assign_folds([pair, split], np.arange(3), [1, 0, 1])
+
+
+def test_no_rows_of_any_kind_are_none():
+    for none in ([], np.array([], dtype=str), np.array([], dtype=object)):
+        assert held_out_rows(np.arange(3), 3, none, 0.5, 0).tolist() == []

@@ -1,10 +1,11 @@
 """Identifiers of runs: their types, and the order that they give."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.core.ids import are_default_ids, check_same_runs, id_order, pair_codes
+from trajscore.core.ids import are_default_ids, check_index, check_same_runs, id_order, pair_codes
 
 
 def ids_of(ids):
@@ -94,3 +95,31 @@ def test_the_same_runs_have_the_same_lengths():
     words = "A and B have 2 and 3 steps in row 1; give one value a step for each"
     with pytest.raises(ValueError, match=words):
         check_same_runs(A, B, "A", "B")
+
+
+@pytest.mark.parametrize(
+    ("index", "ids", "is_refused"),
+    [
+        (["b", "a"], ["a", "b"], True),
+        (["a", "b"], ["a", "b"], False),
+        (["b", "z"], ["a", "b"], False),
+        (["b"], ["a", "b"], False),
+        (["b", "b"], ["a", "b"], False),
+        ([7, 5], [5, 7], False),
+    ],
+)
+def test_a_series_of_the_same_runs_in_another_order(index, ids, is_refused):
+    labelled = pd.Series(0, index=index)
+    if not is_refused:
+        assert check_index(labelled, np.array(ids), "y") is None
+        assert check_index(labelled.to_numpy(), np.array(ids), "y") is None
+        return
+    with pytest.raises(ValueError, match=r"^row 0: y is of run 'b', X of run 'a'; bring y into"):
+        check_index(labelled, np.array(ids), "y")
+
+
+def test_an_index_of_numbers_that_has_a_name():
+    ids = np.array([5, 7, 9])
+    with pytest.raises(ValueError, match=r"^row 1: w is of run 9, X of run 7; .*: w\.loc\[X.ids"):
+        check_index(pd.Series(0, index=pd.Index([5, 9, 7], name="run")), ids, "w")
+    assert check_index(pd.Series(0, index=pd.RangeIndex(3, name="run")), ids, "w") is None

@@ -22,6 +22,7 @@ from trajscore.core.meanings import (
     outcome_candidates,
     outcome_hint,
     propose,
+    refuse_counts,
     refuse_counts_in,
     refuse_words,
     sounds_bad,
@@ -282,3 +283,23 @@ def test_a_reward_between_0_and_1_may_be_the_outcome_and_another_number_may_not(
 def test_what_is_no_outcome_is_not_proposed(name):
     assert outcome_candidates({name: [0, 1]}) == []
     assert outcome_candidates({name: ["pass", "fail"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("pairs", "asked"),
+    [
+        ([(3, 0), (1, 0)], "0=1,1=0"),
+        ([(3, 2), (0, None)], "0=1,1=0,2=0"),
+        ([(3, 0), (0, 0)], None),
+        ([(3, 1), (0, 1)], "0=1,1=0"),
+    ],
+)
+def test_a_map_is_proposed_where_no_run_has_none_of_both(pairs, asked):
+    with pytest.raises(ArgumentError) as error:
+        refuse_counts(pairs, "passed", "failed", "row 2: ")
+    text = error.value.in_options({"outcome_map": "--map", "outcome": "--outcome"})
+    hint = "Name another field"
+    if asked:
+        hint = f"If a run succeeds where 'failed' is 0, pass --outcome failed --map {asked}; "
+    first = f"row 2: 'passed' and 'failed' are 3 and {pairs[0][1]} in a run, so they seem to count"
+    assert re.search(f"{re.escape(first)} tests. {hint}", text), text

@@ -31,3 +31,12 @@ def test_names_are_escaped_and_no_runs_have_no_table():
     X = TrajectoryArray.from_list([[0.1]], ids=["<b>"])
     assert "&lt;b&gt;" in X._repr_html_()
     assert "<table" not in TrajectoryArray.from_list([])._repr_html_()
+
+
+@pytest.mark.parametrize(("n_meta", "is_cut"), [(8, False), (9, True)])
+def test_at_most_twelve_columns_are_shown(n_meta, is_cut):
+    meta = {f"m{k}": ["x"] for k in range(n_meta)}
+    text = TrajectoryArray.from_list([[0.123456, 100.0]], meta=meta)._repr_html_()
+    assert ("<th>...</th>" in text) is is_cut
+    assert re.findall(r"<td>(.*?)</td>", text)[:4] == ["2", "False", "0.123", "100"]
+    assert '<table class="dataframe">' in text

@@ -146,3 +146,10 @@ def test_outcomes_that_differ_and_their_opposites():
         assert differ(np.array(y)) is expected
     assert differ(np.array([0.5, 0.5, -1, 0.25])) is True
     assert opposite(np.array([0, 1, 0.5, 0.49, 0.51])).tolist() == [1, 0, 0, 1, 0]
+
+
+def test_no_runs_have_no_outcomes():
+    for none in (np.array([], dtype=np.int64), [], pd.Series([], dtype=float)):
+        out = check_outcomes(none, 0)
+        assert out.dtype == np.int64
+        assert out.tolist() == []

@@ -11,7 +11,7 @@ from trajscore.censoring import (
     practice_shift,
     termination_audit,
 )
-from trajscore.core.own_stops import own_threshold
+from trajscore.core.own_stops import _round_number, own_threshold
 from trajscore.core.stops import FORECAST_STOPS, mechanism_of
 from trajscore.core.within_runs import first_step_above
 from trajscore.datasets import make_trajectories
@@ -212,3 +212,39 @@ def test_sets_of_stopped_runs_alone_and_of_observed_ones(world):
         # whose outcome is known nevertheless may be scored
         score(y[stopped], short)
     assert tps_score(y[stopped], short) == censored_tps_score(y[stopped], short)
+
+
+@pytest.mark.parametrize(
+    ("n_stopped", "n_others", "last", "threshold"),
+    [
+        (5, 50, 0.1, 0.2),
+        (4, 50, 0.1, None),
+        (5, 49, 0.1, None),
+        (5, 50, 0.9, None),
+        (5, 50, 0.85, 0.9),
+    ],
+)
+def test_five_stops_and_fifty_other_steps_are_enough(n_stopped, n_others, last, threshold):
+    on = [0.9] * (n_others - n_stopped + 1)
+    X = TrajectoryArray.from_list([[0.9, last]] * n_stopped + [on])
+    assert own_threshold(X, np.arange(len(X)) < n_stopped) == threshold
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number"),
+    [
+        (0.1, 0.9, 0.2),
+        (0.1, 0.2, 0.2),
+        (0.25, 0.3, 0.3),
+        (0.2, 0.25, 0.21),
+        (-0.5, 0.5, 0.0),
+        (-7.5, -7.25, -7.4),
+        (100, 20_000, 1000),
+        (1234, 5000, 2000),
+        (2340, 2360, 2350),
+        (3.5e-15, 4.2e-15, 4e-15),
+        (3.5e-16, 4.2e-16, 4.2e-16),
+    ],
+)
+def test_the_number_of_fewest_digits(low, high, number):
+    assert _round_number(low, high) == pytest.approx(number, rel=1e-12)

@@ -47,9 +47,13 @@ def test_places_of_cells():
 @pytest.mark.parametrize(
     ("cells", "missing", "place"),
     [
-        ([0.1, NAN, 0.3, NAN], "raise", "row 0\\), step 2: the value is NaN; .* missing='ffill'"),
-        ([0.1, 0.2, -np.inf, NAN], "allow", "row 1\\), step 1: the value is -inf; .* fill the"),
-        ([0.1, 0.2, 0.3, np.inf], "ffill", "row 1\\), step 2: the value is inf"),
+        ([0.1, NAN, 0.3, NAN], "raise", "row 0\\), step 2: the value is NaN, .* missing='ffill'"),
+        (
+            [0.1, 0.2, -np.inf, NAN],
+            "allow",
+            "row 1\\), step 1: the value is -inf, .* drop the run$",
+        ),
+        ([0.1, 0.2, 0.3, np.inf], "ffill", "row 1\\), step 2: the value is inf, "),
     ],
 )
 def test_values_that_are_not_numbers(cells, missing, place):
@@ -212,5 +216,16 @@ def test_runs_without_lengths_are_refused():
 
 
 def test_a_gap_names_what_fills_it():
-    with pytest.raises(ValueError, match="build X with TrajectoryArray.from_padded or .from_frame"):
+    with pytest.raises(
+        ValueError,
+        match=r"drop the run\. TrajectoryArray.from_frame and .from_padded fill it in with",
+    ):
         TrajectoryArray.from_padded([[0.5, NAN, 0.6]])
+
+
+def test_all_runs_in_their_order_are_the_container_itself():
+    for rows in ([0, 1, 2], np.array([True] * 3), np.arange(3), [-3, -2, -1]):
+        assert X[rows] is X
+    for rows in ([0, 1], [0, 2, 1], [0, 1, 2, 2]):
+        assert X[rows] is not X
+        assert X[rows].ids.tolist() == X.ids[rows].tolist()

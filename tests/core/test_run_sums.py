@@ -129,3 +129,10 @@ def test_an_outcome_that_never_occurs_costs_nothing():
     found = score_cells(unclipped, np.array([0.0, 0.5]), np.array([0.0, 0.5]))
     assert found.tolist() == [0, np.log(0.5)]
     assert earned(np.array([0.0, 2.0]), np.array([-np.inf, 3.0])).tolist() == [0, 6]
+
+
+def test_observed_outcomes_are_scored_at_once():
+    family = SimpleNamespace(observed=lambda p, failed: 10 * p + failed)
+    for y, failed in (([1, 0], [0, 0, 1]), ([0, 0], [1, 1, 1]), ([1, 1], [0, 0, 0])):
+        found = score_cells(family, np.array([0.1, 0.2, 0.3]), np.array(y), np.array([2, 1]))
+        assert_allclose(found, np.array([1, 2, 3]) + failed)

@@ -11,7 +11,7 @@ from trajscore import (
     TrajectoryArray,
     evaluate,
 )
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import check_sample, ended_where_known
 from trajscore.metrics import (
     censored_tps_samples,
     censored_tps_score,
@@ -184,3 +184,10 @@ def test_an_index_of_several_levels_is_joined_as_ids_are():
     assert check_sample(X, y).y.tolist() == [1, 1, 1, 1]
     with pytest.raises(ValueError, match="row 0: y is of run 'a-1', X of run 'a-2'"):
         check_sample(X, y.sort_index())
+
+
+def test_runs_end_where_they_did_or_an_outcome_is_known():
+    X = TrajectoryArray([0.1, 0.2, 0.3, 0.4], [1] * 4, ended=[True, False, False, True])
+    ended = ended_where_known(X, np.array([-1, 1, -1, 0]))
+    assert ended.ended.tolist() == [True, True, False, True]
+    assert ended_where_known(["a log"], np.array([1])) == ["a log"]

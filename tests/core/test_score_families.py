@@ -17,7 +17,7 @@ from trajscore.core.score_families import (
     read_family,
     usage,
 )
-from trajscore.metrics import BetaScore, LogScore
+from trajscore.metrics import BetaScore, BrierScore, LogScore
 
 GRID = np.linspace(0.001, 0.999, 999)
 SCORES = ["log", "brier", ("beta", 1, 1), ("beta", 2, 4), ("beta", 0.5, 1.7), ("beta", 3, 2)]
@@ -211,3 +211,22 @@ def test_what_beta_punishes_most():
     )
     mirrored = metrics.regret([[0.5], [0.5]], [[0.9], [0.1]], score=("beta", 2, 4))
     np.testing.assert_allclose(mirrored, [too_low, too_high])
+
+
+@pytest.mark.parametrize(
+    ("family", "emphasis"),
+    [
+        (BetaScore(2, 2), "weighs thresholds around one half, misses of either kind alike"),
+        (
+            BetaScore(4, 2),
+            "weighs high thresholds: it punishes overconfidence in runs that fail",
+        ),
+        (
+            BetaScore(2, 4),
+            "weighs low thresholds: it punishes pessimism about runs that succeed",
+        ),
+        (BrierScore(), ""),
+    ],
+)
+def test_what_a_family_weighs(family, emphasis):
+    assert family.emphasis == emphasis

@@ -300,7 +300,7 @@ class Ragged:
         return self._with_rows(slice(start, stop), self._cells[low:high], offsets)
 
     def _take(self, rows: IntArray) -> Self:
-        if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
+        if np.array_equal(rows, np.arange(len(self))):
             return self
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)

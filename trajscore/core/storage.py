@@ -235,7 +235,7 @@ def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
 
 def _read_container(path: Path) -> Parts:
     frame, header = _read_parquet(path)
-    if len(frame) and frame["row"].max() >= len(frame):  # as a damaged file may say
+    if frame["row"].max() >= len(frame):  # as a damaged file may say
         raise ValueError("a run number is out of range")
     lengths = np.bincount(frame["row"])
     first = frame.iloc[np.cumsum(lengths) - lengths].reset_index(drop=True)
