@@ -388,3 +388,8 @@ def test_columns_with_other_rows_are_no_table(tmp_path):
     for other in ({"0": "a"}, {"1": "a"}, {"1": "a", "2": "b"}, {}):
         with pytest.raises(ValueError, match="a single object"):
             rows_of(tmp_path, {"solved": {"0": 1, "1": 0}, "id": other, "n": {"0": 1, "1": 2}})
+
+
+def test_one_column_of_outcomes_by_id(tmp_path):
+    data = {"solved": {"0": 1, "1": 0}}
+    assert rows_of(tmp_path, data) == [{"solved": 1}, {"solved": 0}]

@@ -789,3 +789,34 @@ def test_tasks_are_proposed_where_no_column_names_runs():
     assert "; name it with id='task'; the table has: task, step, p, solved" in message_of(table)
     twice = table.assign(step=1)
     assert "; name it with id; the table has: task, step, p, solved" in message_of(twice)
+
+
+@pytest.mark.parametrize(
+    ("columns", "may_be_runs"),
+    [
+        ({"x": [1, 2]}, True), ({"x": [0.5, 0.25]}, False),
+        ({"x": [0.5, 0.25], "z": [1, 2]}, False),
+        ({"x": [0.5, 0.5]}, True), ({"task": [1, 1]}, False), ({"task": [1, 2]}, True),
+    ],
+)  # fmt: skip
+def test_rows_that_may_be_runs_of_their_own(columns, may_be_runs):
+    said = message_of(pd.DataFrame(columns))
+    assert ("; or, if each row is a run of its own, compare the table" in said) is may_be_runs
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "is_refused"),
+    [
+        ([0.5, 1.0], 100.0, True), ([0.5, 1.5], 100.0, False), ([0.0, 1.0], 100.0, False),
+        ([0.5, 1.0], 1.0, False), ([0.5, "x"], 100.0, False), ([0.5, None], 100.0, True),
+        ([0.0, 0.0], 100.0, False), (["50%", "0%"], 100.0, False),
+    ],
+)  # fmt: skip
+def test_fractions_that_a_scale_would_make_smaller(values, scale, is_refused):
+    table = pd.DataFrame({"p": pd.Series(values)})
+    fields = Fields(scales=(("p", scale),))
+    if is_refused:
+        with pytest.raises(ArgumentError, match="column 'p' holds fractions up to"):
+            with_scales(table, fields)
+    else:
+        assert with_scales(table, fields)["p"].iloc[0] in {v / scale for v in (0, 0.5, 50)}

@@ -270,3 +270,13 @@ def test_the_name_of_a_turn(extra, is_source, name):
 
 def test_nothing_is_counted_at_first():
     assert not any(vars(Tally()).values())
+
+
+def test_turns_calls_and_contents_with_a_flaw_are_counted():
+    tally = Tally()
+    steps = [
+        io.Step("agent", "a", extra={"parts": {"x": 1}}), io.Step("user", "b"), io.Step("user", ""),
+        io.Step("agent", "", [io.ToolCall("f"), io.ToolCall(""), io.ToolCall("")]),
+    ]  # fmt: skip
+    tally._note_turns(io.Run("a", steps))
+    assert tally.odd == Counter({"turn": 1, "content": 1, "call": 2})

@@ -10,6 +10,7 @@ from trajscore.io.tables import ROWS
 from trajscore.io.wide_tables import (
     _as_list,
     _has_row_a_run,
+    _score_name,
     _split,
     as_long,
     refuse_wide,
@@ -342,3 +343,40 @@ def test_what_a_column_begins_with_and_its_number(name, split):
 )  # fmt: skip
 def test_items_of_a_list_in_any_form(value, items):
     assert _as_list(value) == items
+
+
+def test_records_of_a_log_are_no_lists_of_steps_unless_scores_are_named():
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+    frame = table(messages=[chat, chat], a=[[0.5, 0.25], [0.75, 1.0]])
+    with pytest.raises(ValueError, match="the rows are records of a log in the format openai"):
+        as_long(frame, Fields())
+    for named in ({"scores": ("a",)}, {"risks": ("a",)}, {"scales": (("a", 1.0),)}):
+        long, _, remarks = as_long(frame, Fields(**named))
+        assert long["a"].tolist() == [0.5, 0.25, 0.75, 1.0]
+        assert remarks == ("steps: the list a",)
+
+
+def test_columns_of_several_prefixes_are_those_of_the_longest():
+    frame = table(p1=[0.1, 0.2], p2=[0.3, NAN], q1=[0.5, NAN])
+    long, fields, remarks = as_long(frame, Fields(wide=("q", "p")))
+    assert long.fillna(-1).to_dict("list") == {
+        "run": ["a", "a", "b"], "q": [0.5, -1, -1], "p": [0.1, 0.3, 0.2],
+    }  # fmt: skip
+    assert fields.scores == ("q", "p")
+    assert remarks == (
+        "steps: columns q1 to q1 and p1 to p2",
+        "missing: 2 values before the last step of a run",
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "taken", "name"),
+    [
+        ("p_", [], "p"), ("s*_p", [], "p"), ("s*", [], "s"), ("step_", [], "confidence"),
+        ("my step *", [], "my"), ("Turn", [], "confidence"), ("p_", ["p"], "confidence"),
+        ("turned_", [], "turned"), ("(p)#:", [], "p"), ("", [], "confidence"),
+        ("a*b*", [], "a*b"),
+    ],
+)  # fmt: skip
+def test_names_of_the_scores_in_columns(prefix, taken, name):
+    assert _score_name(prefix, taken) == name
