@@ -127,3 +127,59 @@ def test_a_label_far_from_its_point_has_a_line_to_it():
     angle, length = Label(50, 50, -60, 60, "abcd", "muted").leader
     assert angle == pytest.approx(135)
     assert length == pytest.approx(math.hypot(60 - high, 60 - high) - 7)  # up to the text's edge
+
+
+def first_place(plot, x, y, text):
+    """The first place around some points, from near to far, that is inside and hides least."""
+    wide, high = half_size(text)
+    best = None
+    for radius in (15, 24, 36, 50, 70):
+        for a, b in zip(x, y, strict=True):
+            for k in range(16):
+                angle = 2 * np.pi * (k + 0.5) / 16
+                dx, dy = np.cos(angle) * (radius + wide), np.sin(angle) * (radius + high)
+                left, top = a * plot.width + dx, (1 - b) * plot.height + dy
+                out = left < wide or left + wide > plot.width + 8
+                out = out or top < high or top + high > plot.height
+                hides = sum(
+                    one[0] < left + wide and one[2] > left - wide
+                    and one[1] < top + high and one[3] > top - high
+                    for one in plot._taken or [(0, 0, 0, 0)]
+                )  # fmt: skip
+                if best is None or hides + 1000 * out < best[0]:
+                    best = hides + 1000 * out, (100 * a, 100 - 100 * b, dx, dy)
+    return best[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_take_the_first_place_that_hides_least(seed):
+    rng = np.random.default_rng(seed)
+    plot = Plot(Axis(), Axis(), "", 120, 170)
+    for k in range(12):  # until there is little room
+        x, y = rng.random((2, 1 + k % 2)).round(2)
+        text = "label" * (1 + k % 3)
+        expected = first_place(plot, x, y, text)
+        plot.note(x, y, text, "muted")
+        assert plot.labels[-1][:4] == pytest.approx(expected)
+        left, top, right, bottom = plot._taken[-1]
+        assert (left, top, right, bottom) == pytest.approx(box(plot, plot.labels[-1]))
+        plot.points(x, y, "dot")
+
+
+def test_places_that_are_taken():
+    plot = Plot(Axis(), Axis(), "", 180)
+    plot.points([0.5], [0.25], "dot")
+    assert plot._taken == [(143, 128, 157, 142)]
+    plot = Plot(Axis(), Axis(), "", 180)
+    plot.line([0, 1], [0, 1], "a")
+    middle = np.transpose([np.linspace(0, 300, 43), np.linspace(180, 0, 43)])  # 350 / 8
+    around = np.hstack([middle - 1.5, middle + 1.5])
+    np.testing.assert_allclose(plot._taken, around, atol=1e-9)
+    plot = Plot(Axis(), Axis(), "", 180)
+    plot.spans([0.5], [0.25], [0.75], "a")  # upright, 90 pixels
+    assert len(plot._taken) == 11
+    assert plot._taken[0] == pytest.approx((148.5, 133.5, 151.5, 136.5))
+    assert plot._taken[-1] == pytest.approx((148.5, 43.5, 151.5, 46.5))
+    plot = Plot(Axis(), Axis(), "", 180)
+    plot.line([0, 0.04, 0.04], [0, 0, 0], "a")  # of 12 and of no pixels
+    assert [one[0] for one in plot._taken] == pytest.approx([-1.5, 10.5, 10.5, 10.5])

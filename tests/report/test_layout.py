@@ -53,3 +53,11 @@ def test_short_names():
     assert list(short_names(ends).values()) == ["xxxxxxx...xxxxxx1234", "xxxxxxx...xxxxxx5678"]
     middles = [f"{'x' * 17}{k}{'y' * 17}" for k in range(2)]
     assert short_names(middles) == {name: name for name in middles}
+
+
+@pytest.mark.parametrize(("cell", "heads"), [(31, ["pq", "rs"]), (32, ["p", "q", "r", "s"])])
+def test_each_block_has_as_much_room(monkeypatch, cell, heads):
+    monkeypatch.setenv("COLUMNS", "72")
+    table = pd.DataFrame([["x" * cell] * 4], ["labels"], list("pqrs"))
+    blocks = in_blocks(table).split("\n\n")
+    assert ["".join(block.split("\n")[0].split()) for block in blocks] == heads

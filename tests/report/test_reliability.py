@@ -114,3 +114,37 @@ def test_bins_have_twenty_runs_or_more_and_are_ten_at_most(n_runs, n_bins):
     p = np.linspace(0.1, 0.9, n_runs)
     bins = reliability(report_of(p, np.ones(n_runs, dtype=int), np.arange(n_runs) % 2), KEY)
     assert len(bins.rate) == n_bins
+
+
+def test_a_gap_of_35_percent_of_the_largest_is_named():
+    assert bins_of([0.0, 1.0], [1.0, 0.65], weight=[1, 1]).largest_gaps() == [0, 1]
+    assert bins_of([0.0, 1.0], [1.0, 0.66], weight=[1, 1]).largest_gaps() == [0]
+
+
+def test_intervals_are_of_as_many_runs_as_would_vary_as_much():
+    rng = np.random.default_rng(1)
+    task = np.arange(60) // 3
+    lengths, y = 1 + task % 7, (task % 3 == 0).astype(int)
+    cells = rng.random(lengths.sum()).round(2)
+    report = report_of(cells, lengths, y, groups=task)
+    bins = reliability(report, KEY)
+    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in lengths]))
+    run = np.repeat(np.arange(60), lengths)
+    assert len(bins.rate) == 1  # 20 tasks are one bin
+    rate = np.average(y[run], weights=weight)
+    assert bins.rate == pytest.approx([rate])
+    assert bins.forecast == pytest.approx([np.average(cells, weights=weight)])
+    sums = [weight[task[run] == k] @ (y[run][task[run] == k] - rate) for k in range(20)]
+    variance = np.square(sums).sum() * 20 / 19 / weight.sum() ** 2
+    n = min(max(rate * (1 - rate) / variance, 1), 20)
+    assert 1 < n < 20
+    z = 1.959963984540054
+    half = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + (z / n / 2) ** 2)
+    middle = (rate + z * z / n / 2) / (1 + z * z / n)
+    assert (bins.low[0], bins.high[0]) == pytest.approx((middle - half, middle + half))
+
+
+@pytest.mark.parametrize(("n_runs", "n_bins"), [(9, 0), (10, 1)])
+def test_a_bin_needs_ten_runs(n_runs, n_bins):
+    report = report_of(np.full(n_runs, 0.5), np.ones(n_runs, int), np.arange(n_runs) % 2)
+    assert len(reliability(report, KEY).rate) == n_bins

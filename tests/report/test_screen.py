@@ -3,11 +3,24 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from made_cards import card, data_of, groups_of
+from trajscore import TrajectoryArray
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, ranked
-from trajscore.report.page.screen import _groups, _strips, _title
+from trajscore.report._reliability import Bins
+from trajscore.report.page.charts import Axis
+from trajscore.report.page.screen import (
+    _costs,
+    _groups,
+    _saves,
+    _stretches,
+    _strips,
+    _title,
+    run_line,
+    said_against_happened,
+)
 
 NAN = float("nan")
 LOW = (0.001, -0.01, 0.01)
@@ -134,3 +147,151 @@ def test_strips_of_groups_lie_on_an_axis_of_their_own():
     assert kind["title"] == "No sign of a difference between groups by kind"
     assert _groups(view_of({"judge": card(RECALIBRATE)})) == []
     assert np.isfinite(kind["zero"])
+
+
+def test_groups_differ_where_any_of_them_is_shown_to():
+    rows = [(name, "judge", p, card(USE)) for name, p in (("a", 0.01), ("b", 0.3))]
+    (kind,) = _groups(view_of({"judge": card(USE)}, by=groups_of(rows)))
+    assert kind["title"] == "Groups by kind differ"
+
+
+def bins_of(forecast, rate=None):
+    forecast = np.array(forecast)
+    rate = forecast if rate is None else np.array(rate)
+    n = len(forecast)
+    return Bins(forecast, rate, rate - 0.05, rate + 0.05, np.full(n, 1 / max(n, 1)), np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("forecast", "joined"),
+    [
+        ([0.1, 0.13, 0.2, 0.3, 0.31], [(1, 4)]),
+        ([0.1, 0.2, 0.21, 0.3], [(0, 2), (2, 4)]),
+        ([0.0, 0.035], [(0, 2)]),
+        ([0.0, 0.034], []),
+        ([0.5], []),
+    ],
+)
+def test_dots_are_joined_where_none_stands_above_the_other(forecast, joined):
+    assert _stretches(bins_of(forecast)) == joined
+
+
+def test_said_against_happened_is_drawn_for_each_form(monkeypatch):
+    bins = {
+        "as_given": bins_of([0.2, 0.5, 0.9], [0.4, 0.5, 0.8]),
+        "recalibrated": bins_of([0.4, 0.6]),
+    }
+    asked = []
+
+    def reliability(data, key, part):
+        asked.append((data, key, part))
+        return bins[key[1]]
+
+    monkeypatch.setattr("trajscore.report.page.screen.reliability", reliability)
+    view = SimpleNamespace(data="data", won="won", forms=lambda name: list(bins))
+    plot = said_against_happened(view, "judge", "late", height=170)
+    assert asked == [("data", ("judge", form), "late") for form in bins]
+    assert (plot.height, plot.labels) == (170, [])
+    assert plot.about == (
+        "judge, share of runs that won by forecast: "
+        "as given off by 10% on average, recalibrated off by 0% on average"
+    )
+    assert plot.paths == [
+        ("M0.00 100.00L100.00 0.00", "line reference"),
+        ("M20.00 60.00L50.00 50.00L90.00 20.00", "line as_given"),
+        ("M40.00 60.00L60.00 40.00", "line recalibrated"),
+    ]
+    assert np.round([dot[:2] for dot in plot.dots], 9).tolist() == [
+        [20, 60], [50, 50], [90, 20], [40, 60], [60, 40],
+    ]  # fmt: skip
+    assert np.round([span[:3] for span in plot.whiskers], 9).tolist() == [
+        [20, 65, 55], [50, 55, 45], [90, 25, 15], [40, 65, 55], [60, 45, 35],
+    ]  # fmt: skip
+    notes = said_against_happened(view, "judge", notes=True)
+    assert (notes.height, asked[-1][2]) == (300, None)
+    assert [(label.text, label.style) for label in notes.labels] == [
+        ("said 20%, 40% won", "strong as_given"),
+        ("said 90%, 80% won", "strong as_given"),
+        ("as given", "as_given"),
+        ("recalibrated", "recalibrated"),
+        ("said = happened", "muted"),
+    ]
+    bins["as_given"] = bins["recalibrated"] = bins_of([])
+    assert said_against_happened(view, "judge") is None
+
+
+def test_the_line_of_a_run():
+    key = "judge", "recalibrated"
+    X = TrajectoryArray([0.9, 0.2, 1.3, -0.5, 0.25], [1, 3, 1])
+    view = SimpleNamespace(data=SimpleNamespace(traces={key: X}))
+    line = run_line(view, key, 1, 2)
+    plot = line["plot"]
+    assert line["steps"] == 3
+    assert (plot.x, plot.y) == (Axis(1, 3, 1), Axis(0, 1, 1))
+    assert (plot.about, plot.height, plot.width) == ("Step 2 of 3 said 100%", 90, 170)
+    assert plot.paths == [("M0.00 80.00L50.00 0.00L100.00 100.00", "line recalibrated")]
+    assert plot.dots == [(50, 0, "flag")]
+    assert [(label.text, label.style) for label in plot.labels] == [
+        ("step 2: said 100%", "flagged")
+    ]
+    assert plot.labels[0][:2] == (50, 0)
+    alone = run_line(view, key, 2, 1)["plot"]
+    assert alone.x == Axis(1, 2, 1)
+    assert alone.paths == [("M0.00 75.00L100.00 75.00", "line recalibrated")]
+    assert alone.dots == [(0, 75, "flag")]
+
+
+def cost_curve(best):
+    return SimpleNamespace(
+        accepted=np.array([1.0, 0.5, 0.25]), threshold=np.array([0.1, 0.55, 0.9]), digits=2,
+        cost=lambda price: np.array([0.4, 0.2, 0.3, 0.6]), cheapest=lambda price: best,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("best", "x", "y", "at"), [(0, 100, 48, ""), (1, 50, 88, "from 0.55: "), (3, 0, 8, "")]
+)
+def test_costs_of_thresholds(best, x, y, at):
+    view = SimpleNamespace(screen=SimpleNamespace(accept=cost_curve(best)))
+    costs = _costs(view)
+    assert costs["path"] == "M0.00 8.00L25.00 68.00L50.00 88.00L100.00 48.00"
+    assert (costs["x"], costs["y"]) == pytest.approx((x, y))
+    assert costs["text"].startswith(at)
+    assert costs["text"].startswith("from") == bool(at)
+
+
+def test_costs_that_are_all_alike_lie_at_the_foot():
+    curve = cost_curve(0)
+    curve.cost = lambda price: np.full(4, 0.3)
+    costs = _costs(SimpleNamespace(screen=SimpleNamespace(accept=curve)))
+    assert costs["path"] == "M0.00 88.00L25.00 88.00L50.00 88.00L100.00 88.00"
+
+
+@pytest.mark.parametrize(
+    ("best", "x", "steps", "text"), [(None, 0, 0, ""), (0, 10, 0.2, "20%"), (1, 40, 0.4, "40%")]
+)
+def test_what_thresholds_save(best, x, steps, text):
+    asked = []
+    curve = SimpleNamespace(
+        good=np.array([0.1, 0.4]),
+        saved={"steps": np.array([0.2, 0.4]), "money": np.array([0.1, 0.8])},
+        highest=lambda share: (asked.append(share), best)[1],
+    )
+    view = SimpleNamespace(
+        screen=SimpleNamespace(stops={"judge": curve}, shown="judge"),
+        data=SimpleNamespace(monitoring=None),
+    )
+    saves = _saves(view)
+    assert saves["path"] == "M0.00 100.00L10.00 77.00L40.00 54.00"
+    assert saves["others"] == {"money": "M0.00 100.00L10.00 88.50L40.00 8.00"}
+    assert (saves["top"], saves["held_out"], saves["text"]) == (0.8, [], text)
+    assert (saves["x"], saves["y"]) == pytest.approx((x, 100 - 92 * steps / 0.8))
+    assert asked == [0.05]
+    table = pd.DataFrame(
+        {"false_alarm_rate": [0.1], "steps_saved_overall": [1.6]},
+        pd.MultiIndex.from_tuples([("judge", 0.1)], names=["predictor", "level"]),
+    )
+    view.data.monitoring = table
+    other = _saves(view)
+    assert (other["top"], other["held_out"]) == (1.6, [(10, 8)])
+    assert other["path"] == "M0.00 100.00L10.00 88.50L40.00 77.00"

@@ -11,7 +11,16 @@ from trajscore import TrajectoryArray
 from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import as_step_weights
 from trajscore.report._data import Options
-from trajscore.report.page.why import Profile, _bars, _clear, _errors, _profile, _timing, _title
+from trajscore.report.page.why import (
+    Profile,
+    _bars,
+    _clear,
+    _errors,
+    _margin_by_step,
+    _profile,
+    _timing,
+    _title,
+)
 
 KEY = "judge", "as_given"
 
@@ -135,3 +144,47 @@ def test_errors_of_a_part_are_points_and_missing_ones_are_not_said():
         ("as_given", "as given off by 0 points"),
         ("recalibrated", "recalibrated off by 50 points"),
     ]
+
+
+def drawn(margin, error, monkeypatch, first=3):
+    monkeypatch.setattr("trajscore.report.page.why.acted_on", lambda data, name: KEY)
+    view = view_of()
+    view.called = "{} as given".format
+    profile = profile_of(margin, 1.0, first=first)._replace(error=np.array(error))
+    return _margin_by_step(view, "judge", profile)
+
+
+def test_margins_by_step_are_drawn_with_intervals_that_are_cut(monkeypatch):
+    plot = drawn([0.1, 0.2, 0.4], [1.0, 0.01, 0.01], monkeypatch)
+    assert plot.about == "judge as given: margin over the base rate by step"
+    assert (plot.x.low, plot.x.high, plot.x.n_ticks) == (3, 5, 4)
+    assert plot.x.ticks[0] == (0, "3")
+    # cut at twice the range of margins and nothing, 0.8, below the lowest and above the highest
+    half = 0.0198397
+    low, high = np.array([-0.7, 0.2 - half, 0.4 - half]), np.array([1.2, 0.2 + half, 0.4 + half])
+    assert (plot.y.low, plot.y.high) == pytest.approx((-0.7 - 0.114, 1.2 + 0.114))
+    across = np.array([0, 50, 100])
+
+    def up(values):
+        return 100 - 100 * (np.asarray(values) + 0.814) / (1.9 + 0.228)
+
+    def path_of(x, y):
+        return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True))
+
+    around = path_of(np.append(across, across[::-1]), np.append(up(low), up(high)[::-1]))
+    assert plot.paths == [
+        (path_of([0, 100], up([0, 0])), "line zero"),
+        (f"{around}Z", "band as_given"),
+        (path_of(across, up([0.1, 0.2, 0.4])), "line as_given"),
+    ]
+    assert plot.dots == [(50, pytest.approx(up(0.2)), "as_given")]
+    (label,) = plot.labels
+    assert (label.text, label.x, label.style) == ("first shown better: step 4", 50, "as_given")
+    assert label.y == pytest.approx(up(0.2))
+
+
+def test_margins_that_are_never_clear_have_no_dot(monkeypatch):
+    plot = drawn([-0.1, -0.2], [0.01, 0.01], monkeypatch)
+    assert (plot.dots, plot.labels) == ([], [])
+    assert plot.y.high == pytest.approx(0.06 * 0.2198397)
+    assert drawn([0.3], [0.01], monkeypatch) is None

@@ -85,3 +85,9 @@ def test_a_run_whose_steps_have_no_weight_loses_what_is_best():
     assert worst_runs(data, KEY, 2).set_index("id")["loss"].to_dict() == pytest.approx(
         {"a": 0.0, "b": 0.01}
     )
+
+
+def test_the_step_that_is_furthest_off_need_not_be_where_it_moved_most():
+    data = data_of([0.5, 0.3, 0.9, 0.5, 0.7, 0.1], [3, 3], [1, 0], [1, 0])
+    table = worst_runs(data, KEY, 9).set_index("id")
+    assert table["flag"].to_dict() == {"a": 2, "b": 2}

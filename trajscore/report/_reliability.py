@@ -42,8 +42,7 @@ class Bins(NamedTuple):
         gap = self.weight * (self.rate - self.forecast)
         gap = np.where((self.low <= self.forecast) & (self.forecast <= self.high), 0.0, gap)
         sides = [int(np.argmax(side * gap)) for side in (1, -1) if (side * gap > 0).any()]
-        largest = max((abs(gap[k]) for k in sides), default=0.0)
-        return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * largest)
+        return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * np.abs(gap).max())
 
 
 def reliability(
