@@ -191,3 +191,17 @@ def test_a_split_is_a_pair(split):
 def test_no_rows_of_any_kind_are_none():
     for none in ([], np.array([], dtype=str), np.array([], dtype=object)):
         assert held_out_rows(np.arange(3), 3, none, 0.5, 0).tolist() == []
+
+
+def test_runs_of_which_one_is_held_out_twice():
+    with pytest.raises(ValueError, match="cv must put each run into one test fold only"):
+        assign_folds([([2], [0, 1]), ([0], [1, 2])], np.arange(3), [1, 0, 1])
+
+
+def test_a_splitter_that_is_iterable_sees_the_runs_in_the_order_of_their_ids():
+    class Splitter(KFold):
+        def __iter__(self):
+            raise AssertionError
+
+    assert assign_folds(Splitter(3), np.array([5, 3, 4]), [1, 0, 1]).tolist() == [2, 0, 1]
+    assert assign_folds(KFold(3), np.array([5, 3, 4]), [1, 0, 1]).tolist() == [2, 0, 1]

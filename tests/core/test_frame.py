@@ -405,3 +405,19 @@ def test_dataframes_without_pyarrow_or_narwhals(monkeypatch):
     words = "a Table is read with narwhals; run `pip install narwhals`, or pass a pandas DataFrame"
     with pytest.raises(ImportError, match=words):
         select_columns(other, ["t"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "codes", "different"),
+    [
+        ([1, 3, 5], [0, 1, 2], [1, 3, 5]),
+        ([1, 3, 3], [0, 1, 1], [1, 3]),
+        ([1, 3, 2, 3], [0, 1, 2, 1], [1, 3, 2]),
+        ([4, 4], [0, 0], [4]),
+        (["b", "a", "b"], [0, 1, 0], ["b", "a"]),
+    ],
+)
+def test_ids_are_numbered_as_they_come(ids, codes, different):
+    numbers, found = frame_module._factorized(pd.Series(ids), "run", np.arange(len(ids)))
+    assert numbers.tolist() == codes
+    assert np.asarray(found).tolist() == different

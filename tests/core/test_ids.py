@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.core.ids import are_default_ids, check_index, check_same_runs, id_order, pair_codes
+from trajscore.core.ids import (
+    are_default_ids,
+    as_ids,
+    check_index,
+    check_same_runs,
+    id_order,
+    pair_codes,
+)
 
 
 def ids_of(ids):
@@ -123,3 +130,27 @@ def test_an_index_of_numbers_that_has_a_name():
     with pytest.raises(ValueError, match=r"^row 1: w is of run 9, X of run 7; .*: w\.loc\[X.ids"):
         check_index(pd.Series(0, index=pd.Index([5, 9, 7], name="run")), ids, "w")
     assert check_index(pd.Series(0, index=pd.RangeIndex(3, name="run")), ids, "w") is None
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.array([7, 5], dtype=np.int32),
+        pd.Series([7, 5]),
+        pd.Series([7, 5], dtype="Int64"),
+        np.array([7, 5], dtype=object),
+        [7, 5],
+    ],
+)
+def test_there_is_one_identifier_for_each_run(ids):
+    found = as_ids(ids, 2)
+    assert found.dtype == np.int64
+    assert found.tolist() == [7, 5]
+    for n_runs in (1, 3):
+        with pytest.raises(ValueError, match=f"ids must hold {n_runs} identifiers, one for each"):
+            as_ids(ids, n_runs)
+
+
+def test_identifiers_that_are_missing_are_refused():
+    with pytest.raises(ValueError, match="must be all whole numbers or all text, got NAType, int"):
+        as_ids(pd.Series([7, None], dtype="Int64"), 2)

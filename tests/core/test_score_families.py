@@ -230,3 +230,20 @@ def test_what_beta_punishes_most():
 )
 def test_what_a_family_weighs(family, emphasis):
     assert family.emphasis == emphasis
+
+
+def test_parameters_up_to_eight_need_no_special_function(monkeypatch):
+    p = np.array([0.0, 0.25, 0.5, 1.0])
+    families = [BetaScore(7, 8), BetaScore(8, 7), BetaScore(1, 1)]
+    # the integral of c^(m-1) (1-c)^(n-1), up to 1 - p with (b + 1, a), up to p with (a + 1, b)
+    success = [-betainc(f.b + 1, f.a, 1 - p) * beta_function(f.b + 1, f.a) for f in families]
+    failure = [-betainc(f.a + 1, f.b, p) * beta_function(f.a + 1, f.b) for f in families]
+    monkeypatch.setattr(score_families, "betainc", lambda *_: np.full(4, np.nan))
+    np.testing.assert_allclose(families[2].success(p), success[2], rtol=1e-10)
+    np.testing.assert_allclose(families[2].failure(p), failure[2], rtol=1e-10)
+    np.testing.assert_allclose(families[1].success(p), success[1], rtol=1e-10)
+    np.testing.assert_allclose(families[0].failure(p), failure[0], rtol=1e-10)
+    for of_nine in (families[0].success(p), families[1].failure(p)):
+        assert np.isnan(of_nine).all()
+    assert np.isnan(BetaScore(2.5, 2).failure(p)).all()
+    assert np.isnan(BetaScore(2, 2.5).failure(p)).all()
