@@ -6,15 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.errors import ArgumentError
+from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import LogScore
 from trajscore.report import IntervalOptions
-from trajscore.report._cards import AVOID, TOO_FEW, USE, have_too_few_runs
-from trajscore.report._data import RECALIBRATED, Options, columns_of
+from trajscore.report._cards import AVOID, TOO_FEW, USE, card_table, have_too_few_runs
+from trajscore.report._data import (
+    AS_GIVEN,
+    BASE_RATE,
+    CONSTANT,
+    RECALIBRATED,
+    Options,
+    columns_of,
+)
 from trajscore.report._groups import (
     _as_all,
     _distances,
@@ -22,6 +31,7 @@ from trajscore.report._groups import (
     _shrunken,
     _shuffles,
     differ,
+    group_table,
     shown_groups,
     shrink,
 )
@@ -474,3 +484,126 @@ def test_a_group_without_a_run_of_a_predictor_needs_more_runs():
     assert np.isnan(row["as_given"])
     assert report.by.loc[("group", "2", "whole"), "n_runs"] == 40
     assert report.by.loc[("group", "1", "part"), "n_runs"] == 40
+
+
+def distances_by_definition(y, p, lengths, places, labelled, n_groups):
+    """Sum of squared differences of saved shares, over their variances, group by group."""
+    log, end = LogScore(), np.cumsum(lengths)
+    step = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    score = np.where(np.repeat(y, lengths) == 1, np.log(p), np.log1p(-p)) / np.sqrt(step)
+    own = np.array([score[b - n : b].sum() for n, b in zip(lengths, end, strict=True)])
+    w = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in lengths])
+    items = [np.flatnonzero(places == k) for k in range(max(places) + 1)]
+    used = np.concatenate(items)
+    good = (w * y)[used].sum()
+    bad = w[used].sum() - good
+    prior = 5 * good / len(items), 5 * bad / len(items)
+
+    def of_group(members):
+        rows = np.concatenate([items[k] for k in members])
+        won, lost = (w * y)[rows].sum(), (w * (1 - y))[rows].sum()
+        rate = np.array([won / (won + lost)])
+        gain, loss = float(log.success(rate)[0]), float(log.failure(rate)[0])
+        above = own - w * np.where(y == 1, gain, loss)
+        margin = above[rows].sum() / w[rows].sum()
+        rate = (won + prior[0]) / (won + lost + sum(prior))
+        entropy = -rate * np.log(rate) - (1 - rate) * np.log1p(-rate)
+        scale = entropy * w[rows].sum()
+        of_items = [(above[items[k]] - margin * w[items[k]]).sum() for k in members]
+        return above[rows].sum() / scale, len(members) * (np.array(of_items) ** 2).sum() / scale**2
+
+    whole, _ = of_group(np.arange(len(items)))
+    out = []
+    for labels in labelled:
+        groups = [np.flatnonzero(labels == g) for g in range(n_groups) if (labels == g).any()]
+        n = np.array([len(members) for members in groups])
+        share, spread = np.transpose([of_group(members) for members in groups])
+        common = (n * spread).sum() / n.sum()
+        variance = (n * spread + 4 * common) / (n + 4) / n
+        out.append(((share - whole) ** 2 / variance).sum())
+    return out
+
+
+@pytest.mark.parametrize("kind", ["runs", "clusters", "some"])
+def test_distances_by_definition(kind):
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(1, 4, 24)
+    y = (np.arange(24) % 3 > 0).astype(int)
+    p = rng.uniform(0.05, 0.95, lengths.sum())
+    places = {
+        "runs": np.arange(24),
+        "clusters": np.arange(24) // 2,
+        "some": np.append(np.arange(20), [-1] * 4),
+    }[kind]
+    labelled = rng.integers(0, 3, (6, places.max() + 1))
+    labelled[-1] = np.arange(len(labelled[0])) % 2  # no run of the third group
+    runs = Coverage(y, y.astype(float), None, np.arange(24))
+    row = Row("a", RECALIBRATED, TrajectoryArray(p, lengths), runs, True)
+    found = _distances(row, places, labelled, 3, OPTIONS)
+    expected = distances_by_definition(y, p, lengths, places, labelled, 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("sizes", "is_tested"), [((5, 5), True), ((5, 4), False), ((9, 1), False)])
+def test_groups_of_five_units_are_tested(sizes, is_tested):
+    group = np.repeat([0, 1], sizes)
+    y = np.arange(len(group)) % 2
+    p = np.where(y == (group == 0), 0.9, 0.1) + np.linspace(-0.05, 0.05, len(group))
+    assert (p_of(p, y, group) < 0.05) == is_tested
+    assert (p_of(p, y, group) == 1) != is_tested
+    doubled = np.repeat(np.arange(len(group)), 2)  # two runs a cluster, which do not count twice
+    assert (p_of(p[doubled], y[doubled], group[doubled], doubled) < 0.05) == is_tested
+
+
+def test_without_rows_no_test_is_made():
+    runs = Coverage(np.arange(20) % 2, np.arange(20) % 2.0, None, np.arange(20))
+    assert differ([], runs, np.arange(20) % 2, OPTIONS, QUICK).tolist() == []
+
+
+@pytest.mark.parametrize(("n_few", "n_more"), [(5, 0), (6, 6)])
+def test_five_groups_of_too_few_runs_are_shown(n_few, n_more):
+    names = [*(f"few{k}" for k in range(n_few)), "some", "many"]
+    index = pd.MultiIndex.from_product([names, ["p", "q"]], names=["group", "predictor"])
+    sizes = np.repeat([*range(10, 10 + n_few), 40, 50], 2)
+    sizes[-1] = 3  # the other predictor has few of these runs
+    shown, left_out = shown_groups(
+        pd.DataFrame({"n_runs": sizes, "success_rate": 0.5}, index=index)
+    )
+    found = list(dict.fromkeys(shown.index.get_level_values("group")))
+    assert found == ["many", "some", *(f"few{k}" for k in range(n_few)[::-1] if not n_more)]
+    assert left_out == n_more
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(120) // 2])
+def test_cards_of_groups_that_differ_share_the_level_and_are_shrunken(clusters):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 120)
+    y = (rng.random(120) < p).astype(int)
+    group = np.where(np.arange(120) < 60, "a", "b")
+    forecast = np.where(group == "a", 1 - p, p)
+    judged = choose_runs(check_predictors(forecast[:, None], y, clusters, None), None, "failure")
+    order = judged.runs.source_rows
+    trace = judged.traces["forecast"]
+    rows = [
+        Row("forecast", AS_GIVEN, trace, judged.runs, True),
+        Row(BASE_RATE, CONSTANT, trace, judged.runs, True),
+    ]
+    cards, level = card_table(rows, OPTIONS, QUICK, Work()), 1 - 0.05 / 2
+    labels = {"kind": group[order]}
+    found = group_table(rows, labels, cards, OPTIONS, QUICK, Work())
+    tables = []
+    for name in "ab":
+        keep = np.flatnonzero(group[order] == name)
+        own = Row("forecast", AS_GIVEN, trace[keep], judged.runs.take(keep), True)
+        table = card_table([own], OPTIONS, replace(QUICK, confidence_level=level), Work())
+        n_units = 60 if clusters is None else 30
+        tables.append(table.assign(t=student.ppf((1 + level) / 2, n_units - 1)))
+    expected = _shrunken(pd.concat(tables, ignore_index=True), cards.iloc[0])
+    assert (found["p_value"] < 0.05).all()
+    assert found.index.tolist() == [("kind", "a", "forecast"), ("kind", "b", "forecast")]
+    for column in ("as_given", "as_given_low", "as_given_high", "matters", "confidence_level"):
+        np.testing.assert_allclose(found[column], expected[column], rtol=1e-9)
+    assert found["card"].tolist() == expected["card"].tolist()
+    np.testing.assert_allclose(found["own"], [table["as_given"].iloc[0] for table in tables])
+    np.testing.assert_allclose(found["confidence_level"], level)
+    assert "t" not in found
