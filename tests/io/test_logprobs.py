@@ -71,3 +71,23 @@ def test_infinite_and_unrecorded_values():
 def test_refused(raw, error, message):
     with pytest.raises(error, match=message):
         parse_logprobs(raw, PLACE, 3)
+
+
+@pytest.mark.parametrize(
+    ("raw", "scores"),
+    [
+        ([{"token": "a", "logprob": -1}, {"logprob": -2}], (None, (-1, -2), None)),
+        ([{"token": "", "logprob": -1}], (("",), (-1,), None)),
+        ([{"token": 3, "logprob": 0}, {"token": "b", "logprob": -2}], (("3", "b"), (0, -2), None)),
+        ({"token_logprobs": [-1, -2], "tokens": ["a", "b"], "top_logprobs": [None, {"x": -3}]},
+         (("a", "b"), (-1, -2), ((), (("x", -3),)))),
+        ({"token_logprobs": [-1], "top_logprobs": [{"x": None, "y": -9999, "z": -9998}]},
+         (None, (-1,), ((("z", -9998),),))),
+        ({"token_logprobs": [-1], "top_logprobs": [{}]}, (None, (-1,), None)),
+        ({"content": [-1.5]}, (None, (-1.5,), None)),
+        ([{"logprob": -1, "top_logprobs": [{"logprob": -2}, {"token": "b"}]}],
+         (None, (-1,), ((("", -2),),))),
+    ],
+)  # fmt: skip
+def test_tokens_and_alternatives(raw, scores):
+    assert parse_logprobs(raw, PLACE, 0) == scores

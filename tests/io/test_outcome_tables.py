@@ -10,6 +10,8 @@ from trajscore import TrajectoryArray, io
 from trajscore.core.errors import ArgumentError
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.io.outcome_tables import (
+    _column,
+    _id_columns,
     examples,
     join_outcomes,
     read_labels,
@@ -225,3 +227,96 @@ def test_labels_of_other_runs_are_refused(runs, words):
     table = labels(outcome=[1, 0]).assign(run=runs)
     with pytest.raises(ValueError, match=words):
         read_labels(table, USUAL_FIELDS, IDS)
+
+
+def test_an_empty_table_says_that_no_run_has_an_outcome():
+    frame, names, notes = join_outcomes(LONG, Fields(), {})
+    assert frame[names.outcome].isna().all()
+    assert notes == ()
+    with pytest.raises(ArgumentError) as error:
+        join_outcomes(LONG, Fields(), {"x": 1})
+    assert str(error.value) == (
+        "outcomes: no run id of the table ('1', '1', '2') is in the table of outcomes ('x'); name "
+        "the column of run ids that both have with id="
+    )
+    assert error.value.part == "outcomes"
+    assert join_outcomes(LONG, Fields(), {"9": 1})[2] == (
+        "runs of the log that are not in the table of outcomes: 2",
+    )
+    assert join_outcomes(LONG, Fields(), {"1": 1, "2": 0, "9": 0, "x": 1, "y": 1})[2] == (
+        "rows of the table of outcomes whose run is not in the log: 2",
+    )
+
+
+def test_labels_say_what_is_wrong():
+    def problem(table, **fields):
+        with pytest.raises(ArgumentError) as error:
+            read_labels(table, Fields(**fields), IDS)
+        assert error.value.part == "labels"
+        return str(error.value)
+
+    twice = labels(outcome=[1, 0]).assign(run="a")
+    assert problem(twice) == (
+        "labels: run 'a' has several rows in the table; give the file that trajscore label wrote"
+    )
+    assert problem(labels(outcome=[1, 0]).assign(run=["y", "x"])) == (
+        "labels: none of its run ids ('y', 'x') are in the data ('a', 'b', 'c'); with id=, name "
+        "the column of run ids that both have"
+    )
+    three = pd.DataFrame({"run": ["y", "x", "a"], "outcome": [1, 0, 1]})
+    assert problem(three) == (
+        "labels holds 2 runs missing from the data, such as 'x'; give the data that it was written "
+        "for"
+    )
+
+
+def test_the_share_of_labels_that_are_there_lowers_their_chances():
+    table = pd.DataFrame(
+        {
+            "run": list("dbca"),
+            "outcome": [1, None, 0, None],
+            "label_probability": [0.8, 0.4, 1, 0.2],
+        }
+    )
+    y, probability, notes = read_labels(table, USUAL_FIELDS, IDS)
+    assert y.tolist() == [-1, -1, 0, 1]
+    np.testing.assert_allclose(probability, [0.1, 0.2, 0.5, 0.4], rtol=1e-12)
+    (note,) = notes
+    assert note == (
+        "2 of the 4 runs to label have no outcome; the others are taken for a random part of them, "
+        "so do not skip runs for how they look"
+    )
+    y, probability, notes = read_labels(table[["run", "outcome"]], USUAL_FIELDS, IDS)
+    assert (y.tolist(), probability, notes) == ([-1, -1, 0, 1], None, ())
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (Fields(), ["run_id"]), (Fields(id="session"), ["session"]), (Fields(id="none"), ["run_id"]),
+        (Fields(id=("session", "grade")), ["session", "grade"]),
+        (Fields(id=("session", "none")), ["run_id"]),
+    ],
+)  # fmt: skip
+def test_columns_of_the_id(names, columns):
+    assert _id_columns(TABLE, names) == columns
+
+
+@pytest.mark.parametrize(
+    ("names", "part", "column"),
+    [
+        (Fields(), "outcome", "solved"), (Fields(outcome="grade"), "outcome", "grade"),
+        (Fields(outcome="not grade"), "outcome", "grade"), (Fields(), "stop_reason", "stop_reason"),
+        (Fields(stop_reason="session"), "stop_reason", "session"),
+        (Fields(stop_reason="none"), "stop_reason", "stop_reason"),
+    ],
+)  # fmt: skip
+def test_columns_of_a_part(names, part, column):
+    assert _column(TABLE, names, part) == column
+    assert _column(TABLE[["run_id"]], Fields(), "stop_reason") is None
+    with pytest.raises(ArgumentError) as error:
+        _column(TABLE[["run_id"]].assign(verdict=["pass", "fail", "pass"]), Fields(), "outcome")
+    assert str(error.value).startswith(
+        "the table of outcomes has no column of outcomes; name one of its columns (run_id, verdict) "
+        "with outcome, such as outcome='verdict'"
+    )

@@ -1,11 +1,14 @@
 """What is said of runs that are left out."""
 
+import warnings
+
 import pytest
 
 from trajscore import io
+from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.io._findings import Findings
 from trajscore.io._selection import Selection
-from trajscore.io.runs import LeftOut, RunStream, count_left_out
+from trajscore.io.runs import LeftOut, RunStream, count_left_out, row_of
 
 
 def malformed(index):
@@ -95,3 +98,47 @@ def test_a_stream_counts_what_it_has_read():
     ]  # fmt: skip
     assert (stream.n_read, [one.index for one in stream.left_out]) == (2, [0, 1, 2])
     assert list(stream) == []
+
+
+def test_a_notebook_shows_what_is_printed_and_the_first_runs():
+    runs = io.Runs([io.Run(f"r{k}", outcome=1) for k in range(N_SHOWN + 1)])
+    page = runs._repr_html_()
+    shown = f"Runs: {N_SHOWN + 1} runs, {N_SHOWN + 1} successes, 0 failures, 0 not observed"
+    assert repr(runs) == f"<{shown}>"
+    assert page == as_html(shown, io.meta(list(runs)[:N_SHOWN]))
+
+
+def test_a_list_of_no_runs():
+    runs = io.Runs()
+    assert repr(runs) == "<Runs: 0 runs, 0 successes, 0 failures, 0 not observed>"
+    assert (runs.left_out, runs.info, runs.notes) == ([], {}, [])
+    assert list(io.meta(runs).columns) == list(row_of(io.Run("")))
+    assert io.outcomes(runs).tolist() == []
+
+
+def test_a_stream_warns_once_in_the_end():
+    for warns in (True, False):
+        left = iter([io.Run("a"), malformed(0)])
+        stream = RunStream(left, {}, Findings(Selection()), warns=warns)
+        assert next(stream).id == "a"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert list(stream) == list(stream) == []
+        assert [str(one.message) for one in caught] == [
+            "1 of 2 runs could not be read and is left out: log.json, run (index 0): it has no "
+            "steps (all are in .left_out)"
+        ] * warns
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(RunStream(iter([io.Run("a")]), {}, Findings(Selection()), warns=True))
+
+
+@pytest.mark.parametrize("outcome", [2, -0.5, "pass", 1.5])
+def test_values_that_are_not_outcomes(outcome):
+    run = io.Run("a", outcome=outcome)
+    with pytest.raises(ValueError) as error:
+        io.outcomes([io.Run("b", outcome=1), run])
+    assert str(error.value) == (
+        f"run 'a': the outcome is {outcome!r}; use 1 for success, 0 for failure, -1 if it was not "
+        "observed, or a grade between 0 and 1"
+    )
