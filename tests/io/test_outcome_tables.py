@@ -293,7 +293,8 @@ def test_the_share_of_labels_that_are_there_lowers_their_chances():
 @pytest.mark.parametrize(
     ("names", "columns"),
     [
-        (Fields(), ["run_id"]), (Fields(id="session"), ["session"]), (Fields(id="none"), ["run_id"]),
+        (Fields(), ["run_id"]), (Fields(id="session"), ["session"]),
+        (Fields(id="none"), ["run_id"]),
         (Fields(id=("session", "grade")), ["session", "grade"]),
         (Fields(id=("session", "none")), ["run_id"]),
     ],
@@ -317,6 +318,6 @@ def test_columns_of_a_part(names, part, column):
     with pytest.raises(ArgumentError) as error:
         _column(TABLE[["run_id"]].assign(verdict=["pass", "fail", "pass"]), Fields(), "outcome")
     assert str(error.value).startswith(
-        "the table of outcomes has no column of outcomes; name one of its columns (run_id, verdict) "
-        "with outcome, such as outcome='verdict'"
+        "the table of outcomes has no column of outcomes; name one of its columns (run_id, "
+        "verdict) with outcome, such as outcome='verdict'"
     )
