@@ -20,7 +20,9 @@ CASES = {
     "gaps": "report gaps.csv --id run --step step --outcome solved --risk judge --scale verbal=100 "
     "--score verbal --missing ffill --weights linear_front --horizon 6 --family brier --phi mean "
     "--resamples 60 --group run",
-    "tasks": f"report tasks.csv {BOTH} --group task --by model --by why --monitor --splits 1",
+    "tasks": f"report tasks.csv {BOTH} --group task --by model --by why",
+    "monitor": f"report tasks.csv {COLUMNS} --score judge --group run --monitor --splits 1 "
+    "--resamples 20",
     "odd": f"report odd.csv {BOTH} --group run --calibrator platt --horizon 5 --end unknown",
     "stopped": f"report stopped.csv {BOTH} --group run --censored drop --stop-reason why "
     "--stop timeout=administrative,gave_up=informative,done=complete",
@@ -41,10 +43,9 @@ def files(tmp_path_factory):
         yield folder
 
 
-@pytest.fixture(scope="module", params=CASES)
-def said(request, files):
-    """Return what is printed of a case, and written in each form."""
-    name, texts = request.param, {}
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_of_made_runs(files, name):
+    texts, printed = {}, StringIO()
 
     def write(report, path, log):
         texts["json"] = json.dumps(json.loads(report.to_json(path).read_text()), indent=1)
@@ -54,17 +55,8 @@ def said(request, files):
             texts["html"] = visible(report.to_html(path, log=log).read_text())
         return path
 
-    with patch.dict(report_command._WRITERS, {".html": write}):
-        printed = StringIO()
-        with redirect_stdout(printed):
-            assert main([*CASES[name].split(), "--out", f"{name}.html"]) == 0
+    with patch.dict(report_command._WRITERS, {".html": write}), redirect_stdout(printed):
+        assert main([*CASES[name].split(), "--out", f"{name}.html"]) == 0
     texts["txt"] = printed.getvalue()
-    return name, texts
-
-
-@pytest.mark.parametrize("kind", ["txt", "all", "json", "md", "html"])
-def test_what_is_said_of_made_data(said, kind):
-    name, texts = said
-    if kind not in texts:
-        return
-    hold(Path(__file__).parent / "stored" / f"{name}.{kind}", texts[kind])
+    for kind, text in texts.items():
+        hold(Path(__file__).parent / "stored" / f"{name}.{kind}", text)
