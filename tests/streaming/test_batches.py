@@ -1,6 +1,7 @@
 """Batches of whole runs: which rows make a batch, and what is done with each."""
 
 import tempfile
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -238,3 +239,20 @@ def test_at_least_one_column_of_values_is_named():
     for name in ("id", "step", "value", "outcome", "group", "meta"):
         with pytest.raises(ValueError, match="The name of a column must be text, got 3"):
             iter_batches(table(1), **COLUMNS | {name: 3})
+
+
+def test_scattered_rows_are_sorted_into_256_files():
+    names = np.array([f"r{k}" for k in range(200)])
+    numbers = hashed(names)
+    one, other = next(
+        [i, j]
+        for i, j in combinations(range(200), 2)
+        if numbers[i] % 256 == numbers[j] % 256 and numbers[i] % 512 != numbers[j] % 512
+    )
+    assert numbers[one] % 257 != numbers[other] % 257
+    third = next(k for k in range(200) if numbers[k] % 256 != numbers[one] % 256)
+    rows = names[[one, third, other, one]]
+    source = pa.table({"run": rows, "t": [1, 1, 1, 2], "p": [0.5] * 4, "ok": [1] * 4})
+    assert sorted(ids(source, scattered=True)) == sorted(
+        [[names[third]], [names[one], names[other]]]
+    )

@@ -15,7 +15,7 @@ from trajscore import (
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
-from trajscore.datasets import load_chess
+from trajscore.datasets import load_chess, make_trajectories
 from trajscore.testing import CHECKS, check_trajectory_estimator
 from trajscore.testing import _estimator_checks as checks
 from trajscore.tracer import SAUP, MeanSurprisal, RunLength
@@ -275,3 +275,91 @@ def test_games_are_the_first_forty_won_and_lost():
         first = X.ids[y == outcome][:40]
         assert games.ids[outcomes == outcome].tolist() == first.tolist()
     assert games.cells.tolist() == X["engine"][np.isin(X.ids, games.ids)].cells.tolist()
+
+
+class ChangesOutcomes(Good):
+    def fit(self, X, y):
+        y[0] = 1 - y[0]
+        return super().fit(X, y)
+
+
+class ChangesRuns(Good):
+    def fit(self, X, y):
+        object.__setattr__(X, "_ended", ~X.ended)
+        return super().fit(X, y)
+
+
+class ForgetsWhenPickled(Good):
+    def __getstate__(self):
+        return {"rate_": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check", "message"),
+    [
+        (ChangesOutcomes, checks.check_input_untouched, "^changed y$"),
+        (ChangesRuns, checks.check_input_untouched, "^changed X$"),
+        (ChangesItself, checks.check_input_untouched, "^changed its parameters$"),
+        (ForgetsWhenPickled, checks.check_persistence, "a pickled copy gives other values"),
+        (UsesRowOrder, checks.check_row_order, "the fit depends on the order of rows"),
+        (Remembers, checks.check_refit, "a second fit remembers the first"),
+        (TakesAnyOutcome, checks.check_missing_outcomes, "accepted outcomes 0, 1, 2, in which"),
+    ],
+)
+def test_each_check_alone_says_what_is_wrong(estimator, check, message):
+    with pytest.raises(AssertionError, match=message):
+        check(estimator(), made)
+
+
+class Sure(Good):
+    def transform(self, X):
+        return X.with_cells(np.arange(len(X.cells)) % 2)
+
+
+def test_0_and_1_are_probabilities():
+    checks.check_probabilities(Sure(), made)
+
+
+def test_a_score_must_be_finite(monkeypatch):
+    checks.check_pipeline_scoring(Good(), made)
+    for score in (np.nan, np.inf):
+        monkeypatch.setattr(checks, "tps_score", lambda y, X, score=score: score)
+        with pytest.raises(AssertionError, match="its score is not finite"):
+            checks.check_pipeline_scoring(Good(), made)
+
+
+def test_five_runs_are_tried_alone(notes):
+    checks.check_rows_alone(notes, made)
+    X = made(0)[0]
+    assert notes.transformed == [*(X[[row]] for row in range(5)), X[:5]]
+
+
+def test_values_are_the_same_up_to_a_billionth():
+    X = TrajectoryArray([0.1, np.nan, 1000.0], [2, 1], missing="allow")
+    assert checks._same(X, X.with_cells(X.cells + 0.9e-9))
+    assert not checks._same(X, X.with_cells(X.cells + 1.5e-9))
+    assert not checks._same(X, TrajectoryArray(X.cells, [1, 2], missing="allow"))
+
+
+def test_the_data_are_sixty_runs_of_three_to_six_steps():
+    for seed in (0, 3):
+        X, y = checks._data(seed)
+        runs, outcomes = make_trajectories(
+            60, lengths=(3, 6), sharpness=1.5, noise=0.3, random_state=seed, return_X_y=True
+        )
+        assert runs == X
+        assert y.tolist() == outcomes.tolist()
+        assert (X.lengths.min(), X.lengths.max()) == (3, 6)
+
+
+def test_channels_are_mixed_with_noise_of_the_seed():
+    X = TrajectoryArray([0.1, 0.2, 0.3], [2, 1])
+    noise = np.random.default_rng(2).random((3, 3))
+    found = checks._in_channels(X, ["a", "b", "c"], 2)
+    shares = (0, 0.25, 0.5)
+    columns = [(1 - s) * X.cells + s * noise[:, k] for k, s in enumerate(shares)]
+    np.testing.assert_allclose(found.cells, np.stack(columns, axis=1), rtol=1e-14)
+    assert found.channels == ("a", "b", "c")
+    assert checks._in_channels(X, None, 2) is X
+    two = checks._games(["a", "b"])[0]
+    assert two == checks._in_channels(checks._games(None)[0], ["a", "b"], 0)
