@@ -13,6 +13,7 @@ from trajscore.core.statistics import MeanOfRuns
 from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import (
     Estimate,
+    _shares,
     _welch,
     difference,
     estimate,
@@ -477,3 +478,50 @@ def test_sets_whose_numbers_are_of_other_tasks_are_not_compared():
     assert (result.verdict, result.why) == (
         "unusable", "no task of both sets has the numbers for it",
     )  # fmt: skip
+
+
+def test_losses_that_differ_by_little_are_those_of_two_values():
+    small = np.array([1, 1, 1, 1 - 1e-8])
+    wanted = 1e-8 * (beta.ppf(0.95, 4, 1) - 0.75)
+    assert excess(small, np.ones(4), 0.95) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_numbers_much_smaller_than_1_have_errors_of_their_size():
+    y, tasks = [1, 0, 1, 0], list("abcd")
+    runs = RunSet(None, y, tasks=tasks, spent={"cost": np.array([1, 2, 3, 4]) * 1e-20})
+    one = estimate(Measures(runs)[Key("cost")], np.arange(4), 4)
+    assert one.value == pytest.approx(2.5e-20)
+    assert one.std_error == pytest.approx(np.std([1, 2, 3, 4], ddof=1) / 2 * 1e-20)
+
+
+def test_a_unit_counts_one_over_its_runs():
+    runs = RunSet(None, [1, 0, 1, 1, 0, 1], tasks=list("aaabbd"))
+    units = np.array([0, 0, 0, 1, 1, 3])
+    assert _shares(Measures(runs)[Key("success")], units, 4) == pytest.approx([1 / 3, 1 / 2, 0, 1])
+
+
+@pytest.mark.parametrize("times", [1.0, 0.9])
+def test_what_a_base_would_add_is_taken_away(times):
+    change, other = np.array([0.5, -0.25]), np.array([0.125, 1.0])
+    units = np.array([0, 1])
+    new = Estimate(0.75, np.array([0.5, 0.25]), 4.0, 5, changes=((change, units),))
+    base = Estimate(0.5, np.array([0.125, 0.5]), 9.0, 7, changes=((other, units),))
+    paired = match(outcomes(2, 1), outcomes(2, 1))
+    one = difference(new, base, paired, times)
+    assert one.value == 0.75 - times * 0.5
+    assert one.errors.tolist() == [0.5 - times * 0.125, 0.25 - times * 0.5]
+    assert (one.freedom, one.n_units, one.means, one.parts) == (4.0, 5, (), ())
+    assert [values.tolist() for values, _ in one.changes] == [
+        [0.5, -0.25], [-times * 0.125, -times * 1.0]
+    ]  # fmt: skip
+    apart = difference(new, base, match(outcomes(2, 1, tasks=False), outcomes(3, 1)), times)
+    assert (apart.n_units, apart.freedom) == (5, pytest.approx(_welch(new, base)))
+
+
+@pytest.mark.parametrize(("n_units", "is_bounded"), [(1, False), (2, True)])
+def test_two_units_are_needed_for_bounds(n_units, is_bounded):
+    one = Estimate(0.25, np.array([0.125, -0.125]), 1.0, n_units)
+    reach = t.ppf(0.9, 1) * 0.125 * np.sqrt(2)
+    wanted = (0.25 - reach, 0.25 + reach) if is_bounded else (-np.inf, np.inf)
+    assert one.bounds(0.9) == pytest.approx(wanted)
+    assert np.isnan(runs_to_settle(one, 0.125, 20, 0.9)) != is_bounded

@@ -7,11 +7,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 from known_agent import runs_of
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.gates import Gate, RunSet, check, compare, read_gates
-from trajscore.gates._change import difference, match, paired_estimates
+from trajscore.gates._change import Estimate, difference, match, paired_estimates
+from trajscore.gates._check import _decided, _Question, data_problems
 from trajscore.gates._gate import DataRules, Rules
 from trajscore.gates._measures import Key, Measures
 
@@ -611,3 +613,87 @@ def test_a_floor_is_written_as_versus(tmp_path):
     path.write_text("[[gate]]\nmin = 0.4\n")
     with pytest.raises(ValueError, match="no key named 'min'; for a floor write versus = 0.4"):
         read_gates(path)
+
+
+@pytest.mark.parametrize(
+    ("sign", "offset", "margin", "room"),
+    [(1.0, 0.0, 0.0, 0.75), (1.0, 0.5, 0.125, 0.375), (-1.0, 0.5, 0.125, -0.125),
+     (-1.0, 0.0, 0.0, -0.75)],
+)  # fmt: skip
+def test_room_is_how_far_a_gate_is_from_failing(sign, offset, margin, room):
+    question = _Question(Gate(), 0.75, 0.5, an_estimate(0.25), sign, margin, offset)
+    assert question.room(0.75) == room
+
+
+def an_estimate(value, error=0.03125):
+    return Estimate(value, np.full(16, error / 4), 15.0, 16)
+
+
+@pytest.mark.parametrize(
+    ("gate", "sign", "margin", "offset", "value", "above", "verdict", "ends"),
+    [
+        (Gate(), 1.0, 0.0, 0.0, 0.75, 0.25, "pass", (0.25, 0.25)),
+        (Gate(margin=0.125), 1.0, 0.125, 0.0, 0.75, -0.0625, "pass", (0.25, 0.25)),
+        (Gate(), 1.0, 0.0, 0.0, 0.25, -0.25, "fail", (-0.25, -0.25)),
+        (Gate("length"), -1.0, 0.0, 0.0, 0.25, -0.25, "pass", (-0.25, -0.25)),
+        (Gate("length"), -1.0, 0.0, 0.0, 0.75, 0.25, "fail", (0.25, 0.25)),
+        (Gate(), 1.0, 0.0, 0.0, 0.5, 0.0, "undecided", (0, 0)),
+        (Gate(versus=0.5), 1.0, 0.0, 0.5, 0.75, 0.75, "pass", (0.25, 0.25)),
+        (Gate(versus=0.5), 1.0, 0.0, 0.5, 0.25, 0.25, "fail", (-0.25, -0.25)),
+        # the span of what is allowed is not left: from -1 to 1, or what is above 0.5
+        (Gate(), 1.0, 0.0, 0.0, 1.49, 0.25, "pass", (0.99, 0.99)),
+        (Gate(), 1.0, 0.0, 0.0, -0.49, 0.25, "pass", (-0.99, -0.99)),
+        (Gate(versus=0.5), 1.0, 0.0, 0.5, 0.99, 0.75, "pass", (0.49, 0.49)),
+        (Gate(versus=0.5), 1.0, 0.0, 0.5, 0.01, 0.75, "pass", (-0.49, -0.49)),
+    ],
+)
+def test_a_verdict_and_the_ends_of_the_change(
+    gate, sign, margin, offset, value, above, verdict, ends
+):
+    question = _Question(gate, value, 0.5, an_estimate(above), sign, margin, offset)
+    one = _decided(question, 0.9, Rules((gate,)), 16)
+    reach = 0.03125 * t.ppf(0.9, 15)
+    least, most = (-1, 1) if gate.versus == "baseline" else (-0.5, 0.5)
+    low, high = ends[0] - reach, ends[1] + reach
+    if gate.metric == "success":
+        low, high = max(low, least), min(high, most)
+    assert (one.verdict, one.counts_as, one.value, one.reference) == (verdict, verdict, value, 0.5)
+    assert (one.change, one.low, one.high) == pytest.approx((value - 0.5, low, high))
+    assert np.isnan(one.runs_needed) == (verdict != "undecided")
+
+
+@pytest.mark.parametrize("undecided", ["pass", "fail"])
+def test_of_undecided_gates_their_own_rule_comes_first(undecided):
+    other = {"pass": "fail", "fail": "pass"}[undecided]
+    for gate, rules in (
+        (Gate(undecided=undecided), {"undecided": other}),
+        (Gate(), {"undecided": undecided}),
+    ):
+        question = _Question(gate, 0.5, 0.5, an_estimate(0.0), 1.0, 0.0)
+        one = _decided(question, 0.9, Rules((gate,), **rules), 16)
+        assert (one.verdict, one.counts_as) == ("undecided", undecided)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.0, "pass"), (-1e-17, "pass"), (-1e-3, "fail"), (1e-3, "pass")]
+)
+def test_a_gate_of_values_has_no_bounds(value, verdict):
+    gate = Gate(use="value")
+    question = _Question(gate, 0.5 + value, 0.5, an_estimate(value), 1.0, 0.0)
+    one = _decided(question, None, Rules((gate,)), 16)
+    assert (one.verdict, one.low, one.high) == (verdict, one.change, one.change)
+
+
+def test_tasks_of_one_set_are_refused_only_where_that_is_asked_for():
+    base = RunSet(None, [1, 0, 1], tasks=list("abc"))
+    new = RunSet(None, [1, 0, 1, 1], tasks=list("bcde"))
+    matched = match(base, new)
+    both = DataRules(new_tasks="refuse", removed_tasks="refuse")
+    added = 'only the new set has 2 tasks, and new_tasks = "refuse"'
+    gone = 'only the baseline has 1 task, and removed_tasks = "refuse"'
+    assert data_problems(new, matched, DataRules()) == []
+    assert data_problems(new, matched, DataRules(new_tasks="refuse")) == [added]
+    assert data_problems(new, matched, DataRules(removed_tasks="refuse")) == [gone]
+    assert data_problems(new, matched, both) == [added, gone]
+    assert data_problems(new, None, both) == []
+    assert data_problems(new, match(new, new), both) == []

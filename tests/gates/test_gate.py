@@ -27,7 +27,8 @@ def test_sentences(options, sentence):
 
 
 @pytest.mark.parametrize(
-    ("margin", "share"), [("10%", 0.1), ("-5%", -0.05), (0.1, None), ("0%", 0.0)]
+    ("margin", "share"),
+    [("10%", 0.1), ("-5%", -0.05), (0.1, None), (0, None), ("0%", 0.0), ("250%", 2.5)],
 )
 def test_share(margin, share):
     assert Gate("length", margin=margin).share == share
@@ -43,6 +44,7 @@ def test_share(margin, share):
         ({"versus": 1.01}, r"versus = 1.01 decides nothing; 1.01 of a hundred is 0.0101"),
         ({"versus": -0.01}, r"versus = -0.01 decides nothing$"),
         ({"margin": "much"}, "margin must be a number, or such as \"10%\", got 'much'"),
+        ({"margin": "10"}, "margin must be a number, or such as \"10%\", got '10'"),
         ({"margin": "x%"}, 'margin must be a number, or such as "10%"'),
         ({"margin": True}, "margin must be a number"),
         ({"metric": "cost", "margin": 1e300}, "margin must be a number"),

@@ -408,3 +408,139 @@ def test_a_cause_is_named_after_enough_outcomes_or_four_times_as_many_runs(trace
     assert fleet.update(runs[:-1], outcomes[:-1]).cause == ""
     assert fleet.update(runs[-1:], outcomes[-1:]).cause in ADVICE
     assert fleet.changes_[0].after == (n_known // 2, n_known)
+
+
+# ------------------------------------------------------------------- how bets are made
+
+
+@pytest.fixture
+def small(traces):
+    X, y = traces
+    return FleetMonitor().fit(X[:200], y[:200])
+
+
+def test_a_reference_leaves_no_evidence(small):
+    table = small.e_values_
+    assert table["e_value"].tolist() == [1] * 5
+    assert table["log_e_value"].tolist() == [0] * 5
+    assert table["since"].tolist() == [1] * 5
+    shares = np.array([0.05, 0.05, 0.3, 0.3, 0.3])
+    assert table["log_threshold"].to_numpy() == pytest.approx(-np.log(0.05 * shares / 2))
+    small._log_e[:] = [-1, 0, 2, 699, 701]
+    assert small.e_values_["e_value"].tolist() == np.exp([-1, 0, 2, 699, 700]).tolist()
+    assert small.e_values_["log_e_value"].tolist() == [-1, 0, 2, 699, 701]
+
+
+def test_bins_are_of_forecasts_apart_and_counts_of_the_others(traces):
+    X, y = traces
+    fleet = FleetMonitor(phi="last").fit(X[:200], y[:200])
+    last = aggregate(X[:200], "last")
+    assert len(fleet._reference) == 200  # those that are counted, then those apart
+    is_counted = np.isin(last, [run.forecast[0] for run in fleet._reference[:134]])
+    assert is_counted.sum() == 134
+    edges = np.quantile(last[~is_counted], [1 / 3, 2 / 3])
+    assert fleet._edges == pytest.approx(edges[None])
+
+    def of_bins(rows, numbers):
+        return np.bincount(np.digitize(last[:200][rows], edges), numbers[rows], minlength=3)
+
+    ones = np.ones(200)
+    assert fleet._known.tolist() == [[134, 0, 0], of_bins(is_counted, ones).tolist()]
+    n_successes = y[:200][is_counted].sum()
+    assert fleet._successes.tolist() == [
+        [n_successes, 0, 0], of_bins(is_counted, y[:200]).tolist()
+    ]  # fmt: skip
+    rate = (y[:200][~is_counted].sum() + 0.5) / 67
+    known = np.array([[66, 0, 0], of_bins(~is_counted, ones)])
+    succeeded = np.array([[y[:200][~is_counted].sum(), 0, 0], of_bins(~is_counted, y[:200])])
+    assert fleet._splits == pytest.approx((succeeded + 5 * rate) / (known + 5))
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+@pytest.mark.parametrize("drawn", [0.0, 0.25, 0.9])
+def test_a_bet_on_an_outcome_is_by_its_rank_among_all_and_in_its_bin(
+    small, monkeypatch, outcome, drawn
+):
+    class Draws:
+        def random(self, n):
+            return np.full(n, drawn)
+
+    small._random = Draws()
+    small._known[:] = [[10, 0, 0], [2, 5, 3]]
+    small._successes[:] = [[6, 0, 0], [1, 4, 1]]
+    run = small._reference[0]
+    run.forecast, run.outcome = small._edges[:, 0].copy(), outcome  # an edge is in the upper bin
+    # a success lies below the share of successes and itself, a failure above that of successes
+    ranks = [drawn * 7 / 11, drawn * 5 / 6]
+    if not outcome:
+        ranks = [6 / 11 + drawn * 5 / 11, 4 / 6 + drawn * 2 / 6]
+    made = []
+    monkeypatch.setattr(small, "_bet", lambda which, bets, number: made.append((which, bets)))
+    for is_below in (0, 1):
+        small._splits[0, 0] = ranks[0] + (1e-9 if is_below else 0)
+        small._splits[1, 1] = ranks[1] + (1e-9 if is_below else 0)
+        small._bet_on_outcome(run)
+        which, bets = made[-1]
+        assert which == slice(2, None)
+        wanted = small._bets[is_below, [0, 1, 2], [0, 1, 1]]
+        assert bets.tolist() == wanted.tolist()
+        assert small._known[[0, 1], [0, 1]].tolist() == [11, 6]
+        assert small._successes[[0, 1], [0, 1]].tolist() == [6 + outcome, 4 + outcome]
+        small._known[:] = [[10, 0, 0], [2, 5, 3]]
+        small._successes[:] = [[6, 0, 0], [1, 4, 1]]
+
+
+def test_a_bet_on_an_input_is_by_its_rank_among_all_so_far(small, monkeypatch):
+    class Draws:
+        def random(self, n):
+            return np.array([0.25, 0.5])
+
+    small._random = Draws()
+    small._counts[:] = 0
+    small._counts[0, [3, 4, 5]] = 2, 3, 4
+    small._counts[1, [7, 9]] = 1, 8
+    run = small._reference[0]
+    run.cells = np.array([4, 8])
+    made = []
+    monkeypatch.setattr(small, "_bet", lambda *bets: made.append(bets))
+    small._bet_on_inputs(run)
+    ((which, bets, number),) = made
+    assert (which, number) == (slice(0, 2), run.number)
+    # four ties of ten, from 2 to 6; one of ten, from 1 to 2
+    assert bets == pytest.approx(bets_on_ranks(np.array([0.5, 0.15])))
+    assert small._counts[0, [3, 4, 5]].tolist() == [2, 4, 4]
+    assert small._counts[1, 7:10].tolist() == [1, 1, 8]
+
+
+def test_capital_goes_back_to_its_first_shares(small):
+    small._shares[2] = [1, 0, 0]
+    small._bet(slice(2, 3), np.array([[0.5, 1.0, 2.0]]), 7)
+    capital = np.array([0.998 + 0.002 / 4, 0.001, 0.0005]) * [0.5, 1, 2]
+    assert small._log_e[2] == small._lowest[2] == pytest.approx(np.log(capital.sum()))
+    assert small._shares[2] == pytest.approx(capital / capital.sum())
+    assert small._lowest_at.tolist() == [0, 0, 7, 0, 0]
+    small._bet(slice(2, 3), np.ones((1, 3)), 8)
+    assert small._lowest_at[2] == 8  # of ties, the last
+    small._bet(slice(2, 3), np.full((1, 3), 2.0), 9)
+    assert (small._lowest_at[2], small._lowest[2]) == (8, pytest.approx(np.log(capital.sum())))
+    assert small._log_e[2] == pytest.approx(np.log(2 * capital.sum()))
+
+
+@pytest.mark.parametrize("k", range(5))
+def test_an_alarm_is_of_the_quantity_that_reaches_its_threshold(small, k):
+    limits = small._log_thresholds
+    small._log_e[:] = limits - 0.5
+    small._log_e[k] = np.nextafter(limits[k], 0)
+    small._lowest_at[:] = np.arange(5) * 10
+    small._look(99)
+    assert small.changes_ == []
+    status = small._status(alarm=False)
+    assert status == (0, False, 0, "", small._log_e[k], limits[k])
+    small._log_e[k] = limits[k]
+    small._look(100)
+    names = [("length", ""), ("forecast", ""), ("success", ""), ("level", ""), ("slope", "")]
+    assert small.changes_ == [FleetChange(100, 10 * k + 1, *names[k], limits[k])]
+    assert small._after == []
+    assert small._log_e.tolist() == [0] * 5
+    assert small._log_thresholds == pytest.approx(limits + np.log(2))
+    assert small._status(alarm=True)[:4] == (0, True, 10 * k + 1, "")
