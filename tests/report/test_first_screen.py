@@ -1,18 +1,24 @@
 """The first screen: what it says at any price, of real and of small data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from made_cards import cards_of, data_of
-from trajscore import evaluate, metrics
+from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._acting import Accepting, Stopping
-from trajscore.report._cards import USE
+from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._data import Source
 from trajscore.report._first_screen import (
+    DOUBT,
+    _about,
     _counting_does_better,
+    _doubt,
+    _say_worst,
     acted_on,
     collapsed,
     first_screen,
@@ -212,3 +218,132 @@ def test_a_count_of_steps_is_named_only_if_it_does_better(over, is_named):
     index = pd.MultiIndex.from_tuples([("a", "as_given", "TPS log")])
     data = data_of(cards_of(a=USE), intervals=pd.DataFrame([row], index=index))
     assert bool(_counting_does_better(data, "a")) is is_named
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0"), (0.0004, "0"), (0.0005, "0.1"), (0.0094, "0.9"), (0.00999, "1"), (0.01, "1"),
+        (0.0149, "1"), (0.015, "2"), (0.0199, "2"), (0.994, "99"), (0.995, "100"), (1.0, "100"),
+    ],
+)  # fmt: skip
+def test_a_decimal_below_one_of_a_hundred(share, text):
+    assert of_hundred(share) == text
+
+
+def test_what_to_accept_word_by_word(curve):
+    assert say_accept(curve, 2, "forecast") == (
+        "**Accept runs with a forecast of 0.50 or more.** 50 of 100 runs reach it; 12 of 100 of "
+        "these failed. That costs **0.62** reviews a run; accepting all costs 1.00, reviewing all "
+        "1."
+    )
+    assert say_accept(curve, 0) == (
+        "**Accept every run.** That costs **0.00** reviews a run; reviewing all costs 1, and no "
+        "threshold saves more than 0.02."
+    )
+    assert "; none of these 40 failed. That costs **0.80**" in say_accept(curve, 7)
+
+
+@pytest.mark.parametrize(
+    ("curves", "shown", "lost", "said"),
+    [
+        # exactly the limit; of others, the one that saves most
+        ({"a": ([0.05, 0.2], [0.1, 0.3])}, "a", 5, "Stop a run once its forecast falls below 0.10"),
+        ({"a": ([0.06, 0.2], [0.1, 0.3])}, "a", 5, ("Stop no run by a. Its lowest threshold, 0.10, "
+         "already stops 6 of 100 good runs.")),
+        ({"a": ([0.06, 0.2], [0.1, 0.3]), "b": ([0.0, 0.05], [0.1, 0.2]),
+          "c": ([0.0, 0.2], [0.15, 0.9])}, "a", 5, ("Stop no run by a. Its lowest threshold, 0.10, "
+         "already stops 6 of 100 good runs. b would save 20% of all steps.")),
+        ({"a": ([0.0, 0.2], [0.0004, 0.3]), "b": ([0.0, 0.3], [0.0005, 0.3])}, "a", 5,
+         "Stop no run by a. Within this limit, no threshold saves steps. b would save 0.1% of all"),
+        ({"a": ([0.0, 0.2], [0.0004, 0.3]), "b": ([0.0, 0.3], [0.0004, 0.3])}, "a", 5,
+         "Stop no run by a. Within this limit, no threshold saves steps."),
+        ({"a": ([0.0, 0.2], [0.0, 0.3]), "b": ([0.1, 0.3], [0.5, 0.6])}, "a", 5,
+         "Stop no run by a. Within this limit, no threshold saves steps."),
+    ],
+)  # fmt: skip
+def test_which_runs_to_stop_within_a_limit(curves, shown, lost, said):
+    text = without_marks(say_stop(curves_of(**curves), shown, lost))
+    assert text.startswith(said)
+    if said.endswith("."):
+        assert text == said
+
+
+def test_a_predictor_of_one_value_stops_no_run():
+    none = np.array([])
+    curves = {"a": Stopping(none, none, none, {"steps": none}, 2)}
+    assert without_marks(say_stop(curves, "a", 5)) == (
+        "Stop no run by a. Within this limit, no threshold saves steps."
+    )
+
+
+@pytest.mark.parametrize(
+    ("worst", "facts", "start", "end"),
+    [
+        ({}, {}, "**r1**. Its average loss is 2.30, the largest of 1,000 runs", "failed"),
+        (
+            {"task": "t", "loss": 0.0123, "outcome": "lost"},
+            {"n_observed": 1},
+            "**r1**, task t. Its average loss is 0.01, the largest of 1 run with an outcome",
+            "was lost",
+        ),
+        ({"loss": 0.00123}, {}, "**r1**. Its average loss is 0.001, the largest of 1,0", "failed"),
+        ({"loss": 1.23e-6}, {}, "**r1**. Its average loss is 0.0000, the largest of 1,", "failed"),
+    ],
+)
+def test_the_worst_run_in_a_sentence(worst, facts, start, end):
+    row = {"id": "r1", "task": "", "loss": 2.3, "flag": 3, "value": 0.9, "outcome": "failed"}
+    data = data_of(cards_of(a=USE), facts=facts)
+    said = _say_worst(data, pd.Series(row | worst), "forecast")
+    assert said.startswith(start)
+    assert said.endswith(f". At step 3 the forecast was 90%; the run {end}.")
+
+
+@pytest.mark.parametrize(
+    ("source", "facts", "parts"),
+    [
+        (Source(), {}, ["data given in Python", "1,000 runs", "6 steps", "50% succeeded"]),
+        (
+            Source("x/runs.csv", "won"),
+            {"n_observed": 900},
+            ["runs.csv", "1,000 runs", "6 steps", "50% won of 900 observed"],
+        ),
+        (
+            Source("runs.csv"),
+            {"n_labels": 100, "n_runs": 1, "n_observed": 1},
+            ["runs.csv", "1 run", "100 labelled", "6 steps", "50% succeeded"],
+        ),
+    ],
+)
+def test_what_was_judged(source, facts, parts):
+    X = TrajectoryArray(np.full(6, 0.5), [2, 4])
+    dated = replace(source, created="2026-01-02T03:04:05Z", version="1.0")
+    key = "base rate", "constant"
+    data = data_of(cards_of(a=USE), facts=facts, source=dated, traces={key: X})
+    assert _about(data).split(" \u00b7 ") == [*parts, "judged 2026-01-02, trajscore 1.0"]
+
+
+@pytest.mark.parametrize(
+    ("action", "observed", "doubt"),
+    [
+        (USE, None, ""),
+        (RECALIBRATE, None, ""),
+        (AVOID, None, DOUBT),
+        (TOO_FEW, None, DOUBT),
+        (USE, USE, ""),
+        (USE, AVOID, "**If the 100 runs without an outcome failed:** "),
+    ],
+)
+def test_what_comes_before_the_rules(action, observed, doubt):
+    cards = None if observed is None else pd.DataFrame(cards_of(a=observed)).T
+    data = data_of(cards_of(a=action), facts={"n_observed": 900}, observed_cards=cards)
+    assert _doubt(data, action) == doubt
+
+
+def test_a_probability_is_acted_on_in_the_form_of_its_card():
+    keys = pd.MultiIndex.from_product([["a"], ["as_given", "recalibrated"]])
+    table = pd.DataFrame({"TPS log": [-0.5, -0.4]}, index=keys)
+    for action, form in ((USE, "as_given"), (RECALIBRATE, "recalibrated")):
+        assert acted_on(data_of(cards_of(a=action), table=table), "a") == ("a", form)
+    table.iloc[0] = np.nan  # a signal
+    assert acted_on(data_of(cards_of(a=USE), table=table), "a") == ("a", "recalibrated")
