@@ -459,6 +459,12 @@ def log_of(*messages, **more):
         ([[{"messages": []}, RUN]], [(0, {"messages": []}), (0, RUN)], {}),
         ([[{"x": 1}, RUN]], [(0, {"x": 1}), (0, RUN)], {}),
         ([[ASK, RUN]], [(0, ASK), (0, RUN)], {}),
+        ([[[ASK], [ASK]]], [(0, [[ASK], [ASK]])], {}),
+        (
+            {"spans": [{"input": [ASK], "output": "x"}]},
+            [(0, [{"input": [ASK], "output": "x"}])],
+            {},
+        ),
         ([[{"x": 1}, {"x": 2}, RUN]], [(0, [{"x": 1}, {"x": 2}, RUN])], {}),
     ],
 )

@@ -85,6 +85,7 @@ def test_not_valid(text, message, size):
         ('{"messages": [{}, {"a": 1}, {"', "", 2),
         ('{"id": 1, "steps": [', "", 0),
         ('{"id": 1, "messages": [{}, {"a": 1}, {', "", 2),
+        ('{"id": 1, "steps": [1, ', "", 1),
         ('{"messages": {"a": [1, 2', "", None),
         ('{"id": [1, 2', "", None),
         ('{"id"', "", None),

@@ -999,6 +999,7 @@ def of(role, content, **more):
             [of("assistant", "x", type="TextMessage", source="h")],
         ),
         (of("user", "c", items=["a", {"text": "b"}]), [of("user", "ab")]),
+        (of("user", "c", x=1), [of("user", "c", x=1)]),
         (
             of("user", [{"type": "text", "text": "a"}]),
             [of("user", [{"type": "text", "text": "a"}])],

@@ -35,6 +35,10 @@ from trajscore.io._vocabulary import as_fields, as_list, first, literal, parsed
 from trajscore.io.fields import by_keys, usual_names, with_key
 from trajscore.io.text import text_of
 
+_BESIDE = {
+    "parts", "blocks", "items", "additional_kwargs", "response_metadata", "status", "kwargs",
+    "data",
+}  # fmt: skip
 _PLAIN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _PLAIN_KEYS = {
     "role", "content", "tool_calls", "tool_call_id", "name", "id", "confidence", "refusal",
@@ -337,6 +341,9 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if _is_text_of_calls(message):
         return _of_text_of_calls(message)
+    content = message.get("content")
+    if isinstance(content, str) and "role" in message and _BESIDE.isdisjoint(message):
+        return [message]  # as most are
     if is_step(message):
         return turn_of_step(message)
     if _is_item(message):
