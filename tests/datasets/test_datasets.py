@@ -495,3 +495,76 @@ def test_paths_of_game24_of_any_number(tmp_path, monkeypatch):
     X, y = fetch_game24(data_home=tmp_path, download_if_missing=False, return_X_y=True)
     np.testing.assert_allclose(X.padded(), [[0, 1 / 3, 2 / 3]] * 2, rtol=1e-12)
     assert (X.lengths.tolist(), y.tolist(), X.meta["task"].tolist()) == ([3, 3], [1, 1], [7, 8])
+
+
+def test_a_file_is_known_by_its_sum(tmp_path):
+    (tmp_path / "trajscore").mkdir()
+    file = tmp_path / "trajscore" / "x.txt"
+    missing = f"{file} does not exist; pass download_if_missing=True, or put the file there"
+    with pytest.raises(OSError) as error:
+        _fetch.retrieve("url", "x.txt", None, tmp_path, download_if_missing=False)
+    assert str(error.value) == missing
+    file.write_bytes(b"abc")
+    known = hashlib.sha256(b"abc").hexdigest()
+    for sha256 in (None, known):
+        found = _fetch.retrieve("url", "x.txt", sha256, tmp_path, download_if_missing=False)
+        assert found == file
+    assert _fetch.retrieve("url", "x.txt", known, tmp_path, download_if_missing=True) == file
+    other = hashlib.sha256(b"abd").hexdigest()
+    with pytest.raises(ValueError) as error:
+        _fetch.retrieve("url", "x.txt", other, tmp_path, download_if_missing=False)
+    assert str(error.value) == (
+        f"{file} is not the published file: its SHA-256 does not start with {other[:12]}; pass "
+        "download_if_missing=True to fetch it again"
+    )
+
+
+def test_the_sum_of_paths_and_contents(tmp_path):
+    both = _fetch.checksum({"a": b"xy", "b": b""})
+    assert both == hashlib.sha256(b"a\n2\nxyb\n0\n").hexdigest()
+    _pack(tmp_path / "trajscore" / "x.tar.gz", {"top/b.json": 1, "top/a.json": 2, "top/c.txt": 3})
+    archive = tmp_path / "trajscore" / "x.tar.gz"
+    wanted = {"a": b"2", "b": b"1"}
+    sha256 = _fetch.checksum(wanted)
+    found = _fetch.of_archive(archive, r"top/(.)\.json", sha256, "runs")
+    assert list(found.items()) == list(wanted.items())
+    with pytest.raises(ValueError) as error:
+        _fetch.of_archive(archive, r"top/(.)\.json", "0" * 64, "runs")
+    assert str(error.value) == (
+        f"{archive} does not hold the published runs: their SHA-256 starts with {sha256[:12]}, not "
+        f"with {'0' * 12}; delete the file and fetch it again"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".a", 3, None])
+def test_names_of_score_sets(name):
+    with pytest.raises(ValueError, match="is not the name of a score set; use, say, 'sst2_gpt2'"):
+        fetch_expected_cost(name)
+
+
+def test_scores_become_log_probabilities(tmp_path):
+    (tmp_path / "trajscore").mkdir()
+    scores = np.array([[0.0, 0.0, np.log(2)], [np.log(3), 0.0, 0.0]], dtype=np.float32)
+    np.save(tmp_path / "trajscore" / "other.set_scores.npy", scores)
+    np.save(tmp_path / "trajscore" / "other.set_targets.npy", np.array([[2], [0]]))
+    bunch = fetch_expected_cost("other.set", data_home=tmp_path, download_if_missing=False)
+    np.testing.assert_allclose(np.exp(bunch.data), [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]], rtol=1e-6)
+    assert (bunch.data.dtype, bunch.target.tolist()) == (np.float64, [2, 0])
+    assert bunch.DESCR == "other.set: 2 samples of 3 classes; expected_cost, MIT."
+    assert [name.rpartition("_")[2] for name in bunch.filenames] == ["scores.npy", "targets.npy"]
+
+
+def test_lengths_of_games_are_step_numbers():
+    results = {"b/x": _played("x", 3, 1.0), "a/b/y": _played("y", 1, 0.5), "c": _played("z", 2, 0)}
+    X, y = _balrog._as_runs(results)
+    assert [run.tolist() for run in X] == [[1, 2, 3], [1], [1, 2]]
+    assert (X.ids.tolist(), y.tolist()) == (["b/x", "a/b/y", "c"], [1, 0, 0])
+    assert X.meta.to_dict("list") == {
+        "agent": ["b", "a", "c"], "task": ["x", "y", "z"], "progression": [1, 0.5, 0],
+    }  # fmt: skip
+
+
+def test_only_the_full_reward_is_a_success_of_intercode():
+    log = {str(k): _intercode_run("q", [True], reward) for k, reward in enumerate((1, 0.99, 0))}
+    _, y = _intercode._as_runs([log], None)
+    assert (y.tolist(), y.dtype) == ([1, 0, 0], np.int64)

@@ -524,3 +524,42 @@ def test_a_packed_file_that_is_cut_off(write):
     items = files.LogFile(path).items()
     with pytest.raises(ValueError, match=r"a\.json\.gz is cut off in the run with index \d+"):
         list(items)
+
+
+def test_what_is_said_of_logs_in_several_folders(tmp_path):
+    for name in ("b/x.json.gz", "a/in/y.json", "a/in/z.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    assert files._elsewhere(tmp_path, (".json", ".json.gz")) == (
+        "; 2 folders within it have, such as a/in. Copy their files to one: mkdir runs; find "
+        f'{tmp_path} -name \'*.json\' | while read -r f; do cp "$f" "runs/$(echo "$f" | tr / _)'
+        '"; done, and give runs'
+    )
+    assert files._elsewhere(tmp_path / "b", (".jsonl",)) == ""
+
+
+@pytest.mark.parametrize(("n_blank", "is_lines"), [(0, True), (1, True), (2, False)])
+def test_the_second_line_may_follow_a_blank_one(tmp_path, n_blank, is_lines):
+    path = tmp_path / "a.log"
+    path.write_text(ONE + BLANK * n_blank + ONE)
+    assert files.is_lines(path) is is_lines
+
+
+def test_lines_are_counted_without_blank_ones(write):
+    path = write("a.jsonl", '{"a": 1}\n\n{"a": 2}\n  \n{oops}\n{"a": 3}\n')
+    found = list(files.LogFile(path).items())
+    assert [(key, index) for key, index, _ in found] == [(None, k) for k in range(4)]
+    assert [value for _, _, value in found] == [
+        {"a": 1}, {"a": 2},
+        "line 5 is not valid JSON (Expecting property name enclosed in double quotes)", {"a": 3},
+    ]  # fmt: skip
+    assert isinstance(found[2][2], files.Broken)
+
+
+def test_a_file_and_its_places():
+    file = files.LogFile(Path("a.json"))
+    assert (file.n_files, file.one_by_one, file.is_head, file.info) == (1, False, False, {})
+    file.info["x"] = 1
+    place = file.place(3)
+    assert (place.index, place.info, place.n_records, place.models) == (3, {"x": 1}, 1, ())
+    assert file.others == {"a.json": {"x": 1}}

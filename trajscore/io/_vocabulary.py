@@ -44,7 +44,7 @@ BATCH_SIDES = (
 """The same in the results of a batch, or the log of a proxy, with or without what was asked."""
 
 PAYLOADS = (
-    *MESSAGE_LISTS[:1], "contents", "input_messages", "output_messages", "all_messages",
+    "messages", "contents", "input_messages", "output_messages", "all_messages",
     "new_messages", "chat_history", "history", "input", "output", "inputs", "outputs", "prompts",
     "prompt", "new_message", "message", "response", "result", "generations", "candidates", "value",
     "kwargs", "args",
