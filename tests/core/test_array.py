@@ -442,3 +442,11 @@ def test_a_run_that_does_not_exist_is_named():
     for row in (2, -3):
         with pytest.raises(IndexError, match=f"run {row} does not exist; the container has 2 runs"):
             X[row]
+
+
+def test_a_padded_array_has_at_most_ten_million_steps_beyond_the_longest_run():
+    parts = {"cells": [0.5, 0.6, 0.7], "lengths": [1, 2]}
+    for n_steps, width in ((0, 2), (1, 2), (2, 2), (3, 3), (10_000_000, 10_000_000)):
+        assert TrajectoryArray._of_parts(n_steps, **parts).shape == (2, width)
+    with pytest.raises(ValueError, match="a padded array of 10,000,001 steps is too wide"):
+        TrajectoryArray._of_parts(10_000_001, **parts)

@@ -421,3 +421,182 @@ def test_ids_are_numbered_as_they_come(ids, codes, different):
     numbers, found = frame_module._factorized(pd.Series(ids), "run", np.arange(len(ids)))
     assert numbers.tolist() == codes
     assert np.asarray(found).tolist() == different
+
+
+# ------------------------------------------------------------------ which row is which step
+
+
+def layout_of(ids):
+    return frame_module._layout(pd.Series(list(ids)), "run")
+
+
+@pytest.mark.parametrize(
+    ("ids", "first", "lengths", "codes"),
+    [
+        ("aabbbc", [0, 2, 5], [2, 3, 1], None),
+        ("a", [0], [1], None),
+        ("aba", [0, 1], [2, 1], [0, 1, 0]),
+        ("bbaab", [0, 2], [3, 2], [0, 0, 1, 1, 0]),
+        ("abcab", [0, 1, 2], [2, 2, 1], [0, 1, 2, 0, 1]),
+    ],
+)
+def test_rows_of_runs(ids, first, lengths, codes):
+    layout = layout_of(ids)
+    names = list(dict.fromkeys(ids))
+    assert layout.ids.tolist() == names
+    assert layout.first.tolist() == first
+    assert layout.lengths.tolist() == lengths
+    assert (None if layout.codes is None else layout.codes.tolist()) == codes
+    assert [layout.run(row) for row in range(len(ids))] == list(ids)
+    assert layout.codes_of_rows().tolist() == [names.index(one) for one in ids]
+    assert layout.spread(np.arange(10, 10 + len(names))).tolist() == [
+        10 + names.index(one) for one in ids
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "steps", "order"),
+    [
+        ("aabbbc", [1, 2, 1, 2, 3, 1], None),
+        ("aaa", [1, 2, 3], None),
+        ("a", [1], None),
+        ("abc", [1, 1, 1], None),
+        ("aabbbc", [2, 1, 1, 2, 3, 1], [1, 0, 2, 3, 4, 5]),
+        ("aabbbc", [1, 2, 3, 2, 1, 1], [0, 1, 4, 3, 2, 5]),
+        ("aba", [2, 1, 1], [2, 0, 1]),
+        ("aba", [1, 1, 2], [0, 2, 1]),
+        ("bbaab", [3, 1, 2, 1, 2], [1, 4, 0, 3, 2]),
+    ],
+)
+@pytest.mark.parametrize("first_step", [0, 1, 7])
+def test_the_order_by_run_and_step(ids, steps, order, first_step, monkeypatch):
+    monkeypatch.setattr(frame_module, "_check_steps", None)  # each row has its place
+    found = layout_of(ids).order(np.array(steps) - 1 + first_step, first_step, "t")
+    assert (None if found is None else found.tolist()) == order
+
+
+@pytest.mark.parametrize(
+    ("ids", "steps", "message"),
+    [
+        ("aab", [1, 3, 1], "run 'a' has no step 2 in column 't', only 1 and then 3; add the"),
+        ("aaa", [1, 2, 5], "run 'a' has no step 3 in column 't', only 2 and then 5; add the"),
+        ("abb", [1, 1, 3], "run 'b' has no step 2 in column 't', only 1 and then 3; add the"),
+        ("abba", [1, 1, 2, 3], "run 'a' has no step 2 in column 't', only 1 and then 3; add the"),
+        ("abb", [1, 1, 1], "run 'b' has step 1 more than once in column 't'; keep one row for"),
+        ("aaa", [1, 2, 2], "run 'a' has step 2 more than once in column 't'; keep one row for"),
+        ("aba", [2, 1, 2], "run 'a' has step 2 more than once in column 't'; keep one row for"),
+        ("abb", [1, 2, 3], "run 'b' starts at step 2 in column 't', not at 1; renumber the steps"),
+        ("aab", [0, 1, 1], "run 'a' starts at step 0 in column 't', not at 1; renumber the steps"),
+        ("aab", [0, 1, 0], "run 'a' starts at step 0 in column 't', not at 1; if that is how you"),
+        ("ab", [3, 3], "run 'a' starts at step 3 in column 't', not at 1; if that is how you"),
+    ],
+)
+def test_steps_that_are_missing_or_repeated(ids, steps, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        layout_of(ids).order(np.array(steps), 1, "t")
+
+
+@pytest.mark.parametrize(
+    ("ids", "days", "steps"),
+    [
+        ("aabab", [5, 3, 9, 7, 1], [2, 1, 2, 3, 1]),
+        ("aab", [5, 3, 1], [2, 1, 1]),
+        ("ab", [1, 1], [1, 1]),
+        ("aabb", [1, 2, 2, 3], [1, 2, 1, 2]),
+    ],
+)
+def test_steps_by_time(ids, days, steps):
+    frame = pd.DataFrame({"t": pd.to_datetime([f"2025-01-0{day}" for day in days])})
+    assert frame_module._count_steps(layout_of(ids), frame, "t").tolist() == steps
+    as_rows = [ids[: row + 1].count(one) for row, one in enumerate(ids)]
+    assert frame_module._count_steps(layout_of(ids), frame, None).tolist() == as_rows
+
+
+@pytest.mark.parametrize(("days", "row"), [([1, 4, 1, 4, 5], 1), ([2, 4, 1, 5, 2], 0)])
+def test_two_rows_of_one_time(days, row):
+    frame = pd.DataFrame({"t": [f"2025-01-0{day}" for day in days]})
+    words = f"run {'ab'[row]!r} has two rows with the same time in column 't', 2025-01-0{days[row]}"
+    with pytest.raises(ValueError, match=words):
+        frame_module._count_steps(layout_of("abcba"), frame, "t")
+
+
+# ------------------------------------------------------------------ one value a run
+
+
+@pytest.mark.parametrize(
+    ("ids", "column", "values"),
+    [
+        ("aab", [1, 1, 2], [1, 2]),
+        ("aab", [None, 1, 2], [1, 2]),
+        ("aab", ["x", None, None], ["x", None]),
+        ("aba", [True, False, True], [True, False]),
+        ("abab", [1, 2, 1, 2], [1, 2]),
+        ("abab", ["x", None, None, "y"], ["x", "y"]),
+        ("abab", [None, None, "x", None], ["x", None]),
+        ("abab", [0.5, None, None, 0.25], [0.5, 0.25]),
+        ("ab", [2, 2], [2, 2]),
+    ],
+)
+def test_the_value_of_each_run(ids, column, values):
+    found = frame_module._one_per_run(pd.Series(column), "m", layout_of(ids))
+    assert found.astype(object).where(found.notna(), None).tolist() == values
+    assert found.index.tolist() == list(range(len(values)))
+
+
+@pytest.mark.parametrize(
+    ("ids", "column", "message"),
+    [
+        ("aab", [1, 2, 3], "run 'a' has two values in column 'm', 1 and 2; a run has one"),
+        ("abb", [1, 2, 3], "run 'b' has two values in column 'm', 2 and 3; a run has one"),
+        ("abab", [1, 2, 1, 3], "run 'b' has two values in column 'm', 2 and 3; a run has one"),
+        ("aba", ["x", None, "y"], "run 'a' has two values in column 'm', 'x' and 'y'; a run has"),
+        ("aaa", [None, "x", "y"], "run 'a' has two values in column 'm', 'x' and 'y'; a run has"),
+    ],
+)
+def test_two_values_of_a_run(ids, column, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        frame_module._one_per_run(pd.Series(column), "m", layout_of(ids))
+
+
+# ------------------------------------------------------------------ whole numbers
+
+
+NAN = float("nan")
+LARGEST = 2.0**53 - 1
+
+
+def test_whole_numbers_up_to_the_largest_that_a_float_tells_from_its_neighbours():
+    numbers = np.array([LARGEST, -LARGEST, 0.0])
+    ids = numbers.astype(object)
+    assert frame_module._whole_ids(numbers, ids, "run").tolist() == [2**53 - 1, 1 - 2**53, 0]
+    assert frame_module._step_numbers(pd.Series(numbers), "t").tolist() == [2**53 - 1, 1 - 2**53, 0]
+    for value in (2.0**53, -(2.0**53)):
+        with pytest.raises(ValueError, match=f"run id {value} in column 'run' is too large"):
+            frame_module._whole_ids(np.array([1.0, value]), ids, "run")
+        with pytest.raises(
+            ValueError, match=r"^row 1: step .* is not a whole number below 2\*\*53"
+        ):
+            frame_module._step_numbers(pd.Series([1.0, value]), "t")
+    with pytest.raises(ValueError, match=r"^row 2: step 0.5 in column 't' is not a whole number; "):
+        frame_module._step_numbers(pd.Series([1.0, 2.0, 0.5]), "t")
+    for not_whole in (np.array([1.0, 0.5]), np.array([np.inf, 1.0]), np.array([np.nan])):
+        same = not_whole.astype(object)
+        assert frame_module._whole_ids(not_whole, same, "run") is same
+
+
+@pytest.mark.parametrize(
+    ("column", "changes"),
+    [
+        (pd.Series([1.0, 1.0, NAN, NAN]), [False, True, True]),
+        (pd.Series(["a", "a", "b"], dtype=object), [False, True]),
+        (pd.Series(["a", "a", None], dtype=object), [True, True]),
+        (pd.Series([1, 1, None, 2], dtype="Int64"), [False, True, True]),
+        (pd.Series([None, None], dtype="Int64"), [False]),
+        (pd.Series([3, 3, 1]), [False, True]),
+        (pd.Series([3]), []),
+    ],
+)
+def test_where_a_column_changes(column, changes):
+    found = frame_module._changes(column)
+    assert found.tolist() == changes
+    assert found.dtype == bool

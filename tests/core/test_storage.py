@@ -3,13 +3,14 @@ import os
 import signal
 import subprocess
 import sys
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.core.storage import replacing
+from trajscore.core.storage import replacing, too_large, unpacked_limit
 
 COLUMNS = {
     "floats": [1 / 3, 2e-12],
@@ -186,7 +187,7 @@ def test_a_save_that_fails_half_way_leaves_the_old_file(path, large):
 KILLED = """
 import resource, signal, sys
 from trajscore import TrajectoryArray
-from trajscore.core.storage import replacing
+from trajscore.core.storage import replacing, too_large, unpacked_limit
 
 X = TrajectoryArray.load(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -245,3 +246,38 @@ def test_run_numbers_that_a_file_cannot_have(tmp_path, numbers):
     parquet.write_table(table.set_column(0, "row", [numbers]), path)
     with pytest.raises(ValueError, match=r"not a file that TrajectoryArray\.save"):
         TrajectoryArray.load(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "limit"),
+    [(0, 256_000_000), (2_560_000, 256_000_000), (2_560_001, 256_000_100), (10**7, 10**9)],
+)
+def test_a_file_may_unpack_to_a_hundred_times_its_size(tmp_path, size, limit):
+    path = tmp_path / "runs.npz"
+    path.touch()
+    os.truncate(path, size)
+    assert unpacked_limit(path) == limit
+    words = f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with"
+    assert str(too_large(path, None)).startswith(words)
+    assert "unpacks to more than 7 bytes" in str(too_large(path, 7))
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_a_file_may_unpack_to_just_the_largest_size(tmp_path, ending):
+    path, X = tmp_path / f"runs{ending}", TrajectoryArray.from_list([[0.5, 0.6], [0.7]])
+    X.save(path)
+    if ending == ".npz":
+        with ZipFile(path) as archive:
+            size = sum(len(archive.read(name)) for name in archive.namelist())
+    else:
+        size = 8 * 3 * len(pytest.importorskip("pyarrow.parquet").read_table(path).column_names)
+    assert TrajectoryArray.load(path, max_size=size) == X
+    with pytest.raises(ValueError, match=f"unpacks to more than {size - 1:,} bytes"):
+        TrajectoryArray.load(path, max_size=size - 1)
+
+
+def test_a_container_without_runs_comes_back(tmp_path):
+    X = TrajectoryArray.from_list([])
+    for ending in (".npz", ".parquet"):
+        X.save(tmp_path / f"runs{ending}")
+        assert TrajectoryArray.load(tmp_path / f"runs{ending}") == X
