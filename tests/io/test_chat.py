@@ -412,7 +412,8 @@ PRINTED = "content='x' additional_kwargs={}"
         ({"choices": 3}, {}, True), ({"messages": 3}, {}, True), ({"x": 1}, {}, False),
         ({"runs": [RUN]}, {}, True), ({"runs": [RUN]}, {"listed": True}, False),
         ({"steps": ASK}, {}, True), ({"steps": RUN}, {}, True), ({"steps": {"x": 1}}, {}, False),
-        ({"samples": RUN, "steps": 3}, {}, True), ({"other": {"x": 1}, "n": RUN}, {}, False),
+        ({"samples": RUN, "steps": 3}, {}, True), ({"samples": ASK}, {}, True),
+        ({"other": {"x": 1}, "n": RUN}, {}, False),
         ({"prompt": "Hi", "completion": "Ho"}, {}, True),
         ({"prompt": "Hi", "completion": "Ho", "step": 1}, {}, False),
         ({"input": [ASK], "output": "x", "step": 1}, {}, True),
@@ -513,6 +514,13 @@ def test_messages_are_several_conversations_only_if_each_begins_as_one(write):
 def test_tokens_of_a_whole_run(write, more, meta):
     (run,) = io.read_runs(write("log.json", [{"id": "a", "messages": TALK} | more]))
     assert {name: n for name, n in run.meta.items() if name.endswith("_tokens")} == meta
+
+
+def test_tokens_of_a_run_of_which_a_turn_has_other_choices(write):
+    choices = {"choices": [{"message": YES}, {"message": YES}]}
+    record = {"id": "a", "messages": [ASK, choices], "usage": {"input_tokens": 3}}
+    (run,) = io.read_runs(write("log.json", [record]), format="openai")
+    assert (run.meta["n_other_choices"], run.meta["input_tokens"]) == (1, 3)
 
 
 def test_tokens_of_turns_go_before_those_of_the_run(write):

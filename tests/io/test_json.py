@@ -56,6 +56,8 @@ def test_texts(size):
         ("[1, tru3, 0, 0, 0, 0, 0, 0, 0, 0]", "index 1, character 4: Expecting value"),
         ('["\\q and more than sixteen characters', "index 0, character 2: Invalid"),
         ('["\\u00"]', "index 0, character 3: Invalid"),
+        ("[1x", "index 1, character 2: ',' or ']' is expected"),
+        ("[1, true.", "index 2, character 8: ',' or ']' is expected"),
         ('{"a": 1, "a": 2}', "character 12: the key 'a' stands twice in one object"),
         ('[{"a": 1, "a": 2}]', "index 0, character 1: the key 'a' stands twice"),
     ],
@@ -109,7 +111,8 @@ def test_one_value():
 @pytest.mark.parametrize(
     ("text", "start", "n_messages"),
     [
-        ('{"messages": [1, 2, 3', 0, 2), ('{"traj" : [1]', 0, 0), ('{"steps":[', 0, 0),
+        ('{"messages": [1, 2, 3', 0, 2), ('{"messages":[1,2,3', 0, 2),
+        ('{"traj" : [1]', 0, 0), ('{"steps":[', 0, 0),
         ('{"other": [1, 2', 0, None), ('{"messages": [1, 2, 3', 3, None),
         ('{"trajectory": [{}, {"a": 1} , {', 0, 2),
     ],

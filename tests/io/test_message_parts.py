@@ -117,6 +117,7 @@ def test_texts_of_parts_are_one_text():
         ("a", True), ({"text": "a"}, True), ({"type": "text", "text": "a"}, True),
         ({"text": "a", "thought": True}, False), ({"text": 3}, False), ({"type": "text"}, False),
         (3, False), (None, False),
+        ({"type": "a", "block_type": "b", "content_type": "c", "text": "a"}, True),
     ],
 )  # fmt: skip
 def test_parts_that_hold_text_alone(part, alone):

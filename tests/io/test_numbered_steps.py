@@ -81,7 +81,8 @@ def test_the_question_the_reasoning_and_the_answer():
         steps = {"thought_0": "a", "tool_name_0": None}
         return find_steps({"trajectory": steps} | fields)[0]
 
-    assert messages(question=3, task="T", problem="P")[0] == {"role": "user", "content": "T"}
+    first = {"role": "user", "content": "T"}
+    assert messages(question=3, task="T", problem="P") == [first, *said("a")]
     assert messages(reasoning="so") == said("a")
     assert messages(answer=None, output="O", reasoning="so")[1:] == [
         {"role": "assistant", "content": "O", "reasoning": "so"}

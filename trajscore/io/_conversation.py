@@ -144,9 +144,9 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        if "tokens" not in extra and not extra.keys().isdisjoint(USAGES):
-            counts = token_counts(first(fields, USAGES))
-            extra |= {"tokens": counts} if any(n is not None for n in counts.values()) else {}
+        counts = token_counts(first(extra, USAGES))
+        if any(n is not None for n in counts.values()):
+            extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]

@@ -198,7 +198,7 @@ class JsonScanner:
             return True
         rest = self._buffer[error.pos :].strip()
         if error.msg.startswith("Invalid \\"):  # within an escape sequence
-            return self._may_go_on(error) and '"' not in rest
+            return '"' not in rest
         return bool(_HALF_NUMBER.fullmatch(rest)) or any(
             word.startswith(rest) for word in _LITERALS
         )

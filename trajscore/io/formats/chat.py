@@ -22,7 +22,7 @@ from trajscore.io._requests import Calls, awaits_answer, joined, listed_calls, o
 from trajscore.io._run import MalformedRunError, Run, as_object, check_list, leftover
 from trajscore.io._spans import add_spans
 from trajscore.io._updates import is_update, run_of_updates
-from trajscore.io._vocabulary import MESSAGE_LISTS, USAGES, as_fields, first, token_counts
+from trajscore.io._vocabulary import MESSAGE_LISTS, USAGES, as_fields, as_list, first, token_counts
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, is_lines, stem
 from trajscore.io.registry import STREAMED, Format, Head, register
@@ -103,7 +103,7 @@ class OpenAI(Format):
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if calls:
             return add_spans(talk, calls.spans(), run)
-        messages = messages or []
+        messages = as_list(messages)
         talk.add_all(messages)
         run.extra |= beside_path(raw, used, len(messages))
         if raw.get("choices"):
