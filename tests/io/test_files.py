@@ -563,3 +563,13 @@ def test_a_file_and_its_places():
     place = file.place(3)
     assert (place.index, place.info, place.n_records, place.models) == (3, {"x": 1}, 1, ())
     assert file.others == {"a.json": {"x": 1}}
+
+
+def test_a_parquet_file_or_a_folder_of_them(tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in ("b/x.parquet", "b/y.parquet", "b/_z.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pd.DataFrame({"n": [1, 2]}).to_parquet(tmp_path / name)
+    (tmp_path / "b" / "notes.txt").write_text("words")
+    assert files.parquet_dataset(tmp_path / "b" / "x.parquet").count_rows() == 2
+    assert files.parquet_dataset(str(tmp_path / "b")).count_rows() == 4

@@ -390,3 +390,23 @@ def test_actions_of_one_answer_are_one_turn_of_openhands():
 def test_the_usage_of_an_answer_is_that_of_its_turn():
     made = event(1, "run") | {"tool_call_metadata": {"model_response": {"usage": {"n": 2}}}}
     assert turn_of_step(made)[0]["usage"] == {"n": 2}
+
+
+def test_lists_that_are_no_pairs_of_an_action_and_its_observation():
+    none = {"role": "tool", "content": None, "tool_call_id": None}
+    for step in (["f", "1", "x"], ["f"], []):
+        assert turns_of_actions([step]) == [step, none]
+    assert turns_of_actions([]) == []
+
+
+def test_an_action_of_another_message_begins_a_turn():
+    other = [{"kwargs": {"content": "I go on."}}, {"content": "Now."}]
+    steps = [
+        [action("f", "c1"), "1"],
+        [action("g", "c2", log=other), "2"],
+        [action("h", "c3"), "3"],
+    ]
+    turns = [turn for turn in turns_of_actions(steps) if turn["role"] == "assistant"]
+    assert [(turn["content"], [call["id"] for call in turn["tool_calls"]]) for turn in turns] == [
+        ("I look.", ["c1"]), ("I go on.\nNow.", ["c2"]), ("I look.", ["c3"]),
+    ]  # fmt: skip

@@ -505,3 +505,12 @@ def test_results_of_a_part_of_a_turn_go_to_the_calls_of_that_part(thread):
     thread.weave([agent("", "f", "g"), user("a")], 0)
     thread.weave([agent("", "g"), result("2"), user("a")], 1)
     assert [call.result for call in calls_of(thread)] == [None, "2"]
+
+
+def test_several_known_turns_after_a_new_one_keep_their_places(thread):
+    thread.weave([user("a"), agent("b"), user("c"), agent("d")], 0)
+    turns = [user("x"), agent("b"), user("c"), agent("d")]
+    assert thread._align(turns) == [(None, 1), (1, 1), (2, 2), (3, 3)]
+    turns = [user("a"), user("x"), user("y"), user("c"), agent("d")]
+    assert thread._align(turns) == [(0, 0), (None, 2), (None, 2), (2, 2), (3, 3)]
+    assert thread._align([user("a"), user("c"), agent("d")]) == [(0, 0), (2, 2), (3, 3)]

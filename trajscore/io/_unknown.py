@@ -220,7 +220,7 @@ def guess_parts(record: Mapping[str, Any]) -> dict[str, str]:
     prose = [path for path in prose if [path[-1]] not in others.values()] or prose
     prose = [path for path in prose if not _is_shown(path)] or prose
     if not lists:  # a text of a record may be anything
-        prose = [path for path in prose if any(_says(path)) or _is_long(texts[path])]
+        prose = [path for path in prose if any(_says(path)) or _is_long(texts[path][0])]
     prose = [path for path in prose if 2 * len(texts[path]) > len(steps)] or prose
     if not prose:
         return {}
@@ -292,8 +292,8 @@ def _is_actor(path: Path_) -> bool:
     return name in _ACTORS or (outer in _ACTORS and name in ("kind", "role", "type"))
 
 
-def _is_long(values: list[str]) -> bool:
-    return any(len(value.split()) > _SHORT or _LONG.search(value) for value in values)
+def _is_long(text: str) -> bool:
+    return len(text.split()) > _SHORT or _LONG.search(text) is not None
 
 
 def _are_names(values: list[str]) -> bool:
