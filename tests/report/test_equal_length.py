@@ -7,8 +7,14 @@ from sklearn.model_selection import PredefinedSplit
 
 from trajscore import PrefixForecaster, TrajectoryArray, evaluate
 from trajscore.calibration import cross_fit_traces
+from trajscore.core.parallel import Work
+from trajscore.core.weights import as_step_weights
 from trajscore.metrics import tps_samples
 from trajscore.report import IntervalOptions
+from trajscore.report._data import AS_GIVEN, Options
+from trajscore.report._equal_length import _length, by_step_table, equal_length_table
+from trajscore.report._rows import Row
+from trajscore.report._runs import Coverage
 
 FEW = IntervalOptions(5)
 
@@ -124,3 +130,52 @@ def test_clusters_widen_intervals(leaky):
             for one in (alone, pairs)
         )
         assert (wide > 1.3 * narrow).all()
+
+
+# ------------------------------------------------------------------- by hand
+
+
+def row_of(lengths, y, cells, groups=None):
+    runs = Coverage(np.array(y), np.array(y, dtype=float), groups, np.arange(len(y)))
+    return Row("a", AS_GIVEN, TrajectoryArray(cells, lengths), runs, True)
+
+
+def area_by_pairs(values, y, lengths):
+    """Share of pairs of equally long runs in which the one that succeeded has more."""
+    won, lost = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    pairs = [(i, k) for i in won for k in lost if lengths[i] == lengths[k]]
+    return np.mean([(values[i] > values[k]) + 0.5 * (values[i] == values[k]) for i, k in pairs])
+
+
+@pytest.mark.parametrize("n_success", [10, 9])
+def test_pairs_of_equally_long_runs_by_hand(rng, n_success):
+    lengths = np.repeat([1, 2, 3], [12, 12, 6])
+    y = np.append(np.arange(24) % 2, np.ones(6, dtype=int))  # long ones have no partner
+    y[np.flatnonzero(y[:24])[n_success:]] = 0
+    last = np.round(rng.random(30), 1)
+    cells = rng.random(lengths.sum())
+    cells[np.cumsum(lengths) - 1] = last
+    options = Options(("log",), as_step_weights(), "last")
+    for groups in (None, np.arange(30) // 2):
+        row = row_of(lengths, y, cells, groups)
+        table = equal_length_table([row], options, FEW, Work())
+        found = table.loc[("a", AS_GIVEN)]
+        assert found["n_runs"] == 24
+        if n_success == 9:
+            assert found.drop("n_runs").isna().all()
+            continue
+        area = area_by_pairs(last, y, lengths)
+        assert found["AUROC"] == pytest.approx(area)
+        assert found["AUROC_low"] < area < found["AUROC_high"]
+        assert found["over_length"] == pytest.approx(area - 0.5)
+        width = found["over_length_high"] - found["over_length_low"]
+        assert width > 0.1
+    assert equal_length_table([], options, FEW, Work()).empty
+    assert by_step_table([], options, FEW, Work()).empty
+
+
+def test_lengths_have_the_sign_that_ranks_runs_better():
+    y = np.array([0, 1, 1, 0])
+    for lengths, sign in (([1, 2, 3, 1], 1), ([3, 2, 1, 3], -1), ([1, 1, 2, 2], -1)):
+        row = row_of(lengths, y, np.full(sum(lengths), 0.5))
+        assert _length(row).tolist() == [sign * n for n in lengths]
