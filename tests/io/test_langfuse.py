@@ -243,11 +243,11 @@ def test_the_last_of_several_scores_counts(values, replaced):
 
 def test_an_observation_as_a_span():
     observation = generation(
-        type="TOOL", parentObservationId="p", metadata={"tool.id": "c"}, name="n", level="ERROR",
+        type="TOOL", parentObservationId="p", metadata={"tool.id": "c", "tool.name": "f"}, name="n", level="ERROR",
         usage={"input": 3}, calculatedTotalCost=2, feedback_scores=[{"name": "a", "value": 1}],
     )  # fmt: skip
     assert _span(observation) == Span(
-        id="g", kind="tool", parent="p", start="2026-01-01T00:00:00Z", name="n", call="c",
+        id="g", kind="tool", parent="p", start="2026-01-01T00:00:00Z", name="f", call="c",
         inputs=ASK, outputs=ANSWER, error=True, cost=2, tokens={"input": 3, "output": None},
         scores={"a": 1}, extra={"model": None, "latency": None},
     )  # fmt: skip

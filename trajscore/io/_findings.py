@@ -253,7 +253,7 @@ class Findings:
             if n := self.tally.odd[kind]:
                 yield f"{number_of(n, word)} {sentence}"
         if unknown := self.tally.unknown_roles:
-            role, _ = unknown.most_common(1)[0]
+            (role, _), *_ = unknown.most_common()
             yield (
                 f"{number_of(unknown.total(), 'turn')} of roles that are not known, such as "
                 f"{role!r}, taken as the environment's; if it is an agent's, pass "

@@ -69,7 +69,7 @@ class JSONLines(Format):
         if not head.whole or is_chat(head) or not usual_names("id", head.fields):
             return False
         # a text under another name would be lost
-        steps = as_list(head.fields.get(steps_field(head.fields) or ""))
+        steps = as_list(head.fields.get(str(steps_field(head.fields))))
         for step in filter(None, map(as_fields, steps[:1])):
             if "text" in guess_parts(step) and not _is_known(step):
                 return False
