@@ -7,14 +7,18 @@ import pandas as pd
 import pytest
 
 from trajscore.core.weights import as_step_weights
+from trajscore.inference._labels import MISSED, PASSED, RATE
 from trajscore.report._data import Facts, IntervalOptions, Note, Options
 from trajscore.report._disclosures import (
+    OF_FEW_LABELS,
     _calibration,
     _censoring,
     _clipping,
     _intervals,
     _step_weights,
+    _weights,
     identification,
+    labels_of,
     left_out,
     level_of_margins,
     population,
@@ -264,3 +268,148 @@ def test_how_intervals_were_made(method, made, words, not_words):
     said = _intervals(data)
     assert words in said
     assert not_words not in said
+
+
+def label_rows(**rows):
+    names = {"rate": RATE, "missed": MISSED, "passed": PASSED}
+    usual = {"value": 0.5, "low": 0.404, "high": 0.596, "worth": 60.0, "note": ""}
+    return pd.DataFrame([usual | row for row in rows.values()], index=[names[k] for k in rows])
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_assumed", "words"),
+    [
+        ({"rate": {}}, False, ", by which 50% [40%, 60%] succeeded"),
+        ({"rate": {"worth": 100.0}}, False, ", by which 50% [40%, 60%] succeeded"),
+        (
+            {"rate": {"worth": 1234.0}},
+            False,
+            (
+                ", by which 50% [40%, 60%] succeeded, as precise as 1,200 labels drawn at random "
+                "would be alone"
+            ),
+        ),
+        ({"rate": {"note": "too few."}}, True, ". too few."),
+        (
+            {"rate": {}, "missed": {"value": 0.1}, "passed": {"value": 0.2}},
+            False,
+            (
+                ", by which 50% [40%, 60%] succeeded. The judge calls 20% [40%, 60%] of the "
+                "failures a success, and 10% [40%, 60%] of the successes a failure"
+            ),
+        ),
+        (
+            {"rate": {}, "missed": {"note": "x"}, "passed": {"value": 0.2}},
+            False,
+            (
+                ", by which 50% [40%, 60%] succeeded. The judge calls 20% [40%, 60%] of the "
+                "failures a success, and an unknown share of the successes a failure"
+            ),
+        ),
+    ],
+)
+def test_what_the_labels_say(rows, is_assumed, words):
+    told = facts(n_labels=100, is_assumed=is_assumed)
+    data = SimpleNamespace(facts=told, from_labels=label_rows(**rows))
+    assert labels_of(data) == f"100 of 2,000 runs are labelled{words}"
+
+
+def test_labels_that_are_assumed_to_be_random():
+    told = facts(n_labels=100, is_assumed=True)
+    said = labels_of(SimpleNamespace(facts=told, from_labels=label_rows(rate={})))
+    assert "succeeded; **assumed**: each run was equally likely to be labelled; if" in said
+
+
+@pytest.mark.parametrize(
+    ("told", "words", "none"),
+    [
+        ({}, "2,000 runs, 100 of them labelled", "none"),
+        (
+            {"n_observed": 1500},
+            (
+                "2,000 runs, 100 of them labelled; the 500 without an observed outcome count as "
+                "failures"
+            ),
+            "500 of 2,000 runs not observed, counted as failures",
+        ),
+        (
+            {"censored": "drop"},
+            (
+                "2,000 runs, 100 of them labelled with an observed outcome; those without one are "
+                "left out"
+            ),
+            "runs without an observed outcome are left out of every number",
+        ),
+    ],
+)
+def test_population_of_few_labels(told, words, none):
+    own = facts(n_labels=100, **told)
+    assert population(own) == words
+    assert _censoring(own).startswith(none)
+    assert _censoring(own) == none or none != "none"
+
+
+@pytest.mark.parametrize(
+    ("n_beyond", "error", "words"),
+    [
+        (0, 0.0, ""),
+        (0, 1e-9, ""),
+        (0, 0.0125, "the base rate, the mean over runs, has an S-ECE of 0.013"),
+        (1, 0.0, "; 1 run with an observed outcome have a horizon beyond their end, so that"),
+        (2, 0.5, "; 2 runs with an observed outcome have a horizon beyond their end, so that"),
+    ],
+)
+def test_weights_of_each_run_of_its_own(n_beyond, error, words):
+    key = pd.MultiIndex.from_tuples([("base rate", "constant")])
+    data = SimpleNamespace(
+        options=Options(("log",), as_step_weights("uniform", "own"), "weighted"),
+        facts=facts(n_beyond=n_beyond),
+        table=pd.DataFrame({"S-ECE": [error]}, index=key),
+    )
+    said = _weights(data)
+    start = "uniform, adding up to one over each run's own horizon (the convention of the paper, "
+    assert said.startswith(start)
+    assert words in said
+    assert ("horizon beyond their end" in said) == (n_beyond > 0)
+    assert ("has an S-ECE of" in said) == (error > 1e-8)
+
+
+def test_rates_over_runs_of_few_labels_are_those_of_the_labels():
+    data = SimpleNamespace(
+        options=Options(("log",), as_step_weights(), "weighted"),
+        facts=facts(rate=0.5, n_labels=100, success_rate=0.4),
+        labels={("base rate", "constant"): np.array([0.0, 1.0])},
+    )
+    assert _step_weights(data).endswith("forecasts, 0.500, where the rate over runs is 0.400")
+    data.facts = facts(rate=0.5, n_labels=100)
+    assert _step_weights(data).endswith("divided by the weight of all forecasts")
+
+
+@pytest.mark.parametrize(
+    ("is_clustered", "margins", "lows", "words", "has_none"),
+    [
+        (True, [0.1, 0.1], [0.0, 0.0], "fewer than 30 clusters (or a quarter of all", False),
+        (False, [0.1, 0.1], [0.0, np.nan], "fewer than 30 runs (or a quarter of all", False),
+        (False, [0.1, 0.1], [np.nan, 0.0], "; paired by run; wide enough", True),
+        (True, [np.nan, 0.1], [np.nan, 0.0], "; paired by cluster of runs; wide enough", False),
+    ],
+)
+def test_differences_without_an_interval(is_clustered, margins, lows, words, has_none):
+    names = ["predictor", "form", "metric"]
+    keys = [("a", "as_given", "TPS log"), ("a", "as_given", "S-ECE")]
+    index = pd.MultiIndex.from_tuples(keys, names=names)
+    made = ["bootstrap", "influence"]
+    data = SimpleNamespace(
+        facts=facts(is_clustered=is_clustered),
+        interval_methods=pd.DataFrame({"value": made, "margin": ["", ""]}, index=index),
+        intervals=pd.DataFrame({"margin": margins, "margin_low": lows}, index=index),
+        score_name="TPS log",
+        cards=pd.DataFrame(index=["a"]),
+        options=Options(("log",), as_step_weights(), "weighted"),
+    )
+    said = _intervals(data)
+    assert words in said
+    assert said.startswith("95%, from the influence of each run on a metric, with t quantiles; by ")
+    assert ("differences with fewer than 5 runs of an outcome have none" in said) == has_none
+    data.facts = facts(n_labels=100)
+    assert _intervals(data) == f"95%, {OF_FEW_LABELS}; intervals of TPS log margins hold at 95%"
