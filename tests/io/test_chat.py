@@ -413,6 +413,7 @@ PRINTED = "content='x' additional_kwargs={}"
         ({"runs": [RUN]}, {}, True), ({"runs": [RUN]}, {"listed": True}, False),
         ({"steps": ASK}, {}, True), ({"steps": RUN}, {}, True), ({"steps": {"x": 1}}, {}, False),
         ({"samples": RUN, "steps": 3}, {}, True), ({"samples": ASK}, {}, True),
+        ({"spans": [{"input": [ASK], "output": "x"}]}, {"listed": True}, True),
         ({"other": {"x": 1}, "n": RUN}, {}, False),
         ({"prompt": "Hi", "completion": "Ho"}, {}, True),
         ({"prompt": "Hi", "completion": "Ho", "step": 1}, {}, False),

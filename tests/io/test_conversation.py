@@ -340,6 +340,12 @@ def test_another_completion_is_a_new_turn(conversation, last, index):
     assert conversation.steps[-1].logprobs == (-0.5,)
 
 
+def test_a_completion_may_repeat_the_calls_of_the_last_turn(conversation):
+    step = conversation.add(turn("f", text="Hi"), 3)
+    conversation.add_completion(completion(message=turn("f", text="Hi")), 4)
+    assert (conversation.steps, step.logprobs) == ([step], (-0.5,))
+
+
 def test_a_completion_is_compared_with_the_turn_just_before_it(conversation):
     for index, role in enumerate(("user", "assistant", "user", "assistant")):
         conversation.add({"role": role, "content": "Hi"}, index)

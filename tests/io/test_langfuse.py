@@ -243,7 +243,8 @@ def test_the_last_of_several_scores_counts(values, replaced):
 
 def test_an_observation_as_a_span():
     observation = generation(
-        type="TOOL", parentObservationId="p", metadata={"tool.id": "c", "tool.name": "f"}, name="n", level="ERROR",
+        type="TOOL", parentObservationId="p", metadata={"tool.id": "c", "tool.name": "f"}, name="n",
+        level="ERROR",
         usage={"input": 3}, calculatedTotalCost=2, feedback_scores=[{"name": "a", "value": 1}],
     )  # fmt: skip
     assert _span(observation) == Span(
