@@ -99,6 +99,7 @@ def test_evidence_and_changes_are_drawn_where_they_were(evidence):
     np.testing.assert_array_equal(forecast.get_ydata(), [0.1, 1.4, -0.5])
     spans = [one.get_extents().transformed(ax.transData.inverted()) for one in ax.patches]
     np.testing.assert_allclose([(one.x0, one.x1) for one in spans], [(1010, 1020), (22, 30)])
+    assert [one.xyann for one in ax.texts] == [(4, 6), (4, 6)]
     assert [(one.get_text(), one.xy) for one in ax.texts] == [
         ("level\nsince run 1,010, alarm at 1,020", (1020, 1)),
         ("cause not known yet\nsince run 22, alarm at 30", (30, 1)),
@@ -115,3 +116,22 @@ def test_zero_and_the_line_of_alarms_are_in_view(evidence, column, low, high):
     table = evidence.iloc[:, :1].copy()
     table.iloc[:, 0] = column
     assert FleetDisplay(table, []).plot().ax_.get_ylim() == pytest.approx((low, high))
+
+
+def test_evidence_at_an_alarm_is_that_of_the_alarm(display):
+    shown, fleet = display
+    change = shown.changes[0]
+    column = change.quantity, change.predictor
+    threshold = fleet.e_values_["log_threshold"][column]
+    assert shown.evidence.loc[change.alarm, column] == pytest.approx(change.log_e_value / threshold)
+
+
+def test_each_label_is_beside_its_own_line(evidence):
+    display = FleetDisplay(evidence, []).plot()
+    legend = display.ax_.get_legend()
+    named = {
+        text.get_text(): line.get_color()
+        for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    assert named == {line.get_label(): line.get_color() for line in display.line_}
+    assert len(set(named.values())) == 2

@@ -82,7 +82,7 @@ def test_strip_frames_each_critical_episode_and_labels_some_steps_of_long_runs()
     shorter = TracerStripDisplay(table[:60]).plot()
     assert shorter.ax_.get_xticks().tolist() == list(range(1, 61, 2))
     width, height = display.figure_.get_size_inches()
-    assert width == 14
+    assert (width, height) == (14, 2.9)
     assert shorter.figure_.get_size_inches()[1] == height
     assert TracerStripDisplay(table[:10]).plot().figure_.get_size_inches()[0] == pytest.approx(6.8)
 

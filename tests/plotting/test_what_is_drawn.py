@@ -349,3 +349,11 @@ def test_early_warning():
     assert display.figure_.get_size_inches().tolist() == [9, 4]
     display.plot(ax=plt.figure().add_subplot())
     assert len(display.figure_.axes) == 1
+
+
+def test_power_of_rules_with_other_levels_is_shown_up_to_the_largest():
+    few = rates([0.1, 0.2])
+    few.index = [0.05, 0.1]
+    left, right = PowerDisplay({"few": few, "all": rates([0.1, 0.2])}).plot().ax_
+    assert points(line_called(left, "alpha")) == [[0, 0], [0.4, 0.4]]
+    assert right.get_xlim() == pytest.approx((-0.008, 0.416))

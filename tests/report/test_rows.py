@@ -7,7 +7,13 @@ from numpy.testing import assert_allclose
 from trajscore import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
-from trajscore.report._rows import base_rate, make_rows, predictor_rows, recalibrated
+from trajscore.report._rows import (
+    alive_rates,
+    base_rate,
+    make_rows,
+    predictor_rows,
+    recalibrated,
+)
 from trajscore.report._runs import Coverage, Judged
 
 NAN = float("nan")
@@ -61,3 +67,16 @@ def test_without_a_calibrator_there_is_no_recalibrated_row():
     (row,) = predictor_rows(judged(a=RUNS), None, Work(), [])
     assert (row.key, row.calibrator, row.rate) == (("a", "as_given"), "", None)
     assert recalibrated(row, None) == ([], [])
+
+
+@pytest.mark.parametrize(("n", "folds"), [(10, set(range(5))), (4, {0, 1})])
+def test_counting_steps_takes_five_folds_or_two(n, folds):
+    labels = (np.arange(n) % 2).astype(float)
+    X = TrajectoryArray(np.full(2 * n, 0.5), np.full(n, 2))
+    rows = alive_rates(X, Coverage(labels, labels, None, np.arange(n)))
+    assert [row.key for row in rows] == [
+        ("alive rate", "as_given"), ("alive rate, end known", "as_given"),
+    ]  # fmt: skip
+    for row in rows:
+        assert set(row.traces.meta["cross_fit_fold"]) == folds
+        assert row.is_probability

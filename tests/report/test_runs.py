@@ -12,8 +12,10 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._runs import (
+    Coverage,
     check_labelling,
     check_predictors,
+    few_clusters,
     out_of_range_values,
     outcome_problem,
 )
@@ -294,3 +296,17 @@ def test_the_few_values_outside_0_to_1(cells, facts):
     notes = out_of_range_values({"judge": X})
     assert [note.facts for note in notes] == ([] if facts is None else [facts])
     assert all((note.predictor, note.kind) == ("judge", "outside") for note in notes)
+
+
+@pytest.mark.parametrize(("n", "is_few"), [(14, True), (15, False), (16, False)])
+def test_fewer_than_fifteen_clusters_are_few(n, is_few):
+    n_runs = 2 * n
+    groups = np.repeat(np.arange(n), 2)
+    runs = Coverage(np.zeros(n_runs), np.zeros(n_runs), groups, np.arange(n_runs))
+    notes = few_clusters(runs)
+    assert [(note.predictor, note.kind) for note in notes] == [
+        ("intervals", "few clusters")
+    ] * is_few
+    for note in notes:
+        assert note.facts == {"n": n, "effective": pytest.approx(n)}
+    assert few_clusters(Coverage(np.zeros(4), np.zeros(4), None, np.arange(4))) == []

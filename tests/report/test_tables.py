@@ -4,10 +4,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from trajscore import TrajectoryArray
 from trajscore.core.weights import as_step_weights
 from trajscore.report._data import LEVELS, Options
-from trajscore.report._tables import CLIPS, count_table, excluded_table, gain_table, row_table
+from trajscore.report._rows import Row
+from trajscore.report._runs import Coverage
+from trajscore.report._tables import (
+    CLIPS,
+    count_table,
+    excluded_table,
+    gain_table,
+    row_table,
+    sensitivity_table,
+)
 
 OPTIONS = Options(("log", "brier"), as_step_weights(), "weighted")
 COLUMNS = [name for level in LEVELS for name in level]
@@ -71,3 +82,30 @@ def test_runs_left_out():
     assert table.to_numpy().tolist() == [["all", "x", 2], ["b", "z", 1]]
     assert list(excluded_table({})) == ["predictor", "reason", "n_runs"]
     assert CLIPS == {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
+
+
+@pytest.mark.parametrize("clip", [1e-6, 1e-2])
+def test_margins_with_other_clips(clip):
+    labels = np.array([1.0, 0, 1, 0])
+    runs = Coverage(labels, labels, None, np.arange(4))
+    cells = np.array([0.5, 1.0, 0.001, 0.2, 0.6, 0.0, 0.995, 0.3])
+    X = TrajectoryArray(cells, [2, 3, 1, 2])
+    row = Row("a", "as_given", X, runs, True)
+    other = [Row("b", "as_given", X, runs, False), Row("c", "as_given", X, runs, True)]
+    options = Options((("log", clip), "brier"), as_step_weights("uniform"), "weighted")
+    cards = pd.DataFrame({"as_given": [0.25, 0.5]}, ["a", "b"])
+    table = sensitivity_table([row, *other], cards, cards + 1, options)
+    assert table.index.tolist() == [("a", "as_given")]  # of cards, and a probability
+    (found,) = table.to_dict("records")
+    n_clipped = {1e-6: 2, 1e-2: 4}[clip]
+    assert (found["margin"], found["observed_only"], found["clipped"]) == (
+        0.25, 1.25, n_clipped / 8,
+    )  # fmt: skip
+    label = np.repeat(labels, [2, 3, 1, 2])
+    rate = label.mean()
+    for name, value in CLIPS.items():
+        p = np.clip(cells, value, 1 - value)
+        score = np.where(label == 1, np.log(p / rate), np.log((1 - p) / (1 - rate)))
+        expected = 0.25 if value == clip else score.mean()
+        assert found[name] == pytest.approx(expected), name
+    assert "observed_only" not in sensitivity_table([row], cards, None, options)

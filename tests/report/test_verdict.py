@@ -6,6 +6,7 @@ import pytest
 from made_cards import BETTER, NAN, NOTHING, OPEN, WORSE, card, cards_of, data_of, groups_of
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
 from trajscore.report._verdict import (
+    _margins,
     _other_clip,
     _without_unobserved,
     behind_counting,
@@ -321,3 +322,59 @@ def test_margins_without_unobserved_runs(other, words):
     )
     said = f"Without the 2 unobserved runs these margins would be {words}."
     assert _without_unobserved(data, "a") == [said]
+
+
+@pytest.mark.parametrize(
+    ("margin", "value", "words"),
+    [
+        ((0.1, 0.05, 0.15), -0.5, "as given 0.100 nats better than the base rate [+0.050, +0.150]"),
+        ((0.0004, -0.0004, 0.00049), -0.5, "as given the same as the base rate to 3 decimals"),
+        ((-0.0004, -0.0006, 0.0001), -0.5, "not distinguishable from the base rate"),
+        ((0.0, 0.0, 0.0), -0.5, "as given the same as the base rate"),
+    ],
+)
+def test_margins_that_round_to_nothing_are_the_same(margin, value, words):
+    index = pd.MultiIndex.from_tuples(
+        [("judge", "as_given", "TPS log")], names=["predictor", "form", "metric"]
+    )
+    intervals = pd.DataFrame(
+        [[value, *margin]], index, ["value", "margin", "margin_low", "margin_high"]
+    )
+    (said,) = _margins(data_of(cards_of(other=USE), intervals=intervals), "judge")
+    assert words in said
+    assert ("the same as" in said) == ("the same as" in words)
+    assert ("decimals" in said) == ("decimals" in words)
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        (0.009, "only 9 of 1,000 runs succeeded; at least 10 successes and 10 failures"),
+        (0.991, "only 9 of 1,000 runs failed; at least 10 successes and 10 failures"),
+    ],
+)
+def test_nine_runs_of_an_outcome_are_too_few(rate, words):
+    own = card(TOO_FEW, success_rate=rate, n_needed=300, signal_high=0.1)
+    assert words in card_reason(own, data_of({"a": own}))
+
+
+def test_ten_runs_of_an_outcome_are_enough():
+    own = card(TOO_FEW, success_rate=0.01, n_needed=300, signal_high=0.1)
+    said = card_reason(own, data_of({"a": own}))
+    assert "at least 10 successes" not in said
+    assert "about 300 more" in said
+
+
+def test_groups_of_few_runs_are_not_named_as_worse():
+    worse = {"recalibrated": WORSE, "n_runs": 100}
+    rows = [
+        ("x", "a", 0.01, card(AVOID, **worse)),
+        ("y", "a", 0.01, card(AVOID, success_rate=0.05, **worse)),
+        ("z", "a", 0.01, card(USE, n_runs=100)),
+    ]
+    said = of_groups(data_of(cards_of(a=USE), by=groups_of(rows)), "kind")
+    assert "it is worse than the base rate in x: report these runs alone" in said
+    same = [(group, name, 0.2, own) for group, name, _, own in rows]
+    assert "worse than the base rate in" not in of_groups(
+        data_of(cards_of(a=USE), by=groups_of(same)), "kind"
+    )

@@ -16,6 +16,16 @@ KEY = "judge", "as_given"
 NAN = float("nan")
 
 
+@pytest.mark.parametrize(
+    ("rates", "has_few"),
+    [((0.5, 0.5), False), ((0.009, 0.5), False), ((0.009, 0.991), True), ((0.01, 0.009), False)],
+)
+def test_nothing_is_drawn_where_every_predictor_has_too_few_runs(rates, has_few):
+    cards = {f"p{k}": card(TOO_FEW, success_rate=rate) for k, rate in enumerate(rates)}
+    data = data_of(cards, traces={("base rate", "constant"): TrajectoryArray([0.5], [1])})
+    assert View(data).has_few is has_few
+
+
 def view_of(n_known, n_runs=10, *, cost=2.0, n_tokens=3):
     """A view of runs of one step, of which some say what they cost."""
     tokens = ["x"] * n_tokens

@@ -139,8 +139,7 @@ class TracerStripDisplay(DisplayMixin):
 
     def _label_steps(self, ax: Any) -> None:
         n_steps = len(self.table)
-        every = max(1, -(-n_steps // 30))
-        shown = np.arange(1, n_steps + 1, every)
+        shown = np.arange(1, n_steps + 1, -(-n_steps // 30))
         if "actor" in self.table:
             letters = self.table["actor"].map(_ACTORS).to_numpy()
             ax.set_xticks(shown, [f"{letters[step - 1]}\n{step}" for step in shown])
