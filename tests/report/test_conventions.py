@@ -7,7 +7,12 @@ import pytest
 
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.calibration import AliveRate, cross_fit_traces
+from trajscore.core.weights import as_step_weights
 from trajscore.report import IntervalOptions
+from trajscore.report._conventions import weight_notes
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, Options
+from trajscore.report._rows import Row
+from trajscore.report._runs import Coverage
 
 QUICK = IntervalOptions(20, method="influence")
 PUBLISHED = {"weights": "linear_front", "horizon": "own"}
@@ -129,3 +134,50 @@ def test_groups_of_few_runs_are_counted(short_wins):
         "weights: 1 of 3 groups by model has fewer than 20 runs. A score divides by the weight of "
         "the group's steps, so an average over such groups may prefer the wrong predictor."
     )
+
+
+# ------------------------------------------------------------------- weights by hand
+
+
+def noted_weights(lengths, labels=None, weights="uniform"):
+    lengths = np.array(lengths)
+    X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
+    runs = Coverage(np.arange(len(X)) % 2, np.arange(len(X)) % 2.0, None, np.arange(len(X)))
+    rows = [Row("a", AS_GIVEN, X, runs, True), Row(BASE_RATE, CONSTANT, X, runs, True)]
+    options = Options(("log",), as_step_weights(weights), "weighted")
+    return weight_notes(rows, labels or {}, options)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "share"),
+    [
+        ([*[1] * 95, 5], None),  # just a twentieth of all weight
+        ([*[1] * 94, 6], 0.06),
+        ([*[1] * 18, 2], None),  # a tenth, of 19 runs
+        ([*[1] * 16, 2, 2], None),
+        ([4, *[1] * 18], 4 / 22),
+        ([2, 1, 1], None),
+    ],
+)
+def test_a_run_of_a_twentieth_of_the_weight_and_twice_its_share_is_named(lengths, share):
+    notes = noted_weights(lengths)
+    assert [note.kind for note in notes] == ["heavy run"] * (share is not None)
+    for note in notes:
+        place = int(np.argmax(lengths))
+        assert note.predictor == "weights"
+        assert note.facts == {
+            "run": place, "steps": max(lengths), "share": pytest.approx(share),
+        }  # fmt: skip
+
+
+def test_groups_of_less_than_twenty_runs_are_counted_by_kind():
+    labels = {
+        "one": np.repeat(["a", "b", "c"], [19, 20, 21]),
+        "two": np.repeat(["a", "b", "c"], [1, 2, 57]),
+        "none": np.repeat(["a", "b"], 30),
+    }
+    notes = noted_weights([1] * 60, labels)
+    assert [(note.kind, note.facts) for note in notes] == [
+        ("small groups", {"kind": "one", "n": 1, "n_groups": 3}),
+        ("small groups", {"kind": "two", "n": 2, "n_groups": 3}),
+    ]
