@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,11 +7,15 @@ from scipy import stats
 
 from trajscore.inference import compare_predictors
 from trajscore.inference._compare import (
+    _are_by_range,
     _critical_values,
     _holm,
+    _intervals,
     _Moments,
     _n_replicates,
+    _p_values,
     _pairs,
+    _Range,
 )
 from trajscore.inference.units import draw_counts, resampling_units
 
@@ -298,3 +304,98 @@ def test_replicates_that_differ_by_rounding_are_tied():
     for error in (0.05, 0.2, 0.5):
         expected = _critical_values(t, error)
         np.testing.assert_allclose(_critical_values(rounded, error), expected, rtol=1e-9)
+
+
+# ------------------------------------------------------------------- small inputs by hand
+
+
+def a_range(usual=0.1, width=1.0, near=0.05, n_far=(1, 2), n_units=10, largest=1.5):
+    return _Range(usual, width, near, np.array(n_far), n_units, largest)
+
+
+def test_an_interval_by_range_by_hand():
+    below, above = stats.beta.ppf(1 - 0.04 / 2, [2, 3], [9, 8])
+    expected = [0.1 - 0.05 - 1.5 * below * 1.1, 0.1 + 0.05 + 1.5 * above * 0.9]
+    np.testing.assert_allclose(a_range().interval(0.04), np.clip(expected, -1, 1))
+    # a unit so large that any difference is possible
+    np.testing.assert_allclose(a_range(largest=9.0).interval(0.04), [-1, 1])
+    below, above = stats.beta.ppf(1 - 0.04 / 2, [1, 2], [200, 199])
+    np.testing.assert_allclose(
+        a_range(n_far=(0, 1), n_units=200, largest=1.0).interval(0.04),
+        [0.05 - 1.1 * below, 0.15 + 0.9 * above],
+    )
+
+
+@pytest.mark.parametrize(
+    ("usual", "n_units", "p"),
+    [(0.0, 10, 1), (0.5, 3, 1), (0.5, 10, 2 * (5 / 6) ** 10), (-0.5, 10, 2 * (5 / 6) ** 10)],
+)
+def test_p_value_by_range_by_hand(usual, n_units, p):
+    # a share of .5 / (.5 + 1), half as many units
+    assert a_range(usual=usual, n_units=n_units, largest=2.0).p_value() == pytest.approx(p)
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (None, a_range(0.0, 1.0, 0.2, (1, 1), 5, 1.0)),
+        ([0, 0, 1, 1, 2], a_range(0.1, 1.0, 0.0, (1, 1), 3, 1.2)),
+    ],
+)
+def test_range_of_a_pair_by_hand(groups, expected):
+    # differences 0, .2, 0, 1, -.25; of groups .1, .5, -.25, of which no other is within 1/3
+    table = pd.DataFrame({"a": [0, 0.2, 0, 1, 0.0], "b": [0, 0, 0, 0, 0.25]})
+    units = resampling_units(5, groups, None)
+    found = _Moments(table.to_numpy(), np.array([[0, 1]]), units).range_of(0)
+    assert found.usual == pytest.approx(expected.usual)
+    assert found.width == expected.width
+    assert found.near == pytest.approx(expected.near)
+    assert found.n_far.tolist() == expected.n_far.tolist()
+    assert (found.n_units, found.largest) == (expected.n_units, pytest.approx(expected.largest))
+
+
+def test_the_narrower_interval_is_taken():
+    t = np.arange(1.0, 20)[:, None] * [1, 1, 1]
+    t[[3, 8], 2] = np.inf  # two of 19 may lie beyond a level of .1, so no quantile is finite
+    width = np.ptp(a_range().interval(0.1))
+    error = np.array([1.01, 0.99, 1e-9]) * width / 36  # the second largest is 18
+    assert _are_by_range([a_range()] * 3, error, t, 0.1).tolist() == [True, False, True]
+
+
+def test_levels_of_intervals_by_range_and_by_quantile():
+    t = np.arange(1.0, 1000)[:, None] * [np.inf, np.inf, 0.001]
+    some = SimpleNamespace(
+        range_of=lambda pair: a_range(),
+        difference=np.array([0.1, 0.1, 0.3]),
+        std_error=np.array([0.0, 0.0, 0.01]),
+    )
+    low, high = _intervals(some, t, 0.2)
+    ends = a_range().interval(0.02 / 2)  # a tenth of the level is for the two by range
+    critical = _critical_values(t[:, 2:], 0.18)[0]
+    np.testing.assert_allclose(low, [ends[0], ends[0], 0.3 - 0.01 * critical])
+    np.testing.assert_allclose(high, [ends[1], ends[1], 0.3 + 0.01 * critical])
+    some.std_error = np.zeros(3)
+    t[:, 2] = np.inf
+    low, high = _intervals(some, t, 0.2)
+    ends = a_range().interval(0.2 / 3)
+    np.testing.assert_allclose([low, high], np.repeat(ends[:, None], 3, axis=1))
+
+
+def test_at_least_one_replicate_is_inside():
+    t = np.array([[2.0], [4], [1], [3]])
+    # of four replicates three may be outside
+    assert _critical_values(t, 0.9).tolist() == [2]
+    assert _critical_values(t, 0.4).tolist() == [3]
+
+
+def test_p_values_by_hand():
+    some = SimpleNamespace(
+        difference=np.array([1.0, 0.5]),
+        std_error=np.array([1.0, 0.0]),
+        is_constant=np.array([False, True]),
+        range_of=lambda pair: a_range(usual=0.5, n_units=10, largest=2.0),
+    )
+    t = np.array([[1 - 1e-12, np.inf], [0.5, np.inf], [2.0, np.inf]])
+    np.testing.assert_allclose(_p_values(some, t), [3 / 4, 2 * (5 / 6) ** 10])
+    some.range_of = lambda pair: a_range(usual=0.5, n_units=1000, largest=2.0)
+    np.testing.assert_allclose(_p_values(some, t), [3 / 4, 1 / 4])

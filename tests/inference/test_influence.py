@@ -193,3 +193,10 @@ def test_each_statistic_may_have_its_own_scale():
     odds = np.log(9) + np.array([-1, 1]) * reach / 0.09
     assert [low[0], high[0]] == pytest.approx(list(1 / (1 + np.exp(-odds))))
     assert (low[2], high[2]) == pytest.approx((1 - reach, 1 + reach))  # 1 has no logit
+
+
+def test_acceleration_by_hand():
+    totals = np.array([[0.1, 0.0, 3.0], [-0.05, 0.0, -1.0], [-0.05, 0.0, -2.0]])
+    found = Spread(totals, any_units(None, 3)).acceleration()
+    expected = [0.00075 / (6 * 0.015**1.5), 0, 18 / (6 * 14**1.5)]
+    np.testing.assert_allclose(found, expected)

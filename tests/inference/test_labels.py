@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, norm, t
 
 from trajscore import TrajectoryArray
 from trajscore.core.score_families import get_family
@@ -16,7 +16,11 @@ from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
 from trajscore.inference._labels import (
     FewLabels,
+    OutcomeRatio,
+    _bounds,
+    _check_total,
     above_constant,
+    check_verdict,
     outcome_features,
     rate_of,
     ridge_logistic,
@@ -581,3 +585,83 @@ def test_weights_of_which_none_counts_are_refused():
     X = TrajectoryArray(np.full(6, 0.5), [2, 3, 1])
     with pytest.raises(ValueError, match="weights for steps 1 to 3 are all zero"):
         score_of_outcomes(X, get_family("log"), as_step_weights(lambda step: 0.0 * step))
+
+
+# ------------------------------------------------------------------- small inputs by hand
+
+
+def test_a_ratio_its_influences_and_slopes_by_hand():
+    ratio = OutcomeRatio(*np.array([[3.0, 1], [1, 0], [2, 2], [1, 3]]))
+    value, influence, slope = ratio.at(np.array([1.0, 0]))
+    assert value == pytest.approx(3 / 5)  # (3 + 0) / (2 + 3)
+    np.testing.assert_allclose(influence, [0.4 * (3 - 1.2), 0.4 * (0 - 1.8)])
+    np.testing.assert_allclose(slope, [0.4 * (2 - 0.6), 0.4 * (1 + 0.6)])
+
+
+@pytest.mark.parametrize(("rate", "constant"), [(0.0, 0.125), (0.5, 0.5), (1.0, 0.875)])
+def test_the_best_constant_is_half_a_run_from_0_and_1(rate, constant):
+    zero, weight = np.zeros(4), np.array([1.0, 2, 3, 4])
+    margin = above_constant(OutcomeRatio(zero, zero, weight, weight), get_family("log"), rate)
+    np.testing.assert_allclose(margin.success, -weight * np.log(constant))
+    np.testing.assert_allclose(margin.failure, -weight * np.log(1 - constant))
+
+
+def test_few_labels_widen_an_interval_by_hand():
+    labels = half_labelled(0.5)
+    row = labels.estimate(rate_of(100), 0.9)
+    of_runs = row["std_error_all"] ** 2
+    by_labels = np.sqrt((of_runs + 0.011) / (of_runs + 0.01))
+    expected = by_labels * t.ppf(0.95, 19) / norm.ppf(0.95)
+    assert labels.widened(rate_of(100)) == pytest.approx(expected)
+    low, high = wilson_interval(0.5, 0.25 / row["std_error"] ** 2, t.ppf(0.95, 19))
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+
+
+def test_nothing_is_widened_and_all_is_trusted_where_all_is_known():
+    ones = np.ones(100)
+    labels = FewLabels(ones, ones, ones, any_units(None, 100))
+    assert labels.widened(rate_of(100)) == 1
+    assert labels.trust(rate_of(100)) == 1
+
+
+def test_shares_of_verdicts_with_all_labels(runs):
+    grade = np.linspace(0, 1, 600)
+    table = label_intervals(runs.data, runs.target, judge=grade, label_probability=1.0)
+    wrong = table.loc[["judge wrong on successes", "judge wrong on failures"], "value"]
+    y = runs.target
+    np.testing.assert_allclose(wrong, [1 - grade[y == 1].mean(), grade[y == 0].mean()])
+
+
+def test_clusters_are_counted_of_labelled_runs(runs):
+    tasks = np.repeat(np.arange(60), 10)
+    y = np.where(tasks < 5, runs.target, -1)
+    with pytest.warns(UserWarning, match="there are 5 clusters of runs; "):
+        label_intervals(runs.data, y, label_probability=5 / 60, groups=tasks)
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, np.nan])
+def test_a_verdict_is_in_0_to_1(value):
+    np.testing.assert_array_equal(check_verdict([0, 0.5, 1], 3, "judge"), [0, 0.5, 1])
+    with pytest.raises(ValueError, match=f"row 1: judge is {value:g}; give 0, 1 or a grade"):
+        check_verdict([0, value, 1], 3, "judge")
+
+
+def test_two_labelled_groups_are_enough():
+    inverse = np.array([2.0, 0, 2, 0])
+    _check_total(inverse, any_units(np.array([0, 0, 1, 1]), 4))
+    with pytest.raises(ValueError, match="all labelled runs are of one group"):
+        _check_total(inverse, any_units(np.array([0, 1, 0, 1]), 4))
+
+
+@pytest.mark.parametrize(
+    ("value", "n_used", "is_rate", "expected"),
+    [
+        (0.5, 8, False, (0.5 - 0.4, 0.5 + 0.4)),
+        (0.5, 8, True, wilson_interval(0.5, 25.0, 4.0)),
+        (1.2, 8, True, wilson_interval(1.0, 9.0, 4.0)),  # as if .9, of .1 times .9
+        (-0.2, 8, True, wilson_interval(0.0, 9.0, 4.0)),
+        (0.0, 3, True, wilson_interval(0.0, 16.0, 4.0)),  # as if .2
+    ],
+)
+def test_bounds_by_hand(value, n_used, is_rate, expected):
+    assert _bounds(value, 0.01, 4.0, n_used, is_rate) == pytest.approx(expected)

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import t, ttest_1samp
 
 from trajscore.inference import mean_intervals
+from trajscore.inference._bootstrap import bootstrap_means
 from trajscore.inference._influence import Spread, influence_interval
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
@@ -226,3 +227,21 @@ def test_the_width_is_by_t_of_the_effective_number_of_clusters():
     error = np.sqrt(2 / 3) * np.sqrt(2 * (2 * 4 / 3) ** 2) / 8
     assert found.high[0] - 0.5 == pytest.approx(error * t.ppf(0.9, 64 / 24 - 1))
     assert found.skewness[0] == 0
+
+
+def test_a_mean_of_many_alike_and_one_of_few_unlike_have_their_own_intervals(rng):
+    values = np.stack([rng.normal(size=200), np.r_[np.ones(3), np.zeros(197)]], axis=1)
+    units, options = any_units(None, 200), {"n_resamples": 99, "random_state": 0}
+    mean = values.mean(axis=0)
+    by_both = by_influence(mean, values - mean, units, LEVEL)
+    assert by_both.holds.tolist() == [True, False]
+    drawn = bootstrap_means(values, units, n_resamples=800, random_state=0)  # 40 in a tail
+    level = units.expanded_level(200, LEVEL)
+    ends = by_bootstrap(drawn, mean, by_both.skewness, level)
+    found = intervals_of_means(values, np.zeros((2, 200)), units, LEVEL, **options)
+    np.testing.assert_allclose(found[0], mean)
+    low, high = by_both.low, by_both.high
+    np.testing.assert_allclose(found[1], [low[0], min(low[1], ends[0][1])])
+    np.testing.assert_allclose(found[2], [high[0], max(high[1], ends[1][1])])
+    assert ends[0][0] != low[0]
+    assert ends[1][1] > high[1]

@@ -5,7 +5,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from trajscore.inference import SequentialComparison
-from trajscore.inference._sequential import _CAPITAL, _SHARES
+from trajscore.inference._sequential import _CAPITAL, _MEANS, _SHARES, _Bets
 
 
 def capital(differences, mean, lowest, weights=_CAPITAL):
@@ -283,4 +283,28 @@ def test_a_refused_update_changes_nothing():
     watch = SequentialComparison(1).update(0.5, 0.1)
     with pytest.raises(ValueError, match="run 2"):
         watch.update([0, 3], [0, 0])
+    assert watch.n_runs == 1
+
+
+def test_the_grid_of_means_rises_from_bound_to_bound_through_zero():
+    means = _Bets(-2.0, 3.0, 40.0)._means
+    assert len(means) == 599
+    assert (np.diff(means) > 0).all()
+    np.testing.assert_allclose(means[[0, 298, 299, 300, 598]], [
+        -2 * _MEANS[299], -2 * _MEANS[1], 0, 3 * _MEANS[1], 3 * _MEANS[299],
+    ])  # fmt: skip
+    assert (_MEANS[0], _MEANS[300]) == (0, 1)
+
+
+def test_either_side_has_half_of_the_level():
+    watch = SequentialComparison((-1, 2), alpha=0.2)
+    sides = [(one._lowest, one._threshold, one.bound) for one in (watch._for_a, watch._for_b)]
+    assert sides == [(-1, 10, -1), (-2, 10, -2)]
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_difference_may_be_off_the_bound_by_rounding(sign):
+    watch = SequentialComparison(1).update(sign * (1 + 1e-12), 0.0)
+    with pytest.raises(ValueError, match="run 1: the difference is "):
+        watch.update(sign * (1 + 2e-12), 0.0)
     assert watch.n_runs == 1

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.optimize import brentq
+from scipy.stats import beta, poisson
 
 from trajscore.inference.mean_intervals import intervals_of_means
 from trajscore.inference.units import any_units
@@ -84,3 +85,19 @@ def test_means_cover_rare_losses():
         missed += made[1][0] > truth, made[2][0] < truth
     assert missed[0] == 0  # the losses are in the lower end
     assert missed.sum() <= 0.07 * 400
+
+
+def test_losses_within_the_half_width_are_not_sorted():
+    # 7.75 is the bound at level .95 of a mean of which three were seen
+    largest = poisson_bound(3) - 3
+    assert 4.75 < largest < 4.76
+    assert reach(np.full(10, 0.01), half_width=0.0475)[1] > 0
+    assert reach(np.full(10, 0.01), half_width=0.0476) == (0.0, 0.0)
+    # the changes of a group add up
+    groups = np.array([0, 0, 1, 1, 2, 2])
+    assert reach(np.full(6, 0.01), groups, half_width=0.0950)[1] > 0
+    assert reach(np.full(6, 0.01), groups, half_width=0.0952) == (0.0, 0.0)
+
+
+def poisson_bound(seen, alpha=0.05):
+    return brentq(lambda mean: poisson.cdf(seen, mean) - alpha, seen, 50)
