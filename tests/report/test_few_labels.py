@@ -1,15 +1,23 @@
 """Reports of runs of which few are labelled."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logit
+from sklearn.base import BaseEstimator
 
 from trajscore import TrajectoryArray, evaluate
+from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
+from trajscore.inference._labels import FewLabels
+from trajscore.inference.units import any_units
 from trajscore.metrics import tps_score
 from trajscore.report._cards import RECALIBRATE, TOO_FEW
 from trajscore.report._data import ALIVE, ALIVE_END, AS_GIVEN, BASE_RATE, CONSTANT
+from trajscore.report._few_labels import by_few_labels, rates, success_rate
+from trajscore.report._runs import Coverage
 
 FAST = {"intervals": "influence", "calibrator": "platt"}
 
@@ -300,3 +308,65 @@ def test_an_interval_of_ranks_is_symmetric_in_log_odds(of_all):
     low, value, high = logit(row[["low", "value", "high"]].astype(float))
     assert high - value == pytest.approx(value - low)
     assert 0 < row["low"] < row["high"] < 1
+
+
+# ------------------------------------------------------------------ by hand
+
+
+def all_labelled(y):
+    y = np.array(y, dtype=float)
+    return FewLabels(y, np.ones(len(y)), np.full(len(y), 0.5), any_units(None, len(y)))
+
+
+@pytest.mark.parametrize(
+    ("y", "lengths", "over_steps", "over_runs"),
+    [
+        ([1, 0, 1, 0], [1, 1, 1, 1], 0.5, 0.5),
+        ([1, 0, 0, 0], [5, 1, 1, 1], 5 / 8, 0.25),
+        ([1, 1, 1, 1], [1, 2, 1, 2], 7 / 8, 7 / 8),  # never further than half a run
+        ([0, 0, 0, 0], [1, 2, 1, 2], 1 / 8, 1 / 8),
+    ],
+)
+def test_rates_over_forecasts_and_over_runs(y, lengths, over_steps, over_runs):
+    trace = TrajectoryArray(np.full(sum(lengths), 0.5), lengths)
+    found = rates(all_labelled(y), trace, as_step_weights("uniform"))
+    assert found == pytest.approx((over_steps, over_runs))
+
+
+@pytest.mark.parametrize(
+    ("y", "inverse", "forecast", "rate"),
+    [
+        ([1, 0, 1, 0], [1, 1, 1, 1], 0.5, 0.5),
+        ([1, 0, 1, -1], [1, 1, 1, 1], 0.5, 2 / 3),  # of those that were observed
+        ([1, 1, 1, 1], [4, 4, 4, 4], 0.5, 1.0),  # no share is above 1
+        ([0, 0, 0, 0], [4, 4, 4, 4], 0.5, 0.0),
+    ],
+)
+def test_the_success_rate_of_few_labels(y, inverse, forecast, rate):
+    y = np.array(y)
+    known = np.maximum(y, 0).astype(float)
+    few = FewLabels(known, np.array(inverse, dtype=float), np.full(4, forecast), any_units(None, 4))
+    runs = Coverage(y, known, None, np.arange(4), few=few)
+    assert success_rate(runs) == pytest.approx(rate)
+    assert success_rate(replace(runs, few=None)) == pytest.approx(y[y >= 0].mean())
+
+
+class Mean(BaseEstimator):
+    """Forecasts the mean outcome of the runs that it is fitted to, and how many these are."""
+
+    def fit(self, X, y):
+        self.mean_, self.n_ = y.mean(), len(X)
+        return self
+
+    def transform(self, X):
+        return X.with_cells(np.full(len(X.cells), self.mean_ + 10 * self.n_))
+
+
+def test_forecasts_of_a_fold_are_made_without_its_labels():
+    fold = np.array([0, 1, 1, 2])
+    by_fold = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 1.0, 0.0, 0.1]])
+    few = FewLabels(np.zeros(4), np.ones(4), np.full(4, 0.5), any_units(None, 4), fold, by_fold)
+    X = TrajectoryArray(np.zeros(7), [1, 2, 1, 3])
+    found = by_few_labels(Mean(), X, few)
+    expected = [30 + 0.3, *[20 + 0.65] * 3, *[30 + 1.9 / 3] * 3]
+    np.testing.assert_allclose(found.cells, expected)
