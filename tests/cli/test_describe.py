@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore.cli import describe as cli_describe
 from trajscore.cli.main import main
 
 TURN = {"role": "assistant", "content": "Confidence: 70%", "mood": "good"}
@@ -218,3 +219,37 @@ def test_files_that_are_not_read(folder, capsys, name, hint):
     (folder / name).write_bytes(b"x")
     assert main(["describe", str(folder / name)]) == 2
     assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "proposed", "after"),
+    [
+        (["log"], None, None),
+        (["log"], [], "report log"),
+        (["log", "--id", "run"], [], "report log --id run"),
+        (["log"], ["--scale", "x=100"], "report log --scale x=100"),
+        # what was asked for already did not help
+        (["log", "--scale", "x=10"], ["--scale", "x=100"], None),
+        (["log", "--id", "x=100"], ["--scale", "x=100"], "report log --id x=100 --scale x=100"),
+        (["log", "--map", "a=1"], ["--map", "a=1,b=0"], "report log --map a=1,b=0"),
+        (["log", "--outcome=x", "--id", "a"], ["--outcome", "y"], "report log --id a --outcome y"),
+    ],
+)  # fmt: skip
+def test_a_command_is_proposed_that_may_help(monkeypatch, capsys, words, proposed, after):
+    class Made:
+        def __init__(self):
+            self.proposed = proposed
+
+        def as_dict(self):
+            return {"n_runs": 2, "proposed": proposed}
+
+        def __str__(self):
+            return "2 runs"
+
+    monkeypatch.setattr(cli_describe, "describe", lambda *_, **__: Made())
+    assert main(["describe", *words]) == 0
+    said = capsys.readouterr().out
+    assert said == ("2 runs\n" if after is None else f"2 runs\nnext: trajscore {after}\n")
+    assert main(["describe", *words, "--json"]) == 0
+    facts = {"n_runs": 2} if after is None else {"n_runs": 2, "next": f"trajscore {after}"}
+    assert json.loads(capsys.readouterr().out) == facts

@@ -2,12 +2,15 @@
 
 import io as streams
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
 from trajscore import DensityRatioEProcess, PrefixForecaster
+from trajscore.cli.fit import _tried
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring._persistence import load_process
@@ -156,3 +159,49 @@ def test_a_guard_takes_no_scores(tmp_path, capsys):
     words = ["--guard", "--score", "judge", "--out", str(tmp_path / "guard.skops")]
     assert main(["fit", chats(40, tmp_path), *words]) == 2
     assert "--score is not used with --guard" in capsys.readouterr().err
+
+
+class MadeGuard(BaseEstimator):
+    """Stops each run that has its number of steps, and says on what it was fitted."""
+
+    fits = ()
+
+    def __init__(self, thresholds=(1.0,)):
+        self.thresholds = thresholds
+
+    def fit(self, runs, y, groups=None):
+        type(self).fits += ((list(runs), list(y), list(groups)),)
+        self.process_ = SimpleNamespace(thresholds_=np.array(self.thresholds))
+        return self
+
+    def stopping_steps(self, runs):
+        return np.array(runs)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_guard_is_tried_on_the_other_half(monkeypatch, grouped):
+    monkeypatch.setattr(MadeGuard, "fits", ())
+    y = np.array([0, 1, 0, 1, -1, 0, 1, 0, 1])
+    steps = [3, 0, 5, 2, 9, 0, 0, 6, 0]
+    groups = np.array(list("aabbcdeff")) if grouped else None
+    said = _tried(MadeGuard((np.inf, 1.0)), steps, y, groups)
+    assert said == (
+        "on runs that were held out, by two guards fitted on half of the runs each: 75% of the "
+        "failures are stopped (half of these by step 5), and 25% of the successes"
+    )
+    known = [0, 1, 2, 3, 5, 6, 7, 8]
+    tasks = known if groups is None else groups[known].tolist()
+    places = list(zip([steps[k] for k in known], y[known].tolist(), tasks, strict=True))
+    halves = [list(zip(*fit, strict=True)) for fit in MadeGuard.fits]
+    assert len(halves) == 2
+    assert sorted(halves[0] + halves[1]) == sorted(places)
+    assert _tried(MadeGuard(), [0] * 9, y, groups).endswith(
+        "each: 0% of the failures are stopped, and 0% of the successes"
+    )
+
+
+def test_half_of_the_runs_may_be_too_few_for_a_guard():
+    y = np.arange(8) % 2
+    said = "not tried on runs that were held out: half of these runs are too few to fit a guard"
+    assert _tried(MadeGuard((np.inf, np.inf)), [1] * 8, y, None) == said
+    assert _tried(MadeGuard(), [1] * 2, y[:2], None) == said

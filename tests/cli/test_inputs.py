@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.cli.inputs import _bytes, reading
-from trajscore.cli.main import _parser, main
+from trajscore.cli.inputs import _bytes, _rule, _scale, reading
+from trajscore.cli.main import _parser, _sentence, main
 from trajscore.report._inputs import load
 
 
@@ -289,3 +289,54 @@ def test_sizes(text, size):
 def test_what_is_not_a_size(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size; give one such as 4GB"):
         _bytes(text)
+
+
+def test_what_load_is_to_know():
+    parser = _parser()
+    plain = reading(parser.parse_args(["report", "runs.csv"]))
+    fields = plain.pop("fields")
+    assert (fields.id, fields.scores, fields.group) == (None, (), None)
+    assert [name for name, value in plain.items() if value is not None] == []
+    options = ["--id", "run", "--stop", "timeout=administrative,crash=complete"]
+    one = reading(parser.parse_args(["report", "runs.csv", *options]))
+    assert one["fields"].id == "run"
+    assert one["rule"] == {"timeout": "administrative", "crash": "complete"}
+    two = reading(parser.parse_args(["report", "runs.csv", "--id", "task", "--id", "trial"]))
+    assert two["fields"].id == ("task", "trial")
+
+
+@pytest.mark.parametrize(
+    "text", ["=administrative", "timeout=", "timeout=late", "a=complete,=complete"]
+)
+def test_a_stop_needs_a_reason_and_a_kind(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not REASON=KIND; give pairs such as"):
+        _rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"), [("verbal=100", ("verbal", 100.0)), ("a=b=0.5", ("a=b", 0.5))]
+)
+def test_a_scale_is_a_column_and_its_top(text, scale):
+    assert _scale(text) == scale
+
+
+@pytest.mark.parametrize("text", ["verbal", "verbal=", "=100", "verbal=0", "verbal=-1", "verbal=x"])
+def test_a_scale_needs_a_column_and_a_top(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not NAME=TOP; give a column and a"):
+        _scale(text)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyError("no run 'a'"), "no run 'a'"),
+        (KeyError(), ""),
+        (KeyError("first", "second"), "first"),
+        (ValueError("alpha must be small"), "--alpha must be small"),
+        (ValueError("beta must be small"), "beta must be small"),
+        (ValueError("alpha"), "alpha"),
+        (ValueError("one", "two"), "('one', 'two')"),
+    ],
+)
+def test_errors_are_said_in_options(error, text):
+    assert _sentence(error, {"alpha": "--alpha"}) == text

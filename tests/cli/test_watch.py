@@ -10,8 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore import TrajectoryArray
+from trajscore.cli import watch
 from trajscore.cli.main import main
+from trajscore.cli.watch import _a_week, _cost, _map_since, _Runs
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import FleetMonitor
+from trajscore.monitoring._fleet import FleetChange
 
 N = 400
 STARTS = ("Alarm at run", "  Cause:", "  What to do:")
@@ -253,3 +258,64 @@ def test_files_and_columns_that_do_not_fit(folder, capsys, tmp_path):
         err := capsys.readouterr().err
     )
     assert "without outcomes, add an empty column" in err
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (None, ""),
+        (["2026-01-05"], ""),
+        (["2026-01-05", "2026-01-12"], "2"),
+        (["2026-01-05", "2026-01-05"], ""),
+        (["2026-01-05", "2026-01-06", "2026-01-07", "2026-01-19"], "2"),
+        ([1.0, 2.0, 9.0], ""),
+    ],
+)
+def test_runs_of_a_week(times, said):
+    if times is not None:
+        times = np.array(times, dtype="M8[s]" if isinstance(times[0], str) else float)
+    assert _a_week(_Runs(None, None, None, times)) == said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "a_week", "said"),
+    [
+        (-0.25, -0.125, "", "fell {}, so that 12 to 25 more of each 100 runs fail"),
+        (-0.25, -0.004, "70", "fell {}, so that 0 to 25 more of each 100 runs fail; 70 runs come"),
+        (-0.25, 0.0, "70", "Success went {}: from +0 to +25 more of each 100 runs fail"),
+        (-0.25, 0.125, "", "Success went {}: from -12 to +25 more of each 100 runs fail"),
+        (0.0, 0.25, "", "Success went {}: from -25 to +0 more of each 100 runs fail"),
+        (0.004, 0.25, "", "Waiting costs no runs: success rose {}"),
+    ],
+)
+def test_what_waiting_costs(low, high, a_week, said):
+    success = {"base": 0.75, "new": 0.5, "change_low": low, "change_high": high}
+    said = said.format("from 75.0% to 50.0%")
+    if said.startswith("fell"):
+        said = f"Cost of waiting: success {said}"
+    if said.endswith("come"):
+        said += " in a week"
+    assert _cost(pd.Series(success), a_week) == said
+
+
+@pytest.mark.parametrize(("predictor", "column"), [("b", 1), ("a", 0), ("", 0)])
+def test_a_map_is_of_the_predictor_that_changed(monkeypatch, predictor, column):
+    cells = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    X = TrajectoryArray(cells, [2, 1], channels=["a", "b"])
+    fleet = FleetMonitor()
+    fleet.forecaster_ = None
+    fleet.changes_ = [FleetChange(9, 3, "length", name, 6.0) for name in ("a", predictor)]
+    monkeypatch.setattr(watch, "recalibration", lambda X, y, groups: (X, y, groups))
+    of, y, groups = _map_since(fleet, _Runs(X, [1, 0], ["s", "t"], None))
+    assert of.cells.ravel().tolist() == cells[:, column].tolist()
+    assert (y, groups) == ([1, 0], ["s", "t"])
+    plain = _Runs(TrajectoryArray([0.5], [1]), [1], None, None)
+    assert _map_since(fleet, plain)[0] is plain.X
+
+
+def test_a_quiet_stream_has_no_map(folder, capsys, monkeypatch, tmp_path):
+    lines = b"".join((folder / "runs.jsonl").read_bytes().splitlines(keepends=True)[:9])
+    option = ("--recalibrated", tmp_path / "map.skops")
+    code, out, err = run(folder, capsys, *option, lines=lines, monkeypatch=monkeypatch)
+    assert (code, "no new map" in err) == (0, False)
+    assert out.endswith(f"no alarm, so {tmp_path / 'map.skops'} was not written\n")

@@ -232,3 +232,20 @@ def test_no_share_is_known_of_no_run():
     row = _share_with_interval("x", np.empty(0), 0.9)
     assert np.isnan(row["x"])
     assert (row["x_low"], row["x_high"]) == (0, 1)
+
+
+def test_the_step_that_is_looked_at_is_drawn_by_the_random_state(runs):
+    X, _ = runs
+    one, same, other = (
+        AuditRule(0.1, "step", random_state=seed).fit(X[:99]).thresholds_.iloc[0]
+        for seed in (0, 0, 1)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_run_that_is_too_long_is_named():
+    X = TrajectoryArray(np.zeros(12), [2, 6, 4], ids=["a", "b", "c"])
+    said = "run b has 6 steps, more than max_steps=5; give the most steps that a run may have"
+    with pytest.raises(ValueError, match=said.replace("run b", "run '?b'?")):
+        AuditRule(0.5, "step", max_steps=5).fit(X)

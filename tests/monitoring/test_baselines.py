@@ -363,3 +363,12 @@ def test_fixed_steps_by_hand(alpha, step):
     with pytest.warns(UserWarning, match=r"too few successes \(18\) .* give at least 19"):
         rule = FixedStepStop(alpha=0.05).fit(runs[1:], [1] * 18)
     assert rule.thresholds_[0.05] == np.inf
+
+
+@pytest.mark.parametrize("length", range(1, 8))
+@pytest.mark.parametrize("n", [19, 27, 31])
+def test_hazards_of_runs_of_one_length(n, length):
+    # of n runs and the one to come, which counts as flagged, 20% are
+    rule = RandomStop(alpha=0.2).fit([[0.5] * length] * n, [1] * n)
+    wanted = 1 - (1 - ((n + 1) * 0.2 - 1) / n) ** (1 / length)
+    assert rule.thresholds_[0.2] == pytest.approx(wanted, rel=1e-9)

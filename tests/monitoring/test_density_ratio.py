@@ -1,5 +1,6 @@
 """The density ratio and the sequential test made of it, by hand."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 
 from trajscore import TrajectoryArray
 from trajscore.calibration import PrefixForecaster
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold
-from trajscore.monitoring._thresholds import one_id, run_uniforms
+from trajscore.monitoring._density_ratio import LARGEST_SCORE, DensityRatio, FittedTest, Fold
+from trajscore.monitoring._thresholds import TIE, one_id, run_uniforms
 
 X = TrajectoryArray(
     [0.5, 0.2, 0.8, 0.9, 0.1], [3, 2], ids=["a", "b"], ended=np.array([True, False])
@@ -142,3 +143,23 @@ def test_end_after_the_last_step_counts_twice(rng):
     going, ended = ratio.log_m(runs.with_ended(False)), ratio.log_m(runs)
     expected = np.where(np.arange(40) % 2, np.maximum(going - 0.1, ended), going - 0.1)
     np.testing.assert_allclose(ratio.monitored_values(runs).ravel(), expected.ravel())
+
+
+@pytest.mark.parametrize(("largest", "count"), [(TIE, 2), (2 * TIE, 1), (0.0, 2), (-TIE, 2)])
+def test_ties_count_as_at_least_as_bad(largest, count):
+    assert Fold(PLAIN, np.array([-1.0, 0.0, 1.0])).count(largest) == count
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scores_may_be_as_large_as_the_largest(sign):
+    class Half:
+        def transform(self, X):
+            return X.with_cells(np.full(len(X.cells), 0.5))
+
+    ratio = DensityRatio(Half(), 0.7)
+    runs = TrajectoryArray(np.array([1.0, sign * LARGEST_SCORE]), [2], ids=["a"])
+    assert ratio.log_m(runs).tolist() == [0.7, 0.7]
+    larger = np.nextafter(LARGEST_SCORE, np.inf) * sign
+    said = f"run 'a' (row 0), step 2: the score {larger:g} is not a finite number up to 1e+150"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        ratio.log_m(TrajectoryArray(np.array([1.0, larger]), [2], ids=["a"]))

@@ -426,9 +426,7 @@ def test_unobserved_runs_are_left_out_and_counted(runs):
 
 def test_too_few_successes(runs):
     X, y = runs
-    with pytest.warns(
-        UserWarning, match=r"alpha = 0.01: no run will be flagged; .* 230"
-    ):
+    with pytest.warns(UserWarning, match=r"alpha = 0.01: no run will be flagged; .* 230"):
         process = DensityRatioEProcess(threshold="pac", alpha=0.01).fit(X, y)
     assert np.isinf(process.thresholds_.iloc[0])
     assert process.predict(X).all()
@@ -629,3 +627,24 @@ def test_weights_of_a_score(runs):
     ]:
         with pytest.raises(ValueError, match=message):
             process.score(X, y, sample_weight=wrong)
+
+
+@pytest.mark.parametrize("hold_out", ["successes", "runs"])
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_what_is_held_out(hold_out, is_grouped):
+    y = np.tile([1, 1, 0, 1], 50)
+    groups = np.arange(200) // (5 if is_grouped else 1)
+    process = DensityRatioEProcess(alpha=0.2, hold_out=hold_out, calibration_fraction=0.25)
+    random = np.random.RandomState(0)
+    process.alphas_ = np.array([0.2])
+    rows = process._held_out_rows(y, np.arange(200), None, groups, random)
+    if hold_out == "runs" and not is_grouped:  # in the share of each outcome
+        assert len(rows) == 50
+        assert y[rows].sum() in (37, 38)
+    elif is_grouped:  # all runs of some of the groups
+        counts = np.bincount(groups[rows], minlength=40)
+        assert set(counts.tolist()) == {0, 5}
+        assert (counts > 0).sum() == process._n_held_out(40)
+    else:
+        assert y[rows].all()
+        assert len(rows) == process._n_held_out(150)

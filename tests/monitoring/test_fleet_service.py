@@ -6,7 +6,7 @@ import pytest
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import FleetMonitor
+from trajscore.monitoring import FleetMonitor, _fleet_service
 from trajscore.monitoring._fleet_service import FleetStream, _cells, batches_of_lines
 from trajscore.monitoring._fleet_state import dumped, fingerprint, restore
 
@@ -202,3 +202,14 @@ def test_another_process_has_the_state(runs, tmp_path):
 def test_the_example_has_the_predictors_of_the_reference():
     with pytest.raises(ValueError, match=r'\{"a": \[0.7, 0.8\], "b": \[0.7, 0.8\]\}, "outcome"'):
         _cells([0.5], ["a", "b"], is_forecast=True)
+
+
+def test_as_many_ids_are_remembered_as_said(runs, monkeypatch):
+    monkeypatch.setattr(_fleet_service, "REMEMBERED", 3)
+    stream = FleetStream(fitted(runs))
+    for n, run in enumerate("abcd", start=1):
+        assert stream.take([line(id=run, scores=[0.5], outcome=1)]) == []
+        assert list(stream._ids) == list("abcd")[max(n - 3, 0) : n]
+    (error,) = stream.take([line(id="b", scores=[0.5], outcome=1)])
+    assert "run 'b' was counted before" in error["error"]
+    assert stream.take([line(id="a", scores=[0.5], outcome=1)]) == []

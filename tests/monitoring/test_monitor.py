@@ -23,7 +23,8 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
 )
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import EProcessMonitor
+from trajscore.monitoring import EProcessMonitor, _monitor
+from trajscore.monitoring._monitor import _LOST
 
 
 @pytest.fixture(scope="module")
@@ -520,3 +521,30 @@ def test_what_a_monitor_does_not_take(runs):
             monitor.update(score)
     for step, score in enumerate((0.0, 1.0, 0, 1), start=1):
         assert monitor.update(score).step == step
+
+
+@pytest.mark.parametrize("lost", ["a", None])
+@pytest.mark.parametrize("step", [None, 2, 3])
+def test_a_lost_run_goes_on_only_from_its_first_step(runs, lost, step):
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    monitor._lost.add(lost)
+    with pytest.raises(ValueError, match="run a|run 'a'") as error:
+        monitor.update(0.5, "a", step=step)
+    assert str(error.value) == _LOST.format("a")
+    assert monitor.update(0.5, "a", step=1).step == 1
+    assert monitor.update(0.5, "a").step == 2
+
+
+def test_no_time_at_all_may_be_asked_for(runs, monkeypatch):
+    now = 5.0
+    monkeypatch.setattr(_monitor.time, "monotonic", lambda: now)
+    monitor = DensityRatioEProcess(alpha=0.3).fit(*runs).monitor()
+    monitor.update(0.5, "a")
+    assert monitor.forget(0) == []  # not older than 0 seconds
+    now = 6.0
+    monitor.update(0.5, "b")
+    assert monitor.forget(1) == []
+    assert monitor.forget(0) == ["a"]
+    for seconds in (-1e-9, np.nan, "1", None):
+        with pytest.raises(ValueError, match="seconds must be a number of at least 0, got"):
+            monitor.forget(seconds)

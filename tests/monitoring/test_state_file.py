@@ -22,7 +22,7 @@ from trajscore import DensityRatioEProcess, PrefixForecaster
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import _monitor
 from trajscore.monitoring._service import serve
-from trajscore.monitoring._state_file import packed, unpacked
+from trajscore.monitoring._state_file import StateFile, _checksum, _is_sound, packed, unpacked
 
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 PROCESS = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y)
@@ -579,3 +579,38 @@ def test_numbers_are_packed_exactly():
 def test_a_process_that_was_not_fitted_has_no_monitor():
     with pytest.raises(NotFittedError):
         DensityRatioEProcess().monitor()
+
+
+def test_slots_of_runs_that_ended_are_used_again(state):
+    file = StateFile(state, {}, "normal")
+    try:
+        file.write({"a": b"1", "b": b"2", "c": b"3"})
+        assert (file._slots, file._free) == ({"a": 1, "b": 2, "c": 3}, [])
+        file.write({"a": None, "b": None})
+        assert (file._slots, file._free) == ({"c": 3}, [1, 2])
+        file.write({"d": b"4", "c": b"5"})  # the one that was freed last
+        assert (file._slots, file._free) == ({"c": 3, "d": 2}, [1])
+        file.write({"e": b"6", "f": b"7"})
+        assert (file._slots, file._free) == ({"c": 3, "d": 2, "e": 1, "f": 4}, [])
+        assert file._n_slots == 4
+    finally:
+        file.close()
+
+
+@pytest.mark.parametrize(
+    ("row", "is_sound"),
+    [
+        ((1, b"k", b"text", 0), True),
+        ((2, b"k", b"text", 0), False),
+        ((1, b"l", b"text", 0), False),
+        ((1, b"k", b"test", 0), False),
+        ((1, b"k", b"text", 1), False),
+        (("1", b"k", b"text", 0), False),
+        ((1, "k", b"text", 0), False),
+        ((1, b"k", None, 0), False),
+        ((None, None, None, 0), False),
+    ],
+)
+def test_a_row_is_sound_whose_sum_is_its_own(row, is_sound):
+    *content, off = row
+    assert _is_sound(*content, _checksum(1, b"k", b"text") + off) == is_sound

@@ -9,6 +9,8 @@ from any_input import any_two_labels
 from trajscore import DensityRatioEProcess
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
+from trajscore.inference.mean_intervals import intervals_of_means
+from trajscore.inference.units import any_units
 from trajscore.monitoring import (
     CalibratedVerifier,
     FixedStepStop,
@@ -17,6 +19,8 @@ from trajscore.monitoring import (
     TunedStop,
 )
 from trajscore.monitoring._persistence import load_fitted, save_fitted
+from trajscore.monitoring._thresholds import TIE
+from trajscore.monitoring._tuned_stop import _Runs
 
 
 @pytest.fixture(scope="module")
@@ -259,3 +263,55 @@ def test_a_process_of_ones_own(runs):
     assert stop.rule_.alpha == [0.1, 0.3]
     assert stop.test_.alphas == (0.05,)
     assert (stop.stopping_steps(X_new) > 0).any()
+
+
+@pytest.mark.parametrize("certify", [0.05, 0.2])
+def test_a_gain_is_certified_by_its_one_sided_bound(runs, certify):
+    X, y, _, _ = runs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stop = TunedStop(RawVerifier(), cv=2, certify=certify, lost_success=2).fit(X, y)
+        limit = stop.best_threshold_
+        stop._certify(limit, _Runs(X, y, X.with_cells(np.ones(len(X.cells))), None))
+    statistic = stop.rule_._statistic(X)
+    above = [np.flatnonzero(run > limit + TIE) for run in X.with_cells(statistic)]
+    steps = np.array([found[0] + 1 if len(found) else 0 for found in above])
+    cost = [np.full(len(run), stop.step_cost_) for run in X]
+    gains = gain_by_hand(steps, X, y, cost, 2, stop.caught_failure)
+    price = 2 + stop.caught_failure
+    change = np.where(steps > 0, np.where(y == 1, price, -price), 0) / len(y)
+    mean, low, _ = intervals_of_means(
+        gains[:, None], [change], any_units(None, len(y)), 1 - 2 * certify
+    )
+    assert (stop.gain_, stop.gain_low_) == pytest.approx((gains.mean(), low[0]))
+    assert mean[0] == pytest.approx(gains.mean())
+
+
+OF_NONE = "at these prices no threshold gains, so no run will be flagged"
+OF_FEW = (
+    "no threshold is shown to gain at these prices, so no run will be flagged: the best one gains "
+    "0.125 a run, and -0.25 at least with confidence 0.9. Give more runs"
+)
+OF_MANY = (
+    "what gains most at these prices stops 21% of the runs that would succeed; raise lost_success "
+    "if a success is worth more"
+)
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_certified", "stopped", "said"),
+    [
+        (np.inf, False, 0.0, OF_NONE),
+        (1.0, False, 0.5, OF_FEW),
+        (1.0, True, 0.21, OF_MANY),
+        (1.0, True, 0.2, None),
+        (1.0, True, 0.0, None),
+    ],
+)
+def test_what_is_said_of_a_threshold(limit, is_certified, stopped, said):
+    stop = TunedStop(certify=0.1)
+    stop.certified_, stop.gain_, stop.gain_low_ = is_certified, 0.125, -0.25
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stop._warn(limit, stopped)
+    assert [str(one.message) for one in caught] == ([] if said is None else [said])

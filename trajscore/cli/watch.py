@@ -353,7 +353,7 @@ def _alarm(change: FleetChange) -> str:
 def _cost(success: pd.Series, a_week: str) -> str:
     """Say what it costs to wait."""
     span = f"from {success['base']:.1%} to {success['new']:.1%}"
-    low, high = (100 * -success[end] for end in ("change_high", "change_low"))
+    low, high = (0 - 100 * success[end] for end in ("change_high", "change_low"))
     if low > 0:
         runs = f"; {a_week} runs come in a week" if a_week else ""
         return (
