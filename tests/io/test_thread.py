@@ -514,3 +514,42 @@ def test_several_known_turns_after_a_new_one_keep_their_places(thread):
     turns = [user("a"), user("x"), user("y"), user("c"), agent("d")]
     assert thread._align(turns) == [(0, 0), (None, 2), (None, 2), (2, 2), (3, 3)]
     assert thread._align([user("a"), user("c"), agent("d")]) == [(0, 0), (2, 2), (3, 3)]
+
+
+def test_calls_that_were_given_only_an_instruction(thread):
+    thread.weave([user("a")], 0)
+    (turn,) = thread.add_call([SYSTEM], [agent("x")], 1)
+    assert (turn.text, texts(thread)) == ("x", ["a", "x"])
+
+
+def test_the_first_turn_may_be_the_answer_to_an_instruction(thread):
+    thread.weave([agent("x"), user("a")], 0)
+    (turn,) = thread.add_call([SYSTEM], [agent("x")], 1)
+    assert turn is thread.talk.steps[0]
+    assert texts(thread) == ["x", "a"]
+
+
+def test_a_result_that_one_of_several_calls_has_is_not_added(thread):
+    thread.weave([agent("", "f", "g"), result("1", "F"), result("2", "G")], 0)
+    thread.weave([result("1", "?"), result("2", "?"), result("3", "?")], 1)
+    assert [one["content"] for one in thread.talk.unmatched] == ["3"]
+
+
+def test_turns_of_which_one_call_has_no_id_are_told_apart_by_their_texts():
+    first, second = agent("a", "f", "g"), agent("b", "f", "g")
+    same = turn_keys([first, second])
+    assert same[0] == same[1]
+    for turn in (first, second):
+        turn["tool_calls"][1]["id"] = None
+    other = turn_keys([first, second])
+    assert other[0] != other[1]
+
+
+def test_messages_without_a_role(thread):
+    thread.weave([{"content": "x"}], 0)
+    assert [(step.actor, step.text) for step in thread.talk.steps] == [("environment", "x")]
+
+
+def test_ids_of_other_messages_than_results_stay():
+    messages = [agent("", "f"), user("a") | {"tool_call_id": "x"}]
+    assert _with_known_ids(messages) == messages

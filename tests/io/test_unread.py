@@ -158,3 +158,11 @@ def test_what_fields_of_a_run_hold_is_read(fields):
     assert unread_texts({"x": "One more."}, Run("r", **fields)) == {}
     assert unread_texts({"x": "Two more."}, Run("r", **fields)) == {"x": 1}
     assert unread_texts({"x": "One more."}, Run("One more.")) == {}
+
+
+def test_a_single_word_of_a_turn_does_not_stand_for_a_text():
+    own = Run("r", [Step("agent", "more", observation="two")])
+    assert unread_texts({"x": "One more.", "y": "Two more, two."}, own) == {"x": 1, "y": 1}
+    assert unread_texts({"x": "One more. And so on."}, Run("r", [Step("agent", "One more.")])) == {}
+    seen = Run("r", [Step("agent", "", observation="One more.")])
+    assert unread_texts({"x": "One more. And so on."}, seen) == {}
