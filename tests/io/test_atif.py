@@ -275,3 +275,9 @@ def test_a_trajectory_beside_no_folders(write, monkeypatch):
     path = write("trajectory.json", trajectory())
     monkeypatch.chdir(path.parent)
     assert io.read_runs("trajectory.json", format="atif")[0].outcome == -1
+
+
+def test_a_folder_of_steps_further_up_has_no_result_of_a_step(write):
+    write("steps/result.json", result(1))
+    (run,) = io.read_runs(write("steps/x/t/agent/trajectory.json", trajectory()), format="atif")
+    assert run.outcome == -1

@@ -257,3 +257,8 @@ def test_the_last_model_is_that_of_the_run(read):
 )  # fmt: skip
 def test_requests_of_the_user(of, is_request):
     assert _is_request(of) is is_request
+
+
+def test_a_folder_without_sessions(tmp_path):
+    (tmp_path / "project").mkdir()
+    assert ClaudeCode().folder(tmp_path) == []
