@@ -1,11 +1,19 @@
 """How evaluate makes intervals: of which kind, where, and that they are those of inference."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray, evaluate, metrics
+from trajscore.core.weights import as_step_weights
 from trajscore.inference import influence_interval
+from trajscore.inference.mean_intervals import by_bootstrap
+from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report import IntervalOptions
+from trajscore.report._data import Options
+from trajscore.report._intervals import _Cells
+from trajscore.report._runs import Coverage
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +164,77 @@ def test_means_of_very_many_runs_have_the_intervals_of_a_bootstrap(rng, monkeypa
     # another one, of which other metrics are drawn, changes nothing
     other = TrajectoryArray.from_padded(np.where(q > 0.97, 1.0, q)[:, None].repeat(2, axis=1))
     np.testing.assert_array_equal(drawn(other=other).loc[many.index], many)
+
+
+def cells_of(labels, method="influence"):
+    labels = np.array(labels, dtype=float)
+    runs = Coverage(labels, labels, None, np.arange(len(labels)))
+    options = Options(("log",), as_step_weights(), "weighted")
+    row = SimpleNamespace(runs=runs, key=("a", "as_given"))
+    return _Cells([row], options, IntervalOptions(20, method=method))
+
+
+def test_replicates_widen_what_they_are_drawn_for(rng):
+    cells = cells_of([0, 1] * 10)
+    names = cells.names
+    n_levels, _, n_metrics = cells.shape
+    cells.method[:, 0, 1] = "bootstrap"
+    cells.method[:, 0, 2] = "influence"
+    cells.estimate[:] = rng.normal(0, 0.1, cells.shape)
+    cells.skewness[:] = 0.2
+    cells.low[:], cells.high[:] = -0.5, 0.05
+    drawn = rng.normal(0, 0.2, (50, n_levels, n_metrics))
+    before = cells.low.copy(), cells.high.copy()
+    cells.resample(0, drawn, 0.9)
+    others = np.arange(n_metrics) != 1
+    np.testing.assert_array_equal(cells.low[:, :, others], before[0][:, :, others])
+    np.testing.assert_array_equal(cells.high[:, :, others], before[1][:, :, others])
+    own = drawn[:, :, 1]
+    changes = np.column_stack([own[:, 0], *(own[:, 0] - own[:, k] for k in range(1, n_levels))])
+    low, high = by_bootstrap(changes, cells.estimate[:, 0, 1], cells.skewness[:, 0, 1], 0.9)
+    np.testing.assert_allclose(cells.low[:, 0, 1], np.minimum(-0.5, low))
+    np.testing.assert_allclose(cells.high[:, 0, 1], np.maximum(0.05, high))
+    assert cells.marked(0) == [names[1]]
+    cells.draw_all(0)
+    assert cells.marked(0) == [names[1], names[2]]
+
+
+@pytest.mark.parametrize(("n_rarer", "n_levels"), [(4, 1), (5, 5)])
+def test_differences_of_few_runs_and_of_costs_of_rare_errors_have_no_interval(n_rarer, n_levels):
+    cells = cells_of([1] * n_rarer + [0] * 20)
+    cells.method[:] = "influence"
+    column = cells.names.index("ECUAS_128")
+    withheld = cells._withheld()
+    assert (~withheld).sum(axis=0)[0].tolist() == [
+        1 if k == column else n_levels for k in range(len(cells.names))
+    ]
+    assert not withheld[0].any()
+    cells.method[:, 0, 0] = ""
+    assert not cells._withheld()[:, 0, 0].any()
+
+
+def test_what_has_not_happened_yet_is_that_of_the_difference():
+    cells = cells_of([0] + [1] * 29)
+    column = cells.names.index("TPS log")
+    n = len(cells.names)
+    changes = -1.0 * np.arange(30) / 30, -0.5 * np.ones(30) / 30
+    known = []
+    for value, change in zip((-0.3, -0.4), changes, strict=True):
+        values = np.full(n, np.nan)
+        values[column] = value
+        influence = {"TPS log": np.linspace(-0.01, 0.01, 30) * value}
+        known.append(
+            SimpleNamespace(
+                values=values, errors={}, influence=influence, change={"TPS log": change}
+            )
+        )
+    cells.fill(0, 0, known[0], None)
+    cells.fill(1, 0, *known)
+    units = cells.units[0]
+    for level, change in enumerate((changes[0], changes[0] - changes[1])):
+        width = (cells.high - cells.low)[level, 0, column] / 2
+        below, above = unseen_reach(change, units, 1 - 0.95, width)
+        assert max(below, above) > 0
+        assert cells.unseen[:, level, 0, column].tolist() == pytest.approx([below, above])
+    assert cells.estimate[:2, 0, column].tolist() == pytest.approx([-0.3, 0.1])
+    assert cells.method[:2, 0, column].tolist() == ["influence"] * 2

@@ -6,10 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import evaluate
+from made_cards import card, data_of
+from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
+from trajscore.report._cards import AVOID, USE
 from trajscore.report._data import MonitoringOptions
-from trajscore.report.render.tables import group_cells, step_cells, stopping_cells, tables_of
+from trajscore.report.render.tables import (
+    _labels,
+    _left_out,
+    _lengths,
+    _sensitivity,
+    _stops,
+    _values,
+    group_cells,
+    step_cells,
+    stopping_cells,
+    tables_of,
+)
 
 NAN = float("nan")
 
@@ -98,3 +111,88 @@ def test_shares_of_forecasts_at_the_ends():
     report = evaluate({"judge": runs.q.with_cells(cells)}, runs.target)
     (values,) = [table for table in tables_of(report) if table.title == "The values as given"]
     assert values.frame.loc["judge", "exactly 0 or 1"] == f"{12 / len(cells):.1%}"
+
+
+BASE = "base rate", "constant"
+
+
+def ended(reasons, y, lengths=None):
+    n = len(y)
+    lengths = np.ones(n, int) if lengths is None else np.array(lengths)
+    X = TrajectoryArray(np.zeros(lengths.sum()), lengths, meta={"stop_reason": reasons})
+    facts = SimpleNamespace(n_labels=None)
+    return SimpleNamespace(traces={BASE: X}, outcomes={BASE: np.array(y)}, facts=facts)
+
+
+def test_success_by_why_runs_ended():
+    data = ended(["done", "done", "max", None, "done", "max"], [1, 0, -1, -1, 1, 0])
+    assert _stops(data).frame.to_dict("index") == {
+        "done": {"runs": "3", "with an outcome": "3", "success": "67%"},
+        "max": {"runs": "2", "with an outcome": "1", "success": "0%"},
+        "(none)": {"runs": "1", "with an outcome": "0", "success": ""},
+    }
+    many = ended([f"reason {k}" for k in range(14)], np.zeros(14))
+    assert len(_stops(many).frame) == 12
+    data.traces[BASE] = TrajectoryArray(np.zeros(6), np.ones(6, int))
+    assert _stops(data).frame.empty
+
+
+def test_success_by_number_of_steps():
+    data = ended([None] * 6, [1, 0, 1, 1, -1, -1], [1, 1, 2, 2, 2, 3])
+    assert _lengths(data).frame.to_dict("index") == {
+        "1": {"runs": "2", "success": "50%"}, "2": {"runs": "3", "success": "100%"},
+        "3": {"runs": "1", "success": ""},
+    }  # fmt: skip
+    data.facts.n_labels = 4
+    assert _lengths(data).frame.empty
+
+
+def test_the_values_of_probabilities_and_signals():
+    cells = {"judge": [0.0, 0.25, 0.25, 1.0, 0.5], "risk": [-1.0, 2.0, 0.5, 2.0, 2.0]}
+    traces = {
+        (name, "as_given"): TrajectoryArray(values, [2, 3], missing="allow")
+        for name, values in cells.items()
+    }
+    data = data_of({"judge": card(USE), "risk": card(AVOID)}, traces=traces)
+    data.table.loc[("judge", "as_given"), "TPS log"] = -0.5
+    rows = _values(data).frame.to_dict("index")
+    assert rows == {
+        "judge": {
+            "lowest": "0.000", "median": "0.250", "highest": "1.000", "values": "5",
+            "distinct values": "4", "exactly 0 or 1": "40.0%", "read as": "probability",
+        },
+        "risk": {
+            "lowest": "-1.000", "median": "2.000", "highest": "2.000", "values": "5",
+            "distinct values": "3", "exactly 0 or 1": "", "read as": "signal",
+        },
+    }  # fmt: skip
+
+
+def test_margins_of_observed_runs_alone():
+    index = pd.MultiIndex.from_tuples(
+        [("b", "as_given"), ("a", "recalibrated"), ("a", "as_given")], names=["predictor", "form"]
+    )
+    table = pd.DataFrame({"margin": [0.1, -0.0004, NAN], "observed_only": [0.2, NAN, 0.1]}, index)
+    data = data_of({"a": card(USE), "b": card(AVOID)}, sensitivity=table)
+    found = _sensitivity(data).frame
+    assert found.to_dict("index") == {
+        ("a", "recalibrated"): {"all runs": "+0.000", "observed alone": ""},
+        ("b", "as given"): {"all runs": "+0.100", "observed alone": "+0.200"},
+    }
+    data.sensitivity = table.drop(columns="observed_only")
+    assert _sensitivity(data).frame.empty
+
+
+def test_what_labels_say_and_runs_left_out():
+    labels = pd.DataFrame(
+        [[0.5, 0.4, 0.6, 1234.4, ""], [NAN, NAN, NAN, NAN, "too few"]],
+        ["success", "judge right"], ["value", "low", "high", "worth", "note"],
+    )  # fmt: skip
+    assert _labels(SimpleNamespace(from_labels=labels)).frame.to_dict("index") == {
+        "success": {"share": "0.500 [0.400, 0.600]", "worth": "1,234 labels"},
+        "judge right": {"share": "too few", "worth": ""},
+    }
+    assert _labels(SimpleNamespace(from_labels=None)).frame.empty
+    excluded = pd.DataFrame({"predictor": ["a"], "reason": ["why"], "n_runs": [1200]})
+    frame = _left_out(SimpleNamespace(excluded=excluded)).frame
+    assert frame.to_dict("index") == {("a", "why"): {"runs": "1,200"}}
