@@ -1,5 +1,7 @@
 import pickle
+import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.calibration import AffineCalibrator
+from trajscore.calibration._affine import (
+    _margins,
+    _warn_of_probabilities,
+    _warn_unless_converged,
+)
 
 
 @pytest.fixture
@@ -218,3 +225,46 @@ def test_classes_by_name():
     np.testing.assert_allclose(p, np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))
     with pytest.raises(ValueError, match="all samples of class 'no' have a weight of 0"):
         AffineCalibrator().fit(log_p, y, sample_weight=[0, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("row", "looks"),
+    [
+        ([0.0, 1.0, 0.0], True), ([0.2, 0.3, 0.49991], True), ([0.2, 0.3, 0.4998], False),
+        ([0.2, 0.3, 0.50009], True), ([0.2, 0.3, 0.5002], False),
+        ([-0.5, 0.75, 0.75], False), ([-0.1, 0.0, 1.1], False), ([-0.1, -0.2, -0.3], False),
+    ],
+)  # fmt: skip
+def test_what_looks_like_probabilities(row, looks):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _warn_of_probabilities(np.array([row, [0.25, 0.25, 0.5]]))
+    assert len(caught) == looks
+
+
+@pytest.mark.parametrize(
+    ("margins", "success", "gradient", "problem"),
+    [
+        ([0.5, 0.0], True, [0.0], "perfectly separable"),
+        ([1.0, -1e-9], True, [0.0], "perfectly separable"),
+        ([1.0, -2e-9], True, [1.0], None),
+        ([0.0, 0.0], True, [0.0], None),  # all are tied
+        ([1.0, -1.0], False, [0.0, 2e-6], "with a gradient of 2e-06 .odd.; check X"),
+        ([1.0, -1.0], False, [0.0, -2e-6], "with a gradient of 2e-06 .odd.; check X"),
+        ([1.0, -1.0], False, [1e-6], None),
+    ],
+)
+def test_what_is_said_of_a_fit(margins, success, gradient, problem):
+    optimum = SimpleNamespace(success=success, jac=np.array(gradient), message="odd")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _warn_unless_converged(np.array(margins), optimum)
+    assert len(caught) == (problem is not None)
+    if problem:
+        assert re.search(problem, str(caught[0].message))
+        assert caught[0].category is ConvergenceWarning
+
+
+def test_margins_by_hand():
+    z = np.array([[0.0, 2.0, 1.0], [3.0, 1.0, -1.0]])
+    np.testing.assert_allclose(_margins(z, np.array([1, 2])), [1.0, -4.0])

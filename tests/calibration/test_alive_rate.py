@@ -252,3 +252,11 @@ def test_scikit_learn(estimator, check):
 def test_lengths_alone_are_what_it_knows():
     X, y = make_trajectories(200, lengths=5, random_state=0, return_X_y=True)
     np.testing.assert_allclose(AliveRate().fit(X, y).transform(X).cells, y.mean())
+
+
+def test_a_bin_of_which_little_weighs_still_counts_its_runs():
+    X = TrajectoryArray(np.full(4, 0.5), [2, 1, 1], ended=True)
+    weights = "exponential_front"  # 1/2 at step 2
+    found = AliveRate(prior=1.0, weights=weights).fit(X, np.array([1, 0, 0]))
+    first = (1 + 1 / 3) / (3 + 1)
+    np.testing.assert_allclose(found.going_, [1 / 3, first, (1 + first) / (1 + 1)])  # 0 has no runs

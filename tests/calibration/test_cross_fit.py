@@ -44,9 +44,11 @@ from trajscore.calibration import (
     AliveRate,
     BetaCrossFitCalibrator,
     IsotonicCrossFitCalibrator,
+    _cross_fit,
     cross_fit_traces,
 )
 from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.folds import folds_of_checked
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import aggregate, tps_score
 from trajscore.monitoring import RawVerifier
@@ -655,3 +657,20 @@ def test_tps_chooses_among_calibrators(rng):
 @pytest.mark.parametrize("calibrator", MAPS)
 def test_public_checks_of_each_map(calibrator):
     assert len(check_trajectory_estimator(calibrator)) == 10
+
+
+def test_runs_that_do_not_count_are_numbered_and_in_folds_of_their_own(monkeypatch):
+    seen = []
+
+    def folds(cv, ids, stratum, counts, groups):
+        seen.append(counts.tolist())
+        return folds_of_checked(cv, ids, stratum, counts, groups)
+
+    monkeypatch.setattr(_cross_fit, "folds_of_checked", folds)
+    y = np.array([0, 1] * 6 + [-1, -1, -1])
+    weight = np.r_[0.0, np.ones(14)]
+    X = TrajectoryArray(np.linspace(0.1, 0.9, 15), np.ones(15, dtype=int))
+    calibrator = PlattCrossFitCalibrator(cv=3, censored="drop")
+    calibrator.fit_transform(X, y, sample_weight=weight)
+    assert seen == [[False] + [True] * 11 + [False] * 3]
+    assert (calibrator.n_censored_, calibrator.n_dropped_) == (3, 4)

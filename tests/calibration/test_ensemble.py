@@ -1,5 +1,7 @@
 """The mean of three maps: what it is made of, and what its rows can rely on."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -13,6 +15,7 @@ from trajscore.calibration import (
     EnsembleCrossFitCalibrator,
     IsotonicCrossFitCalibrator,
 )
+from trajscore.calibration._ensemble import EnsembleMap
 from trajscore.metrics import tps_score
 from trajscore.testing import check_trajectory_estimator
 
@@ -157,3 +160,26 @@ def test_scikit_learn(estimator, check):
 
 def test_public_checks():
     assert len(check_trajectory_estimator(EnsembleCrossFitCalibrator())) == 10
+
+
+@pytest.mark.parametrize(("a", "b", "rises"), [(1, 2, True), (2, -3, False), (1, -1, False)])
+def test_a_beta_map_that_rises_is_enough(a, b, rises, rng, monkeypatch):
+    falling = TrajectoryArray(np.repeat([0.2, 0.8], 20), np.ones(40, dtype=int))
+    y = np.repeat([1, 0], 20)
+    y[[3, 30]] = [0, 1]
+    beta = SimpleNamespace(a=a, b=b)
+    monkeypatch.setattr(BetaCrossFitCalibrator, "_fit_map", lambda self, sample: beta)
+    monkeypatch.setattr(EnsembleMap, "__call__", lambda self, values: np.full(len(values), 0.5))
+    fitted = EnsembleCrossFitCalibrator(n_half=40).fit(falling, y).full_map_
+    assert (fitted.fallback, len(fitted.members)) == (not rises, 3 if rises else 1)
+    shares = [1 / 3, 1 / 6, 1 / 2] if rises else [1.0]
+    np.testing.assert_allclose(fitted.shares, shares)
+
+
+@pytest.mark.parametrize(
+    ("link", "shares"), [("logit", [1 / 3, 1 / 6, 1 / 2]), ("identity", [0.5, 0.5])]
+)
+def test_shares_of_members_by_hand(link, shares, rng):
+    X, y = latent(rng, 60)
+    fitted = EnsembleCrossFitCalibrator(n_half=60, link=link).fit(X, y).full_map_
+    np.testing.assert_allclose(fitted.shares, shares)

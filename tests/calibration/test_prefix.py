@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import CROSS_FIT_CHECKS, any_two_labels
@@ -610,3 +611,43 @@ def test_other_classifiers_refuse_missing_scores_and_name_the_channel(gaps, clas
         forecaster.transform(X[["logprob"]].with_cells(X["logprob"].cells, channels=["judge"]))
     with pytest.raises(ValueError, match="a score is missing or infinite"):
         forecaster.advance(forecaster.begin(), [np.nan])
+
+
+@pytest.mark.parametrize(("features", "C"), [("prefix", 1.0), ("running", 0.3)])
+def test_shrinkage_of_the_usual_classifier(runs, features, C):
+    X, y = runs
+    fitted = PrefixForecaster(features=features, pooled=features == "running").fit(X[:60], y[:60])
+    assert fitted.estimators_[0][-1].C == C
+
+
+@pytest.mark.parametrize(
+    ("rarer", "least", "fits"), [(1, 0, True), (1, 1, True), (1, 2, False), (2, 2, True)]
+)
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_fewest_runs_of_the_rarer_outcome(rarer, least, fits, first, pooled):
+    n = 3 + rarer
+    X = TrajectoryArray(np.linspace(0.1, 0.9, 2 * n), np.full(n, 2), ended=True)
+    y = np.r_[np.full(3, first), np.full(rarer, 1 - first)]
+    model = KNeighborsClassifier(n_neighbors=1)
+    options = {"pooled": True, "end": "step", "features": "last"} if pooled else {}
+    fitted = PrefixForecaster(model, min_class_count=least, **options).fit(X, y)
+    assert [one is not None for one in fitted.estimators_] == [fits, fits]
+    base = fitted.transform(X).cells == y.mean()
+    assert (~base).all() if fits else base.all()
+
+
+def test_each_step_up_to_the_last_has_its_classifier():
+    X = TrajectoryArray(np.r_[0.1, 0.9, 0.9, 0.1, 0.2, 0.8, 0.8, 0.2], np.full(4, 2))
+    y = np.array([1, 0, 1, 0])
+    model = DecisionTreeClassifier(random_state=0)
+    fitted = PrefixForecaster(model, features=last_score, min_class_count=1).fit(X, y)
+    assert len(fitted.estimators_) == 2
+    assert [fitted._model(t) for t in (1, 2, 3)] == [*fitted.estimators_, None]
+    # a score of .9 says failure at the first step and success at the second
+    found = fitted.transform(TrajectoryArray([0.9, 0.9, 0.1, 0.1, 0.1], [2, 3]))
+    np.testing.assert_allclose(found.cells.round(), [0, 1, 1, 0, 0])
+
+
+def last_score(prefix):
+    return prefix[:, -1]

@@ -295,3 +295,15 @@ def test_published_table(name, kind, public_file):
 def test_certain_answers_that_are_right_still_cost_the_clip():
     table = metrics.Answers.from_confidence([1, 1], [1.0, 1.0], eps=0.01).metrics()
     assert table["CE of confidence"] == pytest.approx(-np.log(0.99), rel=1e-12)
+
+
+def test_areas_by_hand():
+    found = Answers.from_confidence([1, 0, 1, 1], [0.9, 0.8, 0.7, 0.6]).metrics()
+    risk = (0 + 1 / 2 + 1 / 3 + 1 / 4) / 4
+    least = (0 + 0 + 0 + 1 / 4) / 4
+    assert found["AURC"] == pytest.approx(risk)
+    assert found["AUARC"] == pytest.approx(1 - risk)
+    assert found["excess AURC"] == pytest.approx(risk - least)
+    # of three pairs of a right and a wrong answer two are in the wrong order
+    assert found["AUGRC"] == pytest.approx(2 / 3 * 3 / 4 * 1 / 4 + 1 / 16 / 2)
+    assert found["ECE"] == pytest.approx((0.1 + 0.8 + 0.3 + 0.4) / 4)

@@ -90,3 +90,13 @@ def test_refused(question, answer, how, message):
 def test_questions_are_one_label_per_sample():
     with pytest.raises(ValueError, match=r"one label per sample, got shape \(1, 2\)"):
         class_confidence([["q", "q"]], ["a", "b"])
+
+
+def test_the_question_whose_probabilities_add_up_to_too_much_is_named():
+    question, answer = [1, 1, 2, 2, 3], ["a", "b", "a", "b", "a"]
+    with pytest.raises(ValueError, match=r"question 2: its probabilities add up to 1\.3; "):
+        class_confidence(question, answer, proba=[0.5, 0.5, 0.6, 0.7, 0.2])
+    found = class_confidence(question, answer, proba=[0.5, 0.4, 0.3, 0.7, 0.2])
+    assert found["decision"].tolist() == ["a", "b", "a"]
+    np.testing.assert_allclose(found["confidence"], [0.5, 0.7, 0.2])
+    np.testing.assert_allclose(found["u"], [0.5, 0.3, 0.8])

@@ -73,3 +73,12 @@ def test_ties_are_counted_once():
     assert runs.ties is runs.ties
     assert runs.ties.confidence.tolist() == [0.1, 0.5]
     assert value_of(DIAGNOSTICS["AUROC"], runs, np.ones(3)) == 0.75
+
+
+@pytest.mark.parametrize("n_bins", [1, 2])
+def test_calibration_error_over_bins_by_hand(n_bins):
+    runs = CollapsedRuns(C, SUCCESS)
+    # gaps -.2, .6, -.6, .1 of the runs, of which the first two share the lower of two bins
+    expected = 0.1 / 4 if n_bins == 1 else (0.4 + 0.5) / 4
+    found = value_of(BinnedError("", n_bins=n_bins), runs, ONES)
+    assert found == pytest.approx(abs(expected))
