@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.report._acting import Accepting, accepting, price_text, stopping, thresholds_of
+from trajscore.report._acting import (
+    Accepting,
+    Stopping,
+    accepting,
+    price_text,
+    stopping,
+    thresholds_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +220,31 @@ def test_stopping_where_all_runs_end_alike():
     good, bad = (stopping(X, np.full(2, label), {}) for label in (1.0, 0.0))
     assert good.good.tolist() == bad.bad.tolist() == [0.5, 1]
     assert good.bad.tolist() == bad.good.tolist() == [0, 0]
+
+
+def test_ties_within_rounding_cost_the_same():
+    # half a billionth more costs the same
+    curve = curve_of([1, 0.5], np.array([1 + 5e-10, 0.5]))
+    assert curve.cost(1.0) == pytest.approx([1, 1, 1])
+    assert curve.cheapest(1.0) == 0
+    assert curve_of([1, 0.5], [1 + 5e-9, 0.5]).cheapest(1.0) == 2
+    assert curve_of([1, 0.6, 0.5], [0.6, 0.1 + 5e-10, 0.0]).cheapest(1.0) == 1
+    assert curve_of([1, 0.6, 0.5], [0.6, 0.1 + 5e-9, 0.0]).cheapest(1.0) == 2
+
+
+@pytest.mark.parametrize(("lost", "place"), [(0.1, 1), (0.1 - 5e-10, 1), (0.0999, 0), (0.5, 2)])
+def test_a_limit_is_kept_but_for_rounding(lost, place):
+    shares = np.array([0.0, 0.1, 0.3])
+    curve = Stopping(shares, shares, shares, {}, 2)
+    assert curve.highest(lost) == place
+    assert Stopping(shares, shares + 0.6, shares, {}, 2).highest(lost) is None
+
+
+def test_a_value_that_is_a_threshold_but_for_rounding_reaches_it():
+    number = np.append(np.linspace(0.5, 0.69, 20), 0.3 - 1e-12)
+    curve = accepting(number, np.ones(21))
+    assert curve.threshold[0] == pytest.approx(0.3)
+    X = TrajectoryArray.from_list([[0.5, 0.3 - 1e-12], [0.2, 0.1]])
+    stopped = stopping(X, np.array([1.0, 0]), {})
+    assert stopped.threshold == pytest.approx([0.3, 0.44])
+    assert stopped.good.tolist() == pytest.approx([0, 1])  # 0.3 lies not below 0.3
