@@ -594,9 +594,49 @@ def test_whole_numbers_up_to_the_largest_that_a_float_tells_from_its_neighbours(
         (pd.Series([None, None], dtype="Int64"), [False]),
         (pd.Series([3, 3, 1]), [False, True]),
         (pd.Series([3]), []),
+        (pd.Series([NAN, NAN]), [True]),
     ],
 )
 def test_where_a_column_changes(column, changes):
     found = frame_module._changes(column)
     assert found.tolist() == changes
     assert found.dtype == bool
+
+
+def test_ids_of_three_columns_are_joined_by_dashes():
+    frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 2], "c": ["u", "v"]})
+    assert frame_module.joined_ids(frame, ["a", "b", "c"]).tolist() == ["x-1-u", "y-2-v"]
+    assert frame_module.joined_ids(frame, ["c", "a"]).tolist() == ["u-x", "v-y"]
+    assert frame_module.joined_ids(frame, ["b"]).tolist() == [1, 2]
+    for name in frame:
+        gap = frame.astype(object)
+        gap.loc[1, name] = None
+        with pytest.raises(ValueError, match=f"^row 1: column {name!r} is empty or NA; every step"):
+            frame_module.joined_ids(gap, ["a", "b", "c"])
+    same = pd.DataFrame({"a": ["x-1", "x"], "b": ["u", "1-u"]})
+    with pytest.raises(ValueError, match="^two runs have the same id when the columns 'a' and 'b'"):
+        frame_module.joined_ids(same, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("column", "are_times"),
+    [
+        (["2025-01-01", "2025-01-02"], True),
+        (["2025-01-01", "later"], False),
+        (["2025-01-01", None], False),
+        (["2025-01-01", "3"], False),
+        (["1", "2"], False),
+        ([1, 2], False),
+        ([1.0, NAN], False),
+        (pd.to_datetime(["2025-01-01", None]), True),
+    ],
+)
+def test_columns_of_times(column, are_times):
+    assert frame_module._are_times(pd.Series(column)) is are_times
+
+
+def test_numbers_beyond_floats_are_infinite():
+    cells = [10**400, -(10**400), "x", 2, "1.5", 10**308, None, int(sys.float_info.max)]
+    found = parse_numbers(pd.Series(cells, dtype=object))
+    expected = [np.inf, -np.inf, NAN, 2, 1.5, 1e308, NAN, sys.float_info.max]
+    np.testing.assert_array_equal(found.to_numpy(dtype=float), expected)
