@@ -393,3 +393,8 @@ def test_columns_with_other_rows_are_no_table(tmp_path):
 def test_one_column_of_outcomes_by_id(tmp_path):
     data = {"solved": {"0": 1, "1": 0}}
     assert rows_of(tmp_path, data) == [{"solved": 1}, {"solved": 0}]
+
+
+def test_rows_of_which_some_are_no_lists(tmp_path):
+    with pytest.raises(ValueError, match="a single object"):
+        rows_of(tmp_path, {"columns": ["id"], "data": [["a"], "b"]})

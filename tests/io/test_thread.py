@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from trajscore.io._conversation import Conversation
+from trajscore.io._run import MalformedRunError
 from trajscore.io._thread import (
     Thread,
     _joined,
@@ -546,8 +547,8 @@ def test_turns_of_which_one_call_has_no_id_are_told_apart_by_their_texts():
 
 
 def test_messages_without_a_role(thread):
-    thread.weave([{"content": "x"}], 0)
-    assert [(step.actor, step.text) for step in thread.talk.steps] == [("environment", "x")]
+    with pytest.raises(MalformedRunError, match="message 0 has no role"):
+        thread.weave([{"content": "x"}], 0)
 
 
 def test_ids_of_other_messages_than_results_stay():

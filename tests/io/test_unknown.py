@@ -670,3 +670,9 @@ def test_ids_of_what_several_records_share_go_first(names, first):
 def test_a_list_with_a_usual_name_of_texts_among_others_goes_first():
     lists = {"a": [{"say": "one two", "x": "three four"}], "b": [{"x": "one two"}] * 3}
     assert guess_parts(lists) == {"steps": "a", "text": "say"}
+
+
+def test_either_of_the_first_two_items_says_what_to_save_instead():
+    event = {"new_agent": 1, "type": 2}
+    for items in ([event, {"x": 1}], [{"x": 1}, event]):
+        assert what_instead(items).startswith("holds events of OpenAI's Agents SDK")
