@@ -398,3 +398,19 @@ def test_rows_of_the_user_are_no_steps(tmp_path, capsys):
     for column in ("assistant", "user", "blue"):
         pd.DataFrame(rows).assign(role=column, confidence=0.5).to_csv(table, index=False)
         assert load(table).predictors.lengths.tolist() == [4] * 40
+
+
+def test_a_table_of_a_row_a_run_keeps_its_ids(tmp_path):
+    frame = pd.DataFrame({"run": ["b", "a", "c"], "p": [0.5, 0.9, 0.1], "y": [1, 0, 1]})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    inputs = load(path, Fields(scores=("p",)), needs_scores=False)
+    assert sorted(inputs.predictors["p"].ids) == ["a", "b", "c"]
+    with pytest.raises(ArgumentError, match="no column has a usual name for the step"):
+        load(path, Fields(scores=("p",)))
+    assert inputs.origin.first_step is None
+    assert "no column has steps, so each row is a run of one step" in inputs.origin.not_used
+    frame.assign(p=frame["p"] * 100).drop(columns="run").to_csv(path, index=False)
+    inputs = load(path, Fields(scores=("p",)), needs_scores=False)
+    assert inputs.y.tolist() == [1, 0, 1]
+    assert not inputs.has_ids
