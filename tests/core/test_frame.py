@@ -640,3 +640,14 @@ def test_numbers_beyond_floats_are_infinite():
     found = parse_numbers(pd.Series(cells, dtype=object))
     expected = [np.inf, -np.inf, NAN, 2, 1.5, 1e308, NAN, sys.float_info.max]
     np.testing.assert_array_equal(found.to_numpy(dtype=float), expected)
+
+
+@pytest.mark.parametrize("index", [range(1, 3), range(0, 4, 2), range(1, -1, -1), [0, 1]])
+def test_only_a_plain_index_is_kept(index, monkeypatch):
+    frame = pd.DataFrame({"p": [0.5, 0.6], "q": [1, 2]}, index=index)
+    assert select_columns(frame, ["p", "p"]).index.tolist() == [0, 1]
+    monkeypatch.setattr(pd.DataFrame, "reset_index", None)
+    plain = select_columns(frame.set_axis(pd.RangeIndex(2)), ["q", "p"])
+    assert plain.to_numpy().tolist() == [[1, 0.5], [2, 0.6]]
+    with pytest.raises(TypeError):
+        select_columns(frame, ["p"])
