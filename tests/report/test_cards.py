@@ -635,6 +635,7 @@ def test_a_card_of_exactly_ten_runs_of_an_outcome_is_decided():
         ({"signal_high": 0.25}, 400),
         ({AS_GIVEN: 0.0, "signal_high": 0.5}, 900),
         ({AS_GIVEN: 0.0, "n_runs": 200}, 200),  # 129 more
+        ({AS_GIVEN: 0.5, "n_runs": 400}, 40),  # a tenth at least
     ],
 )
 def test_labels_that_rule_out_a_signal(facts, n_more):
