@@ -350,3 +350,13 @@ def test_a_width_that_all_labels_just_miss():
 def test_half_widths_of_a_rate_in_per_cent_are_refused(half_width):
     with pytest.raises(ValueError, match=r"between 0 and 0.5, got .*; 5 points are 0.05"):
         labels_needed(half_width, n_runs=100)
+
+
+def test_forecasts_may_reach_0_and_1():
+    X = TrajectoryArray(np.array([0.0, 0.5, 1.0]), np.ones(3, dtype=int))
+    p = np.array([0.2, 0.5, 0.8])
+    brier = LabelDesign(1, target="score", score="brier")._sizes(X, p)
+    # a success of cell c has a score of -(1 - c)^2, a failure of -c^2
+    np.testing.assert_allclose(brier, np.abs([-1.0, 0.0, 1.0]) * np.sqrt(p * (1 - p)), atol=1e-12)
+    rate = LabelDesign(1, target="rate")._sizes(X, p)
+    np.testing.assert_allclose(rate, np.sqrt(p * (1 - p)))

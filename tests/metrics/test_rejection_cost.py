@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, sici
 
 from trajscore import metrics
+from trajscore.metrics._rejection_cost import _WIDTH, _edges
 
 ASYMMETRIC = np.array([[0, 1, 3, 0.8], [2, 0, 1, 0.8], [5, 2, 0, 0.8]])
 COSTS = {"0-1": None, "matrix": ASYMMETRIC, "log": "log"}
@@ -274,3 +275,15 @@ def test_own_decisions_at_one_gamma(rng):
 def test_a_weight_of_zero_costs_nothing():
     answers = metrics.Answers.from_confidence([1, 0], [0.7, 0.6])
     assert answers.integrated(np.zeros_like) == 0
+
+
+def test_panels_are_as_narrow_as_asked_with_edges_at_breaks_and_jumps():
+    top = 2.5 * _WIDTH
+    edges = _edges(0.0, top, [np.exp(0.3 * _WIDTH), np.exp(9 * top), 0.0], np.array([1.1 * _WIDTH]))
+    assert (edges[0], edges[-1]) == (0, top)
+    assert (np.diff(edges) > 0).all()
+    assert np.diff(edges).max() <= _WIDTH
+    assert np.isclose(edges, 0.3 * _WIDTH).any()
+    assert np.isclose(edges, 1.1 * _WIDTH).any()
+    even = _edges(0.0, top, [], np.array([0.0]))
+    assert np.diff(even[even <= 1.5 * _WIDTH]).max() <= _WIDTH * 2.5 / 3 + 1e-9
