@@ -124,10 +124,11 @@ def test_a_stream_warns_once_in_the_end():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert list(stream) == list(stream) == []
-        assert [str(one.message) for one in caught] == [
+        text = (
             "1 of 2 runs could not be read and is left out: log.json, run (index 0): it has no "
             "steps (all are in .left_out)"
-        ] * warns
+        )
+        assert [str(one.message) for one in caught] == [text] * warns
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert list(RunStream(iter([io.Run("a")]), {}, Findings(Selection()), warns=True))
