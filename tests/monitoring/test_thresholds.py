@@ -134,9 +134,7 @@ def test_thresholds_without_held_out_runs():
     ids=repr,
 )
 def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
-    with pytest.warns(
-        UserWarning, match=f"at least {needed} successes are held out, or"
-    ):
+    with pytest.warns(UserWarning, match=f"at least {needed} successes are held out, or"):
         assert fitted_rank(threshold, needed - 1) == np.inf
     assert fitted_rank(threshold, needed) == needed
 

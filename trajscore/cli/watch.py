@@ -362,7 +362,9 @@ def _cost(success: pd.Series, a_week: str) -> str:
         )
     if high < 0:
         return f"Waiting costs no runs: success rose {span}"
-    return f"Success went {span}: from {round(low):+d} to {round(high):+d} more of each 100 runs fail"
+    return (
+        f"Success went {span}: from {round(low):+d} to {round(high):+d} more of each 100 runs fail"
+    )
 
 
 def _page(
