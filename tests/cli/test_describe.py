@@ -63,7 +63,7 @@ def test_what_a_report_would_refuse(describe):
     assert "would be refused: no run has an outcome (the runs have 'verdict': good 1, bad 1)" in out
     code, out, _ = describe(chats(verdict=["good", "bad"]), "--outcome", "verdict")
     assert code == 0
-    assert "say what each word means with --map good=1,bad=0" in out
+    assert "not observed) with --map good=1,bad=0" in out
     mapped = ["--outcome", "verdict", "--map", "good=1,bad=0"]
     _, out, _ = describe(chats(verdict=["good", "bad"]), *mapped)
     assert "outcome: 1 success, 1 failure (from verdict)" in out

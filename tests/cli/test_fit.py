@@ -205,3 +205,21 @@ def test_half_of_the_runs_may_be_too_few_for_a_guard():
     said = "not tried on runs that were held out: half of these runs are too few to fit a guard"
     assert _tried(MadeGuard((np.inf, np.inf)), [1] * 8, y, None) == said
     assert _tried(MadeGuard(), [1] * 2, y[:2], None) == said
+
+
+def test_a_score_that_is_the_outcome_is_refused(folder, capsys):
+    code, _, err = run(capsys, "runs.csv", "--score", "solved", "--out", "p.skops")
+    assert code == 2
+    assert "--score names the outcome itself; name a score that is known while a run goes" in err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_model_that_flags_no_run_says_so(folder, capsys, monkeypatch):
+    few = pd.read_csv("runs.csv").query("run_id < 12")
+    few.to_csv("few.csv", index=False)
+    code, out, _ = run(capsys, "few.csv", "--score", "judge", "--out", "p.skops")
+    assert code == 0
+    assert "wrote p.skops, which flags no run; use it with" in out
+    monkeypatch.setattr("sys.stdin", streams.TextIOWrapper(streams.BytesIO(b"")))
+    assert main(["monitor", "--model", "p.skops"]) == 0
+    assert "warning: p.skops can flag no run: it was fitted on too few" in capsys.readouterr().err

@@ -196,7 +196,7 @@ def test_scores_and_tasks(folder, capsys, monkeypatch, tmp_path):
     code, out, _ = run(tmp_path, capsys, tmp_path / "runs.csv")
     assert code in (0, 1)
     assert "scores outside [0, 1]: a forecaster is fitted on the reference" in out
-    assert "900 runs not counted: their task came before, here or" in out
+    assert "900 of them not counted: their task came before, here or" in out
     lines = b"".join(
         json.dumps({"id": k, "scores": [k, -k], "outcome": None, "task": k}).encode() + b"\n"
         for k in (1, 2, 500)
@@ -249,7 +249,7 @@ def test_files_and_columns_that_do_not_fit(folder, capsys, tmp_path):
             f"trajscore: --{option}: {tmp_path / name} must end in {ending}\n",
         )
     _, _, err = run(folder, capsys, ref, "--time", "begun")
-    assert f"{ref}: --time: no column named 'begun'; did you mean 'run'?" in err
+    assert f"{ref}: --time: no column named 'begun'; there are: run, " in err
     table = pd.read_csv(ref).drop(columns="solved")
     table.to_csv(tmp_path / "no_outcome.csv", index=False)
     code = main(["watch", str(tmp_path / "no_outcome.csv"), "--reference", str(ref)])

@@ -180,7 +180,9 @@ def test_of_no_runs_none_is_held_out():
 
 
 @pytest.mark.parametrize(
-    "split", [np.array(0.5), iter([[0], [1]]), ([0], [1], [2]), ([0],), 3, "a"], ids=str
+    "split",
+    [np.array(0.5), iter([[0], [1]]), ([0], [1], [2]), ([0],), 3, "a"],
+    ids=["number", "iterator", "three", "one", "count", "text"],
 )
 def test_a_split_is_a_pair(split):
     pair = ([1, 2], [0])

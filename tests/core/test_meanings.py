@@ -92,7 +92,10 @@ def test_words_of_a_column_that_are_not_mapped():
     column = pd.Series(["pass", "meh", "meh", "fail", "meh", None])
     with pytest.raises(ArgumentError) as error:
         map_outcomes(column, {"pass": 1.0, "other": 0.0})
-    words = "the outcome is a word in 4 of 6 runs; say what each word means with outcome_map="
+    words = (
+        "the outcome is a word in 4 of 6 runs; say what each word means (1 success, 0 failure, -1 "
+        "not observed) with outcome_map="
+    )
     assert str(error.value).startswith(words)
     assert error.value.value == {"pass": "1", "meh": "?", "fail": 0}
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajscore import TrajectoryArray
 from trajscore.core import values
 from trajscore.core.values import (
     as_amount,
@@ -320,3 +321,18 @@ def test_names_are_near_whatever_their_cases_and_punctuation():
     known = ["success", "S-ECE", "s_ece_early"]
     assert unknown_name("metric", "s_ece", known).endswith("'s_ece'; did you mean 'S-ECE'?")
     assert unknown_name("metric", "sucess", known).endswith("did you mean 'success'?")
+
+
+def test_runs_of_steps_are_not_one_number_a_run():
+    X = TrajectoryArray([0.1, 0.2, 0.3], [1, 2])
+    with pytest.raises(
+        ValueError, match="judge must be one number for each run, .* by .*aggregate"
+    ):
+        as_numbers(X, "judge")
+
+
+def test_rows_of_several_lengths_are_for_from_list():
+    for rows, hint in {((0.5, 0.6), (0.7,)): True, (("a",), ("b",)): False}.items():
+        with pytest.raises(ValueError, match="values must be real numbers") as caught:
+            as_float(list(map(list, rows)))
+        assert ("from_list" in str(caught.value)) is hint

@@ -228,3 +228,9 @@ def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file,
         done = guard.look(run, run.id, done=True).flagged_step or 0
         assert done == stop
         assert first in (0, stop)
+
+
+def test_messages_of_which_nothing_is_seen(guard):
+    with pytest.warns(UserWarning, match="the roles are 'worker': name them assistant and user"):
+        look = guard.look([{"role": "worker", "content": "Hi"}])
+    assert (look.step, look.stop) == (0, False)

@@ -419,8 +419,9 @@ def refusal(**tally):
     ],
 )
 def test_words_are_refused_with_what_they_may_mean(outcome, hint):
+    words = "say what each word means (1 success, 0 failure, -1 not observed) with"
     assert refusal(words=Counter(yes=2), fields=Fields(outcome=outcome)) == (
-        f"a.json: the outcome is a word in 2 of 4 runs; say what each word means with {hint}",
+        f"a.json: the outcome is a word in 2 of 4 runs; {words} {hint}",
         "outcome_map",
     )
 

@@ -315,7 +315,7 @@ def test_outcomes_with_a_value_a_step_are_asked_about():
     refuse_lists(TABLE, ["run"], "solved")
     refuse_lists(TABLE, ["run"], "other")
     many = pd.DataFrame({"run": ["a"] * 5, "solved": [1, 0, 1, 0, 0]})
-    with pytest.raises(ArgumentError, match=r"in run 'a', 1, 0, 1 \.\.\.; if"):
+    with pytest.raises(ArgumentError, match=r"in run 'a', 1, 0 \.\.\.; if"):
         refuse_lists(many, ["run"], "not solved")
 
 

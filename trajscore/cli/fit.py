@@ -93,6 +93,12 @@ def run(arguments: argparse.Namespace) -> None:
         end_worth=arguments.end_worth,
     )
     y = runs.y[whole]
+    outcome = np.repeat(runs.y, X.lengths)[:, None]
+    if (X.cells.reshape(len(outcome), -1) == outcome).all(axis=0).any():
+        raise ArgumentError(
+            "{argument} names the outcome itself; name a score that is known while a run goes on",
+            "scores",
+        )
     groups = None if runs.tasks is None else runs.tasks[whole]
     process.fit(X[whole], y, groups=groups)
     save_fitted(process, arguments.out)
@@ -103,7 +109,8 @@ def run(arguments: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     print(_summary(process, X, runs, whole))
-    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
+    flags = ", which flags no run" if np.isinf(process.thresholds_).all() else ""
+    print(f"wrote {arguments.out}{flags}; use it with: trajscore monitor --model {arguments.out}")
 
 
 def _fit_guard(arguments: argparse.Namespace) -> None:

@@ -30,7 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser().parse_args(words, argparse.Namespace(argv=words))
+    parser = _parser()
+    arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
+    if unknown:
+        command = f"trajscore {words[0]}"
+        parser.exit(2, f"{command}: unknown: {' '.join(unknown)}; see {command} --help\n")
     with warnings.catch_warnings():
         # of a fit that goes on in another way
         warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trajscore.cli.inputs import number
 from trajscore.monitoring._persistence import load_process
 from trajscore.monitoring._service import lines_of, serve
@@ -54,6 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--forget-after must be a number of hours above 0")
     process = load_process(arguments.model, arguments.trust)
     monitor = process.monitor(arguments.alpha, arguments.state, arguments.durability)
+    if np.isinf(getattr(process, "thresholds_", 0)).all():
+        print(
+            f"warning: {arguments.model} can flag no run: it was fitted on too few; fit it on more "
+            f"runs, or with a larger --alpha",
+            file=sys.stderr,
+        )
     try:
         lines = lines_of(sys.stdin.buffer)
         serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)

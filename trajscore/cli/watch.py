@@ -417,9 +417,9 @@ def _status(fleet: FleetMonitor) -> list[str]:
     lines = [f"{number_of(fleet.n_runs_, 'run')} since the reference: {count}"]
     if fleet.n_left_out_:
         lines.append(
-            f"{number_of(fleet.n_left_out_, 'run')} not counted: their task came before, here or "
-            f"in the reference; if runs of a task are independent, name a column of run ids, each "
-            f"used once, with --group"
+            f"{fleet.n_left_out_:,} of them not counted: their task came before, here or in the "
+            f"reference; if runs of a task are independent, name a column of run ids, each used "
+            f"once, with --group"
         )
     if fleet.n_late_outcomes_:
         lines.append(

@@ -126,7 +126,9 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
         labels = np.asarray(groups, dtype=object)
     if labels.shape != (n_runs,):
         raise ValueError(
-            f"{name} must be {n_runs} labels, one for each run, got shape {labels.shape}"
+            f"{name} must be {n_runs} labels, one for each run, got shape {labels.shape}; of a "
+            f"table with a row for each step, keep the column by from_frame(..., meta=[NAME]), and "
+            f"give X.meta[NAME]"
         )
     missing = pd.isna(labels)
     if missing.any():

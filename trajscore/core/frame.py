@@ -293,7 +293,10 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         frame = nw.from_native(df, eager_only=True)
     except TypeError as error:
         name = type(df).__name__
-        hint = "; give what its .collect() returns" if name == "LazyFrame" else ""
+        hint = {
+            "LazyFrame": "; give what its .collect() returns",
+            "str": f"; read the file first: pandas.read_csv({df!r})",
+        }.get(name, "")
         raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}") from error
     _check_columns(names, frame.columns)
     return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})

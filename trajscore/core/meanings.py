@@ -262,7 +262,8 @@ def refuse_words(
     name = f"{{argument:outcome={bare}}} " if bare else ""
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "
-        f"what each word means with {name}{{argument}}{more}",
+        f"what each word means (1 success, 0 failure, -1 not observed) with "
+        f"{name}{{argument}}{more}",
         "outcome_map",
         Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown, bare)),
     )

@@ -222,6 +222,11 @@ def parse_number(text: str) -> float | None:
 
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not."""
+    if hasattr(values, "offsets"):
+        raise ValueError(
+            f"{name} must be one number for each run, but these are runs of steps; take the last "
+            f"step, say, by trajscore.metrics.aggregate(X, 'last')"
+        )
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):
             for dtype in pd.DataFrame(values).dtypes:
@@ -237,7 +242,11 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     try:
         array = as_real(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"values must be real numbers: {error}") from error
+        hint = "; runs of several lengths are read by TrajectoryArray.from_list"
+        is_ragged = "inhomogeneous" in str(error)
+        raise ValueError(
+            f"values must be real numbers: {error}{hint if is_ragged else ''}"
+        ) from error
     if array.ndim not in ndims:
         raise ValueError(
             f"Expected {' or '.join(f'{n}D' for n in ndims)} array, got {array.ndim}D array instead"

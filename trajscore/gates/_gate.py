@@ -188,7 +188,10 @@ def read_gates(path: str | Path) -> Rules:
     except FileNotFoundError as error:
         raise ValueError(f"{file} does not exist; give the path of a file of gates") from error
     except (ValueError, OSError, RecursionError) as error:
-        raise ValueError(f"{file} is not a TOML file: {error}") from error
+        raise ValueError(
+            f"{file} is not a TOML file: {error}; a gate is a line [[gate]] and, below it, lines "
+            f'such as metric = "success" and margin = 0.05'
+        ) from error
     gates, data = contents.pop("gate", []), contents.pop("data", {})
     if not isinstance(gates, list) or not gates:
         raise ValueError(

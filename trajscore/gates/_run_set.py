@@ -364,7 +364,9 @@ def as_set(name: str, runs: Any) -> RunSet:
         return _of_report(name, runs)
     if not isinstance(runs, RunSet):
         hint = (
-            "to pass gates, write rules=" if isinstance(runs, list) else "wrap runs: RunSet(X, y)"
+            "to pass gates, write rules="
+            if isinstance(runs, list)
+            else "wrap runs: RunSet(X, y), or read a file: RunSet.read(path)"
         )
         raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}; {hint}")
     return runs

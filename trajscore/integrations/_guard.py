@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -195,6 +196,14 @@ class Guard(BaseEstimator):
             Whether to stop, and why.
         """
         own = messages if isinstance(messages, Run) else as_run(messages, run)
+        if own.steps and not any(step.actor in SEEN for step in own.steps):
+            roles = ", ".join(dict.fromkeys(repr(step.extra.get("role")) for step in own.steps))
+            warnings.warn(
+                f"no message is of the agent or the user, so that nothing is seen; the roles are "
+                f"{roles}: name them assistant and user",
+                UserWarning,
+                stacklevel=2,
+            )
         steps = own.steps if done else answered(own.steps)
         outcome = 1 if done else CENSORED  # of which only that it ended is read
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)

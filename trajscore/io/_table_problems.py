@@ -142,7 +142,7 @@ def refuse_lists(
     name = bare_name(outcome, frame.columns)
     run = _run_of_several(frame, ids, name) if name in frame else ""
     if run:
-        values = frame[name][joined_ids(frame, ids).astype(str) == run].tolist()
+        values = frame[name][joined_ids(frame, ids).astype(str) == run].unique().tolist()
         ask = "" if is_guessed else f"check that {{argument:id={ids[0]}}} names runs; "
         raise ArgumentError(
             f"column {name!r} has several values in run {run!r}, "

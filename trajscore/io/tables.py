@@ -497,7 +497,7 @@ def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str
     if step is None or (step == ROWS and step not in frame.columns):
         return frame, None
     numbers = parse_numbers(frame[step])
-    has_gaps = not np.isfinite(numbers).all()
+    has_gaps = numbers.isna().any() or not np.isfinite(numbers).all()
     if has_gaps:
         refuse_dates(frame[step])
     if not words_of(step) & TIME_WORDS or has_gaps:

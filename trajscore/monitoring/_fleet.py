@@ -534,8 +534,9 @@ def _count(runs: Runs) -> tuple[int, int]:
 def _check_reference(n_tasks: int, y: IntArray | None) -> None:
     if n_tasks < _LEAST:
         raise ValueError(
-            f"the reference has {number_of(n_tasks, 'run')}; it needs at least {_LEAST} "
-            f"(with groups: {_LEAST} tasks)"
+            f"the reference needs {_LEAST} runs, each of a task of its own, and has {n_tasks}; "
+            f"give more of them, or if runs of a task are independent, name the ids of runs with "
+            f"groups (--group)"
         )
     if y is None:
         return

@@ -105,7 +105,10 @@ class FleetStream:
                 f'run {run!r} was counted before; for a late outcome send "id" and "outcome" only'
             )
         if self.fleet._tasks is not None and not isinstance(task, (str, int)):
-            raise ValueError('"task" is missing: the reference has tasks, so each run needs one')
+            raise ValueError(
+                '"task" is missing: the runs of the reference have tasks (--group), so add one to '
+                'each run; where its task is the run itself, "task" is its "id"'
+            )
         is_forecast = self.fleet.forecaster is None
         cells = _cells(scores, self.fleet.channels_in_ or [""], is_forecast=is_forecast)
         self._ids[run] = None
