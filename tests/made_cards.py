@@ -41,7 +41,7 @@ def data_of(cards, *, facts=None, **others):
     rest = {
         "by": None, "pairs": None, "observed_cards": None, "monitoring": None,
         "intervals": pd.DataFrame(), "table": pd.DataFrame({"TPS log": NAN}, index=key),
-        "source": Source(),
+        "source": Source(), "remarks": [],
     }  # fmt: skip
     return SimpleNamespace(
         cards=table,

@@ -229,3 +229,12 @@ def test_a_table_may_have_a_row_a_run_with_its_task_and_outcome(tmp_path, capsys
     assert run(capsys, "check", "old.csv", "--baseline", "old.csv", "--id", "x")[0] == 2
     # what scores forecasts needs steps
     assert "the step" in run(capsys, "report", "old.csv")[2]
+
+
+def test_a_baseline_that_is_not_there(files, capsys):
+    code, _, err = run(capsys, "check", "worse.csv", "--baseline", "b.json")
+    assert code == 2
+    assert err == (
+        "trajscore: --baseline: b.json does not exist; write it from earlier runs: trajscore check "
+        "OLD --json b.json\n"
+    )

@@ -186,6 +186,7 @@ def test_what_is_unusable_says_why():
     for gate, said in (
         (Gate("succes"), "did you mean 'success'"),
         (Gate("speed"), "no metric named 'speed'"),
+        (Gate("tokens"), "; add a column 'tokens'"),
         (Gate("TPS log", "verbal"), "no predictor named 'verbal'; there are: judge"),
         (Gate("TPS lgo"), "no metric named 'TPS lgo'"),
         (Gate("cost", "judge"), "cost is of no predictor"),

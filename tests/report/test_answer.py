@@ -25,7 +25,7 @@ from trajscore.report._answer import (
     turned_margins,
 )
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE
-from trajscore.report._data import Source
+from trajscore.report._data import Note, Source
 from trajscore.report._reliability import reliability
 from trajscore.report._verdict import listed
 
@@ -74,6 +74,12 @@ def test_answers(actions, tied, headline, reason):
     assert found.advice.startswith("Take the cheapest of the tied ones" if tied else advice)
     assert found.headline == f"{headline}{NO_PROBABILITY}"
     assert reason in found.reason
+
+
+def test_what_ranks_the_wrong_way_round_may_be_a_risk():
+    cards, risk = cards_of(a=AVOID, b=AVOID), Note("b", "risk", {"auroc": 0.1})
+    found = answer(data_of(cards, remarks=[Note("a", "outside"), risk]))
+    assert found.advice == "If high values of b mean failure, give it as a risk (--risk)."
 
 
 def test_none_is_to_be_used():

@@ -73,12 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
     labels = {"judge": arguments.judge, "labels": arguments.labels}
     # labels are of the new runs; of an earlier set they are in what --json wrote
     earlier = {} if arguments.labels is not None else labels
-    baseline = None
-    if arguments.baseline is not None:
-        baseline = read(arguments.baseline, arguments, **earlier)
+    path = arguments.baseline
+    if path is not None and not path.exists():
+        raise ValueError(
+            f"--baseline: {path} does not exist; write it from earlier runs: "
+            f"trajscore check OLD --json {path}"
+        )
+    baseline = None if path is None else read(path, arguments, **earlier)
     new = read(arguments.new, arguments, **labels)
-    if arguments.baseline is not None:
-        note_if_same(arguments.baseline, arguments.new)
+    if path is not None:
+        note_if_same(path, arguments.new)
     if arguments.sequential is not None:
         result = check_sequential(new, baseline, rules, state=arguments.sequential)
     elif rules.gates:

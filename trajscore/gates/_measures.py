@@ -75,7 +75,8 @@ class Measures:
         if key.metric in runs.spent:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
-            raise ValueError(unknown_name("metric", key.metric, names_of(runs)))
+            hint = f"; add a column {key.metric!r}" if key.metric in ("cost", "tokens") else ""
+            raise ValueError(unknown_name("metric", key.metric, names_of(runs)) + hint)
         known = self.names(key.predictor)
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]

@@ -334,7 +334,7 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
         message = "" if count is None else f", message {count}"
         raise ValueError(
             f"{path} is cut off in line {number} (index {index}){message}; get the file again, or "
-            f"read the whole lines before the cut with iter_runs"
+            f"keep the lines before the cut (head -n {number - 1}), as trajscore.io.iter_runs does"
         ) from error
     except ValueError as error:
         return Broken(f"line {number}: {error}")

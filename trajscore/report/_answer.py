@@ -51,7 +51,12 @@ def answer(data: ReportData) -> Answer:
     """Return which predictor to use, and what would change it."""
     best, action = decision(data.cards)
     if action == AVOID:
-        advice = "Try another predictor, or ask the same one otherwise."
+        risks = [quoted(note.predictor) for note in data.remarks if note.kind == "risk"]
+        advice = (
+            f"If high values of {risks[0]} mean failure, give it as a risk (--risk)."
+            if risks
+            else "Try another predictor, or ask the same one otherwise."
+        )
         stated = Answer("", action, "Use none of these.", "Why", _why_none(data), advice)
     elif action == TOO_FEW:
         stated = _not_known(data)

@@ -58,8 +58,8 @@ NOTES: dict[str, Callable[..., str]] = {
         f"{how}. If it is the outcome, or was made from it, ignore all results of this predictor."
     ),
     "risk": lambda auroc: (
-        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give minus it, "
-        f"or 1 minus it (on the command line, --risk; if it was named so, --score)."
+        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
+        f"or minus it (on the command line, --risk)."
     ),
     "few clusters": lambda n, effective: (
         f"there are {n} clusters of runs"
