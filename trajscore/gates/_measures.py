@@ -75,8 +75,7 @@ class Measures:
         if key.metric in runs.spent:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
-            hint = f"; add a column {key.metric!r}" if key.metric in ("cost", "tokens") else ""
-            raise ValueError(unknown_name("metric", key.metric, names_of(runs)) + hint)
+            raise _unknown(key.metric, names_of(runs))
         known = self.names(key.predictor)
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]
@@ -87,13 +86,19 @@ class Measures:
         names = [name for form, name in known if form == key.form]
         if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):
             raise ValueError(f"there is no {key}: there are {', '.join(names)}")
-        raise ValueError(unknown_name("metric", key.metric, [*names_of(runs), *names]))
+        raise _unknown(key.metric, [*names_of(runs), *names])
 
     def names(self, predictor: str) -> Mapping[tuple[str, str], Measure]:
         """All metrics of a predictor by form and name."""
         if predictor not in self._of_predictors:
             self._of_predictors[predictor] = _predictor_metrics(self.runs, predictor)
         return self._of_predictors[predictor]
+
+
+def _unknown(metric: str, names: list[str]) -> ValueError:
+    """Say that there is no such metric."""
+    hint = f"; add a column {metric!r}" if metric in ("cost", "tokens") else ""
+    return ValueError(f"{unknown_name('metric', metric, names)}{hint}")
 
 
 def names_of(runs: RunSet) -> list[str]:
