@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import number_of, unknown_name
+from trajscore.core.values import number_of
 from trajscore.gates._change import (
     Estimate,
     Matching,
@@ -40,6 +40,7 @@ from trajscore.gates._measures import (
     is_lower_better,
     is_of_runs,
     names_of,
+    unknown_metric,
     within_range,
 )
 from trajscore.gates._result import CheckResult, GateResult, worst
@@ -224,7 +225,7 @@ def _key(gate: Gate, new: RunSet) -> Key:
         return Key(gate.metric)
     of_forecasts = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
     if gate.metric not in of_forecasts:
-        raise ValueError(unknown_name("metric", gate.metric, [*names_of(new), *of_forecasts]))
+        raise unknown_metric(gate.metric, [*names_of(new), *of_forecasts])
     if gate.predictor is None and len(new.predictors) != 1:
         known = ", ".join(new.predictors) or "none"
         raise ValueError(f"{gate.metric} is of a predictor; say of which one: there are {known}")

@@ -75,7 +75,7 @@ class Measures:
         if key.metric in runs.spent:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
-            raise _unknown(key.metric, names_of(runs))
+            raise unknown_metric(key.metric, names_of(runs))
         known = self.names(key.predictor)
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]
@@ -86,7 +86,7 @@ class Measures:
         names = [name for form, name in known if form == key.form]
         if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):
             raise ValueError(f"there is no {key}: there are {', '.join(names)}")
-        raise _unknown(key.metric, [*names_of(runs), *names])
+        raise unknown_metric(key.metric, [*names_of(runs), *names])
 
     def names(self, predictor: str) -> Mapping[tuple[str, str], Measure]:
         """All metrics of a predictor by form and name."""
@@ -95,7 +95,7 @@ class Measures:
         return self._of_predictors[predictor]
 
 
-def _unknown(metric: str, names: list[str]) -> ValueError:
+def unknown_metric(metric: str, names: list[str]) -> ValueError:
     """Say that there is no such metric."""
     hint = f"; add a column {metric!r}" if metric in ("cost", "tokens") else ""
     return ValueError(f"{unknown_name('metric', metric, names)}{hint}")
