@@ -256,10 +256,10 @@ class Ragged:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} holds runs of different lengths and does not become an "
-            f"array by itself; call .padded() for a NaN-padded array, or .cells for the flat "
-            f"values; resample runs with [rows]; leave scikit-learn's set_output at its default. "
-            f"An estimator of scikit-learn needs one row a run: wrap it, "
-            f"PrefixForecaster(estimator=...)"
+            f"array by itself. An estimator of scikit-learn needs one row for each run: use "
+            f"PrefixForecaster(estimator=...) in its place. A transformer of it takes X.cells: "
+            f"X.with_cells(...) puts the result back. Otherwise call .padded() for a NaN-padded "
+            f"array, or resample runs with [rows]; leave set_output at its default"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
