@@ -258,7 +258,7 @@ def test_empty_texts_everywhere():
     [
         ("log.json", TypeError, r"got str; read a log with trajscore\.io\.read_runs"),
         (5, TypeError, "got int; read a log with"),
-        ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is str"),
+        ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is of type str"),
         ([Run("a", [agent("hi")]), Run("b")], ValueError, r"run 'b' \(row 1\) has no turn of the"),
         ([], ValueError, "got an empty list of runs"),
     ],

@@ -53,7 +53,7 @@ def test_turns():
     [
         ("log.json", TypeError, "R takes runs, got str; read a log with"),
         (3, TypeError, "R takes runs, got int; read a log with"),
-        ([RUNS[0], {}], TypeError, "but row 1 is dict"),
+        ([RUNS[0], {}], TypeError, "but row 1 is of type dict"),
         ([], ValueError, "R got an empty list of runs"),
         (np.ones((2, 2)), TypeError, "R reads runs of a log, got ndarray; read a log with"),
         ([Run("a", ["hi"])], TypeError, r"'a': step 1 is text; give io.Step\('agent', 'hi'\)"),
