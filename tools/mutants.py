@@ -339,6 +339,16 @@ EQUIVALENT = {
         "if step is None or ((step not in frame.columns)):",
     ): "a column that is named is there",
     (
+        "trajscore/calibration/look_ahead.py",
+        "if short_values is not None and not _agree(values()[1], short_values).all():",
+        "if short_values is not None and not _agree(values()[-1], short_values).all():",
+    ): "the second of two is the last",
+    (
+        "trajscore/monitoring/_thresholds.py",
+        "needed = int(np.floor(self.max_steps * (1 - self.alpha) / self.alpha + 1e-9)) + 1",
+        "needed = int(np.floor(self.max_steps * (1 - self.alpha) / self.alpha + 2e-09)) + 1",
+    ): "no number lies just so far below a whole one",
+    (
         "trajscore/inference/_labels.py",
         "score.success - weight * worth[0], score.failure - weight * worth[1], weight, weight",
         "score.success - weight * worth[0], score.failure - weight * worth[-1], weight, weight",

@@ -301,6 +301,7 @@ def called(*calls):
         ("f", {"x": 1}, "r", 0), ("f", {"x": 2}, "s", 1), ("f", {"x": 3}, "s", 1),
         ("f", {"x": 3}, "r", 2), ("f", {"input": {"x": 2}}, "s", 1), ("run f", {"x": 1}, "r", 0),
         ("g", {"x": 1}, "r", None), (None, {"x": 1}, "r", None), ("f run", {"x": 1}, "r", None),
+        ("run f now", {"x": 1}, "r", None), ("now run f", {"x": 1}, "r", 0),
     ],
 )  # fmt: skip
 def test_the_call_of_a_span_has_its_name_and_arguments(name, arguments, text, place):

@@ -585,7 +585,9 @@ def test_a_packed_table_may_not_hold_any_amount(tmp_path):
 
 def test_an_id_that_names_no_runs_is_asked_about():
     table = frame(solved=[1, 0, 0, 1], verbal=[0.1, 0.2, 0.3, 0.4])
-    with pytest.raises(ArgumentError, match="check that .*id=.*step.* names runs; "):
+    with pytest.raises(
+        ArgumentError, match="; if id=.*step.* names tasks, give the ids of .* group="
+    ):
         choose_columns(table, Fields(id="step", step="rows"))
 
 

@@ -383,10 +383,12 @@ def test_parameters_that_are_refused(traces, parameters, message):
 def test_references_that_are_refused(traces):
     X, y = traces
     with pytest.raises(
-        ValueError, match="the reference needs 50 runs, each of a task of its own, and has 49"
+        ValueError, match="the reference has 49 runs of different tasks and needs 50"
     ):
         FleetMonitor().fit(X[:49], y[:49])
-    with pytest.raises(ValueError, match="needs 50 runs, each of a task of its own, and has 30"):
+    with pytest.raises(
+        ValueError, match="the reference has 30 runs of different tasks and needs 50"
+    ):
         FleetMonitor().fit(X, y, np.arange(len(y)) % 30)
     with pytest.raises(ValueError, match="the reference has no failure; give runs of both"):
         FleetMonitor().fit(X, np.ones(len(y)))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from trajscore.tracer import MeanSurprisal, RunLength, SelfReportedConfidence, ToolCallCount
+from trajscore import TrajectoryArray
+from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SelfReportedConfidence, ToolCallCount
 
 
 def test_baselines(signals):
@@ -23,3 +24,9 @@ def test_baselines(signals):
     assert np.array_equal(found, [run.sum() for run in calls])
     with pytest.raises(ValueError, match="SelfReportedConfidence needs the channel 'verbal'"):
         SelfReportedConfidence(channel="verbal").fit(signals)
+
+
+def test_saup_weighs_each_part_of_a_situation_once():
+    channels = ["surprisal", "repetition", "agent_gap", "user_gap"]
+    S = TrajectoryArray([[2.0, 0.1, 0.02, 0.003]], [1], channels=channels)
+    assert SAUP().fit(S).score_samples(S) == pytest.approx([2 * 1.123])

@@ -97,8 +97,8 @@ class Measures:
 
 def unknown_metric(metric: str, names: list[str]) -> ValueError:
     """Say that there is no such metric."""
-    hint = f"; add a column {metric!r}" if metric in ("cost", "tokens") else ""
-    return ValueError(f"{unknown_name('metric', metric, names)}{hint}")
+    hint = f"; add a column {metric!r}; " if metric in ("cost", "tokens") else "; "
+    return ValueError(unknown_name("metric", metric, names).replace("; ", hint, 1))
 
 
 def names_of(runs: RunSet) -> list[str]:
@@ -179,7 +179,7 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = with_few_labels(leave_out_missing(alone, "own_runs", notes))
     rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
-    if rows and rows[0].runs.few is not None:
+    if rows[0].runs.few is not None:
         return _few_label_metrics(rows, runs)
     metrics: dict[tuple[str, str], Measure] = {}
     for row in rows:

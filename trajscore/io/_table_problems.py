@@ -143,7 +143,12 @@ def refuse_lists(
     run = _run_of_several(frame, ids, name) if name in frame else ""
     if run:
         values = frame[name][joined_ids(frame, ids).astype(str) == run].unique().tolist()
-        ask = "" if is_guessed else f"check that {{argument:id={ids[0]}}} names runs; "
+        ask = (
+            ""
+            if is_guessed
+            else f"if {{argument:id={ids[0]}}} names tasks, give the ids of runs instead, and "
+            f"{{argument:group={ids[0]}}}; "
+        )
         raise ArgumentError(
             f"column {name!r} has several values in run {run!r}, "
             f"{', '.join(map(run_label, values[:3]))} ...; {ask}if the last one counts, pass "

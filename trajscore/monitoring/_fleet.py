@@ -534,9 +534,9 @@ def _count(runs: Runs) -> tuple[int, int]:
 def _check_reference(n_tasks: int, y: IntArray | None) -> None:
     if n_tasks < _LEAST:
         raise ValueError(
-            f"the reference needs {_LEAST} runs, each of a task of its own, and has {n_tasks}; "
-            f"give more of them, or if runs of a task are independent, name the ids of runs with "
-            f"groups (--group)"
+            f"the reference has {n_tasks} runs of different tasks and needs {_LEAST}; give more of "
+            f"them, or if runs of one task are independent, let each be its own group (--group "
+            f"with the column of run ids)"
         )
     if y is None:
         return

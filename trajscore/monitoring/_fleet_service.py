@@ -106,8 +106,8 @@ class FleetStream:
             )
         if self.fleet._tasks is not None and not isinstance(task, (str, int)):
             raise ValueError(
-                '"task" is missing: the runs of the reference have tasks (--group), so add one to '
-                'each run; where its task is the run itself, "task" is its "id"'
+                '"task" is missing; give the task of the run, as the reference has (--group); '
+                'where every run is its own task, repeat its "id"'
             )
         is_forecast = self.fleet.forecaster is None
         cells = _cells(scores, self.fleet.channels_in_ or [""], is_forecast=is_forecast)

@@ -33,7 +33,8 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
     if not isinstance(process, (DensityRatioEProcess, TunedStop)):
         kind = type(process).__name__
         remedy = (
-            "a guard follows messages and not scores: trajscore.integrations.Guard.load reads it"
+            "a guard reads messages, not scores: load it in Python by "
+            "trajscore.integrations.Guard.load, or fit a model without --guard"
             if kind == "Guard"
             else "write one of them with trajscore fit"
         )
