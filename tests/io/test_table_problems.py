@@ -301,7 +301,7 @@ def test_own_columns_of_runs():
 
 def test_outcomes_with_a_value_a_step_are_asked_about():
     table = TABLE.assign(solved=[1, 1, 0.5, 0])
-    ask = "check that id='run' names runs; "
+    ask = "if id='run' names tasks, give the ids of runs instead, and group='run'; "
     for is_guessed in (True, False):
         with pytest.raises(ArgumentError) as error:
             refuse_lists(table, ["run"], "solved", is_guessed=is_guessed)
