@@ -268,7 +268,7 @@ def test_a_column_that_looks_like_a_risk_is_said_to(ragged):
     y[:20] = 1 - y[:20]
     notes = evaluate({"risk": X.with_cells(1 - X.cells)}, y, intervals=IntervalOptions(20)).notes
     assert any(note.startswith("risk: its AUROC is 0.") for note in notes)
-    assert "high values go with failure. If it is a risk, give minus it" in " ".join(notes)
+    assert "high values go with failure. If it is a risk, give 1 minus it" in " ".join(notes)
     assert not evaluate(X, y, intervals=IntervalOptions(20)).notes
 
 

@@ -259,7 +259,7 @@ class Ragged:
             f"array by itself. An estimator of scikit-learn needs one row for each run: use "
             f"PrefixForecaster(estimator=...) in its place. A transformer of it takes X.cells: "
             f"X.with_cells(...) puts the result back. Otherwise call .padded() for a NaN-padded "
-            f"array, or resample runs with [rows]; leave set_output at its default"
+            f"array, or resample runs with [rows]; leave scikit-learn's set_output at its default"
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
