@@ -79,7 +79,6 @@ def write_files():
     """Write the inputs of all cases into this folder."""
     plain = table(60)
     plain.to_csv("runs.csv", index=False)
-    plain.drop(columns=["why", "task", "model"]).to_csv("bare.csv", index=False)
     plain.query("run < 'r09'").to_csv("few.csv", index=False)
     gaps = plain.assign(
         verbal=(plain["verbal"] * 100).where(plain.index % 13 != 5), judge=1 - plain["judge"]
