@@ -201,7 +201,7 @@ PAPER = Paper(
             "what the text says of its cells; ``benchmarks/tracer_ablation.py`` on public logs",
             table_3, f"{NOT_PUBLIC} (the cells)",
             lambda data: public_logs(
-                data, lambda log, S: tracer_ablation.actor_ablation(S, log.y, SCORERS)
+                data, lambda log, S: tracer_ablation.actor_ablation(S, log.y)
             ),
             "AUROC with the turns of both sides, of the agent alone and of the user alone.",
         ),
