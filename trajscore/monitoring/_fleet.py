@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,10 +17,9 @@ from trajscore.core.collapse import AGGREGATORS, aggregate
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
-from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
@@ -29,7 +27,7 @@ _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change so
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
-REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
+_REMEMBERED = 4096  # runs before an alarm, from which its cause is named
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
 
@@ -59,8 +57,6 @@ class FleetStatus(NamedTuple):
     alarm: bool  # whether this update gave one
     since: int  # of the last change; 0 without one
     cause: str  # of the last change; "" while it is not known
-    log_e_value: float  # that nearest to its threshold; 0 between an alarm and the next reference
-    log_threshold: float  # of the same quantity
 
 
 class FleetMonitor(BaseEstimator):
@@ -98,8 +94,6 @@ class FleetMonitor(BaseEstimator):
         Runs since the fit.
     n_left_out_ : int
         Runs that were not taken: later trials of a task, with `groups`.
-    n_late_outcomes_ : int
-        Outcomes that were not taken: of runs before an alarm, which came after it.
 
     See Also
     --------
@@ -109,9 +103,9 @@ class FleetMonitor(BaseEstimator):
     -----
     The promise is that of exchangeable runs: those of the reference and later ones, in the order in
     which they are given, as long as nothing changes. Give runs in the order of their start. Several
-    trials of one task in a row break it; with `groups`, only the first of each task is taken. An
-    outcome that comes late is taken when it comes, and keeps the promise if the delay says nothing
-    about it: where failures are reported later, wait until all outcomes of a day have come.
+    trials of one task in a row break it; with `groups`, only the first of each task is taken. So do
+    outcomes that depend on how soon they are known: where failures are reported later, give the
+    runs of a day once all of their outcomes have come.
 
     Bets on outcomes are split by the success rates of bins of forecasts; a third of the reference
     is taken for these, and p-values are ranks among the others. A process bets on lower values, on
@@ -189,8 +183,7 @@ class FleetMonitor(BaseEstimator):
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
-        self._waiting: OrderedDict[Any, Run] = OrderedDict()
+        self.n_runs_ = self.n_left_out_ = 0
         self.changes_: list[FleetChange] = []
         first, rest = self._parts(tasks)
         X_first, X_rest = traces[first], traces[rest]
@@ -220,7 +213,7 @@ class FleetMonitor(BaseEstimator):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             As in `fit`.
         y : array-like of shape (n_runs,), optional
-            Outcomes; -1, or no y, for those that are not known yet: see `add_outcomes`.
+            Outcomes: 1 success, 0 failure, -1 not observed; without y, none is.
         groups : array-like of shape (n_runs,), optional
             Tasks; needed where `fit` had them.
 
@@ -244,86 +237,11 @@ class FleetMonitor(BaseEstimator):
         outcomes = _outcomes(y, traces)
         if self.forecaster_ is not None:
             traces = self.forecaster_.transform(traces)
-        n_alarms = len(self.changes_)
+        n_changes = len(self.changes_)
         for run in self._runs(traces, outcomes, groups):
             self._take(run)
         self.n_runs_ += len(traces)
-        return self._status(alarm=len(self.changes_) > n_alarms)
-
-    def add_outcomes(self, ids: ArrayLike, y: ArrayLike) -> FleetStatus:
-        """Take outcomes of runs that were given without one.
-
-        Parameters
-        ----------
-        ids : array-like of shape (n_runs,)
-            Ids of the runs, in the order in which their outcomes became known.
-        y : array-like of shape (n_runs,)
-            1 success, 0 failure.
-
-        Returns
-        -------
-        FleetStatus
-            What is known now.
-
-        Raises
-        ------
-        KeyError
-            If a run is not waiting for its outcome.
-        """
-        check_is_fitted(self, "changes_")
-        outcomes = check_outcomes(y, allow_soft=False)
-        labels = np.asarray(ids).tolist()
-        if len(labels) != len(outcomes) or (outcomes == CENSORED).any():
-            raise ValueError(
-                f"y must have an outcome, 0 or 1, for each of {number_of(len(labels), 'run')}; "
-                f"leave out runs whose outcome is not known yet"
-            )
-        if missing := [label for label in labels if label not in self._waiting]:
-            raise KeyError(
-                f"run {missing[0]!r} is not waiting for an outcome: it has one, or was not sent yet"
-            )
-        n_alarms = len(self.changes_)
-        for label, outcome in zip(labels, outcomes.tolist(), strict=True):
-            run = self._waiting.pop(label)
-            run.outcome = outcome
-            if self.changes_ and run.number <= self.changes_[-1].alarm:
-                self.n_late_outcomes_ += 1
-            elif self._after is None:
-                self._bet_on_outcome(run)
-                self._look(run.number)
-            else:
-                self._settle()
-        return self._status(alarm=len(self.changes_) > n_alarms)
-
-    def recalibrate(self, predictor: str | None = None) -> Recalibration:
-        """Fit a map of the forecasts of runs on those after the last alarm.
-
-        Parameters
-        ----------
-        predictor : str, optional
-            Whose forecasts; default: that of the change, or else the first.
-
-        Returns
-        -------
-        Recalibration
-            With `calibrator`, fitted on these runs, the `gain` in log score on runs that it was not
-            fitted on, and `low` and `high`, the ends of its 95% interval.
-
-        Raises
-        ------
-        ValueError
-            If there was no alarm, or fewer than 20 successes or failures came after it.
-        """
-        check_is_fitted(self, "changes_")
-        if not self.changes_:
-            raise ValueError("nothing has changed since the fit, so there is no reason for a map")
-        name = self.changes_[-1].predictor or self._names[0] if predictor is None else predictor
-        check_choice(name, "predictor", tuple(self._names))
-        runs = [*self._reference, *self._recent] if self._after is None else self._after
-        forecasts = np.array([run.forecast[self._names.index(name)] for run in runs])
-        outcomes = np.array([run.outcome for run in runs], dtype=np.int64)
-        X = TrajectoryArray(forecasts, np.ones(len(runs), dtype=np.int64))
-        return recalibration(X, outcomes)
+        return self._status(alarm=len(self.changes_) > n_changes)
 
     @property
     def e_values_(self) -> pd.DataFrame:
@@ -357,7 +275,7 @@ class FleetMonitor(BaseEstimator):
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        ids, lengths = X.ids.tolist(), X.lengths.astype(float)
+        lengths = X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
         runs = []
         for row, task in enumerate(tasks):
@@ -367,7 +285,7 @@ class FleetMonitor(BaseEstimator):
                     continue
                 self._tasks.add(task)
             number, outcome = self.n_runs_ + row + 1, int(y[row])
-            runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
+            runs.append(Run(number, lengths[row], forecasts[row], cells[row], outcome))
         return runs
 
     # ------------------------------------------------------------------ evidence
@@ -413,16 +331,12 @@ class FleetMonitor(BaseEstimator):
             self._counts[np.arange(1 + n_forecasts), run.cells] += 1
 
     def _take(self, run: Run) -> None:
-        if run.outcome == CENSORED and self._watches_outcomes:
-            self._waiting[run.id] = run
-            while len(self._waiting) > REMEMBERED:
-                self._waiting.popitem(last=False)
         if self._after is not None:
             self._after.append(run)
-            self._settle()
+            self._settle(self._after)
             return
         self._recent.append(run)
-        del self._recent[:-REMEMBERED]
+        del self._recent[:-_REMEMBERED]
         self._bet_on_inputs(run)
         if run.outcome != CENSORED and self._watches_outcomes:
             self._bet_on_outcome(run)
@@ -487,9 +401,8 @@ class FleetMonitor(BaseEstimator):
             self._after = []
             self._log_e[:] = 0.0
 
-    def _settle(self) -> None:
+    def _settle(self, after: Runs) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
-        after = self._after or []
         known = sum(run.outcome != CENSORED for run in after) if self._watches_outcomes else np.inf
         if len(after) < self.n_after or (
             known < self.n_after and len(after) < _PATIENCE * self.n_after
@@ -506,17 +419,10 @@ class FleetMonitor(BaseEstimator):
         self._begin(apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
-        last = self.changes_[-1] if self.changes_ else None
-        log_thresholds = self._log_thresholds
-        k = int(np.argmax(self._log_e - log_thresholds))
-        return FleetStatus(
-            n_runs=self.n_runs_,
-            alarm=alarm,
-            since=last.since if last else 0,
-            cause=last.cause if last else "",
-            log_e_value=float(self._log_e[k]),
-            log_threshold=float(log_thresholds[k]),
+        since, cause = (
+            (self.changes_[-1].since, self.changes_[-1].cause) if self.changes_ else (0, "")
         )
+        return FleetStatus(self.n_runs_, alarm, since, cause)
 
 
 def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
