@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
-    fleet = FleetMonitor(_forecaster(*reference), alpha=arguments.alpha, n_after=arguments.n_after)
+    fleet = FleetMonitor(_forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after)
     fleet.fit(*reference)
     n_left_out = fleet.n_left_out_
     display = FleetDisplay.from_estimator(fleet, *new) if arguments.picture is not None else None
@@ -116,7 +116,7 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     return X[whole], y, groups
 
 
-def _forecaster(X: TrajectoryArray, y: Any, groups: Any) -> PrefixForecaster | None:
+def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
     """Return what makes forecasts of scores that are none."""
     if y is None:
         print("the reference has no outcomes: lengths and forecasts alone are watched")
