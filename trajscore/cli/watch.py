@@ -73,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
-    fleet = FleetMonitor(_forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after)
+    fleet = FleetMonitor(
+        _forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after
+    )
     fleet.fit(*reference)
     n_left_out = fleet.n_left_out_
     display = FleetDisplay.from_estimator(fleet, *new) if arguments.picture is not None else None
@@ -86,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             "group",
         )
     for k, change in enumerate(fleet.changes_, start=1):
-        print("\n".join(_describe(change, fleet.alpha / 2**k)))
+        print("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k)))
     changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
     if n_left_out:
@@ -126,14 +128,14 @@ def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
     return PrefixForecaster(features="running", pooled=True)
 
 
-def _describe(change: FleetChange, chance: float) -> list[str]:
+def _describe(change: FleetChange, n_after: int, chance: float) -> list[str]:
     """Say what changed, since when, how sure that is, and what to do."""
     of = f" of {change.predictor}" if change.predictor else ""
     words = _QUANTITIES[change.quantity].format(of=of)
     lines = [
         f"Alarm at run {change.alarm:,}: {words}, since about run {change.since:,}.",
         f"  If nothing had changed, the chance of this alarm was at most {chance:g}.",
-        f"  Cause: {change.cause or 'not known yet (--after)'}",
+        f"  Cause: {change.cause or f'named {n_after} runs after the alarm (--after)'}",
         f"  What to do: {change.advice}",
     ]
     counts = (change.before, change.after)
