@@ -66,7 +66,9 @@ def test_a_table_with_a_change(folder, capsys, tmp_path):
 def test_a_cause_that_is_not_known_yet(folder, capsys):
     code, out, _ = run(capsys, folder / "ref.csv", folder / "runs.csv", "--after", 700)
     assert code == 1
-    assert "  Cause: named 700 runs after the alarm (--after)\n  What to do: Wait for more runs" in out
+    assert (
+        "  Cause: named 700 runs after the alarm (--after)\n  What to do: Wait for more runs" in out
+    )
     assert "Success" not in out
 
 

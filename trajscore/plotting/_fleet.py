@@ -117,8 +117,8 @@ class FleetDisplay(DisplayMixin):
             words = change.cause or "cause not known yet"
             text = plain(f"{words}\nsince run {change.since:,}, alarm at {change.alarm:,}")
             ax.annotate(
-                text, (change.alarm, 1), xytext=(4, 6 + 26 * (k % _ROWS)), textcoords="offset points",
-                fontsize="small", color=ink(), va="bottom",
+                text, (change.alarm, 1), xytext=(4, 6 + 26 * (k % _ROWS)),
+                textcoords="offset points", fontsize="small", color=ink(), va="bottom",
             )  # fmt: skip
         low, high = self.evidence.min().min(), self.evidence.max().max()
         ax.set(xlabel="run", ylabel="log e-value, as a share of the alarm's")
