@@ -52,6 +52,9 @@ def test_nothing_changed(fleet, traces):
     assert not status.alarm
     assert (status.since, status.cause, status.n_runs) == (0, "", len(y) - N)
     assert fleet.changes_ == []
+    table = fleet.e_values_
+    nearest = table.iloc[np.argmax(table["log_e_value"] - table["log_threshold"])]
+    assert tuple(status[4:]) == (nearest["log_e_value"], nearest["log_threshold"])
 
 
 def test_forecasts_that_moved(fleet, traces):
@@ -233,12 +236,49 @@ def test_saved_and_gone_on_with(fleet, traces):
     assert again.e_values_.equals(fleet.e_values_)
 
 
+def test_outcomes_that_come_at_once_or_after_the_run(traces):
+    X, y = traces
+    at_once, later = (FleetMonitor().fit(X[:N], y[:N]) for _ in range(2))
+    for row in range(N, N + 50):
+        at_once.update(X[row : row + 1], y[row : row + 1])
+        later.update(X[row : row + 1])
+        status = later.add_outcomes([X.ids[row]], [y[row]])
+    assert status.n_runs == 50
+    assert later.e_values_.equals(at_once.e_values_)
+
+
+def test_outcomes_of_a_change_that_come_late(traces):
+    X, y = traces
+    fleet = FleetMonitor(n_after=200).fit(X[:N], y[:N])
+    Z = bolder(X[N : N + 500])
+    assert fleet.update(Z).cause == ""
+    status = fleet.add_outcomes(Z.ids[10:], y[N + 10 : N + 500])
+    assert status.cause == "forecasts"
+    assert fleet.n_late_outcomes_ == fleet.changes_[0].alarm - 10
+    fleet.add_outcomes(Z.ids[:10], y[N : N + 10])
+    assert fleet.n_late_outcomes_ == fleet.changes_[0].alarm
+    assert fleet.e_values_["log_e_value"].max() < 3
+
+
 def test_memory_does_not_grow(traces, monkeypatch):
-    monkeypatch.setattr(_fleet, "_REMEMBERED", 60)
+    monkeypatch.setattr(_fleet, "REMEMBERED", 60)
     X, y = traces
     fleet = FleetMonitor().fit(X[:N], y[:N])
-    fleet.update(X[N : N + 200], y[N : N + 200])
-    assert len(fleet._recent) == 60
+    fleet.update(X[N : N + 200], np.where(np.arange(200) % 2, -1, y[N : N + 200]))
+    assert len(fleet._recent) == len(fleet._waiting) == 60
+    with pytest.raises(KeyError, match="is not waiting for an outcome"):
+        fleet.add_outcomes([X.ids[N + 1]], [1])
+
+
+def test_runs_that_do_not_wait(fleet, traces):
+    X, _ = traces
+    fleet.update(X[N : N + 2], [1, -1])
+    with pytest.raises(KeyError, match=f"run {X.ids[N]} is not waiting for an outcome"):
+        fleet.add_outcomes([X.ids[N]], [1])
+    with pytest.raises(ValueError, match="leave out runs whose outcome is not known yet"):
+        fleet.add_outcomes([X.ids[N + 1]], [-1])
+    with pytest.raises(ValueError, match="for each of 1 run"):
+        fleet.add_outcomes([X.ids[N + 1]], [1, 0])
 
 
 def test_without_outcomes_inputs_are_watched(traces):
@@ -316,7 +356,7 @@ def test_certain_forecasts(traces):
     fleet = FleetMonitor(phi="last").fit(sure[:N], y[:N])
     status = fleet.update(sure[N : 2 * N], y[N : 2 * N])
     assert not status.alarm
-    assert np.isfinite(fleet.e_values_["log_e_value"]).all()
+    assert np.isfinite(status.log_e_value)
 
 
 # ------------------------------------------------------------------- what is refused
@@ -498,7 +538,8 @@ def test_an_alarm_is_of_the_quantity_that_reaches_its_threshold(small, k):
     small._lowest_at[:] = np.arange(5) * 10
     small._look(99)
     assert small.changes_ == []
-    assert small._status(alarm=False) == (0, False, 0, "")
+    status = small._status(alarm=False)
+    assert status == (0, False, 0, "", small._log_e[k], limits[k])
     small._log_e[k] = limits[k]
     small._look(100)
     names = [("length", ""), ("forecast", ""), ("success", ""), ("level", ""), ("slope", "")]
@@ -506,4 +547,4 @@ def test_an_alarm_is_of_the_quantity_that_reaches_its_threshold(small, k):
     assert small._after == []
     assert small._log_e.tolist() == [0] * 5
     assert small._log_thresholds == pytest.approx(limits + np.log(2))
-    assert small._status(alarm=True) == (0, True, 10 * k + 1, "")
+    assert small._status(alarm=True)[:4] == (0, True, 10 * k + 1, "")

@@ -15,7 +15,7 @@ from trajscore.monitoring._fleet_cause import (
 def runs(forecasts, outcomes, lengths=None):
     lengths = np.full(len(forecasts), 4.0) if lengths is None else lengths
     return [
-        Run(k, float(length), np.array([f]), np.zeros(2, dtype=int), int(y))
+        Run(k, k, float(length), np.array([f]), np.zeros(2, dtype=int), int(y))
         for k, (f, y, length) in enumerate(zip(forecasts, outcomes, lengths, strict=True))
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from trajscore.core.collapse import AGGREGATORS, aggregate
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice
+from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 
@@ -27,7 +28,7 @@ _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change so
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
-_REMEMBERED = 4096  # runs before an alarm, from which its cause is named
+REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
 
@@ -57,6 +58,8 @@ class FleetStatus(NamedTuple):
     alarm: bool  # whether this update gave one
     since: int  # of the last change; 0 without one
     cause: str  # of the last change; "" while it is not known
+    log_e_value: float  # that nearest to its threshold; 0 between an alarm and the next reference
+    log_threshold: float  # of the same quantity
 
 
 class FleetMonitor(BaseEstimator):
@@ -94,6 +97,8 @@ class FleetMonitor(BaseEstimator):
         Runs since the fit.
     n_left_out_ : int
         Runs that were not taken: later trials of a task, with `groups`.
+    n_late_outcomes_ : int
+        Outcomes that were not taken: of runs before an alarm, which came after it.
 
     See Also
     --------
@@ -103,9 +108,9 @@ class FleetMonitor(BaseEstimator):
     -----
     The promise is that of exchangeable runs: those of the reference and later ones, in the order in
     which they are given, as long as nothing changes. Give runs in the order of their start. Several
-    trials of one task in a row break it; with `groups`, only the first of each task is taken. So do
-    outcomes that depend on how soon they are known: where failures are reported later, give the
-    runs of a day once all of their outcomes have come.
+    trials of one task in a row break it; with `groups`, only the first of each task is taken. An
+    outcome that comes late is taken when it comes, and keeps the promise if the delay says nothing
+    about it: where failures are reported later, wait until all outcomes of a day have come.
 
     Bets on outcomes are split by the success rates of bins of forecasts; a third of the reference
     is taken for these, and p-values are ranks among the others. A process bets on lower values, on
@@ -183,7 +188,8 @@ class FleetMonitor(BaseEstimator):
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self.n_runs_ = self.n_left_out_ = 0
+        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
+        self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
         first, rest = self._parts(tasks)
         X_first, X_rest = traces[first], traces[rest]
@@ -213,7 +219,7 @@ class FleetMonitor(BaseEstimator):
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
             As in `fit`.
         y : array-like of shape (n_runs,), optional
-            Outcomes: 1 success, 0 failure, -1 not observed; without y, none is.
+            Outcomes; -1, or no y, for those that are not known yet: see `add_outcomes`.
         groups : array-like of shape (n_runs,), optional
             Tasks; needed where `fit` had them.
 
@@ -237,11 +243,56 @@ class FleetMonitor(BaseEstimator):
         outcomes = _outcomes(y, traces)
         if self.forecaster_ is not None:
             traces = self.forecaster_.transform(traces)
-        n_changes = len(self.changes_)
+        n_alarms = len(self.changes_)
         for run in self._runs(traces, outcomes, groups):
             self._take(run)
         self.n_runs_ += len(traces)
-        return self._status(alarm=len(self.changes_) > n_changes)
+        return self._status(alarm=len(self.changes_) > n_alarms)
+
+    def add_outcomes(self, ids: ArrayLike, y: ArrayLike) -> FleetStatus:
+        """Take outcomes of runs that were given without one.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_runs,)
+            Ids of the runs, in the order in which their outcomes became known.
+        y : array-like of shape (n_runs,)
+            1 success, 0 failure.
+
+        Returns
+        -------
+        FleetStatus
+            What is known now.
+
+        Raises
+        ------
+        KeyError
+            If a run is not waiting for its outcome.
+        """
+        check_is_fitted(self, "changes_")
+        outcomes = check_outcomes(y, allow_soft=False)
+        labels = np.asarray(ids).tolist()
+        if len(labels) != len(outcomes) or (outcomes == CENSORED).any():
+            raise ValueError(
+                f"y must have an outcome, 0 or 1, for each of {number_of(len(labels), 'run')}; "
+                f"leave out runs whose outcome is not known yet"
+            )
+        if missing := [label for label in labels if label not in self._waiting]:
+            raise KeyError(
+                f"run {missing[0]!r} is not waiting for an outcome: it has one, or was not sent yet"
+            )
+        n_alarms = len(self.changes_)
+        for label, outcome in zip(labels, outcomes.tolist(), strict=True):
+            run = self._waiting.pop(label)
+            run.outcome = outcome
+            if self.changes_ and run.number <= self.changes_[-1].alarm:
+                self.n_late_outcomes_ += 1
+            elif self._after is None:
+                self._bet_on_outcome(run)
+                self._look(run.number)
+            else:
+                self._settle()
+        return self._status(alarm=len(self.changes_) > n_alarms)
 
     @property
     def e_values_(self) -> pd.DataFrame:
@@ -275,7 +326,7 @@ class FleetMonitor(BaseEstimator):
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
         forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        lengths = X.lengths.astype(float)
+        ids, lengths = X.ids.tolist(), X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
         runs = []
         for row, task in enumerate(tasks):
@@ -285,7 +336,7 @@ class FleetMonitor(BaseEstimator):
                     continue
                 self._tasks.add(task)
             number, outcome = self.n_runs_ + row + 1, int(y[row])
-            runs.append(Run(number, lengths[row], forecasts[row], cells[row], outcome))
+            runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
         return runs
 
     # ------------------------------------------------------------------ evidence
@@ -331,12 +382,16 @@ class FleetMonitor(BaseEstimator):
             self._counts[np.arange(1 + n_forecasts), run.cells] += 1
 
     def _take(self, run: Run) -> None:
+        if run.outcome == CENSORED and self._watches_outcomes:
+            self._waiting[run.id] = run
+            while len(self._waiting) > REMEMBERED:
+                self._waiting.popitem(last=False)
         if self._after is not None:
             self._after.append(run)
-            self._settle(self._after)
+            self._settle()
             return
         self._recent.append(run)
-        del self._recent[:-_REMEMBERED]
+        del self._recent[:-REMEMBERED]
         self._bet_on_inputs(run)
         if run.outcome != CENSORED and self._watches_outcomes:
             self._bet_on_outcome(run)
@@ -401,8 +456,9 @@ class FleetMonitor(BaseEstimator):
             self._after = []
             self._log_e[:] = 0.0
 
-    def _settle(self, after: Runs) -> None:
+    def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
+        after = self._after or []
         known = sum(run.outcome != CENSORED for run in after) if self._watches_outcomes else np.inf
         if len(after) < self.n_after or (
             known < self.n_after and len(after) < _PATIENCE * self.n_after
@@ -419,10 +475,17 @@ class FleetMonitor(BaseEstimator):
         self._begin(apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
-        since, cause = (
-            (self.changes_[-1].since, self.changes_[-1].cause) if self.changes_ else (0, "")
+        last = self.changes_[-1] if self.changes_ else None
+        log_thresholds = self._log_thresholds
+        k = int(np.argmax(self._log_e - log_thresholds))
+        return FleetStatus(
+            n_runs=self.n_runs_,
+            alarm=alarm,
+            since=last.since if last else 0,
+            cause=last.cause if last else "",
+            log_e_value=float(self._log_e[k]),
+            log_threshold=float(log_thresholds[k]),
         )
-        return FleetStatus(self.n_runs_, alarm, since, cause)
 
 
 def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logit
@@ -43,6 +44,7 @@ class Run:
     """What is watched of a run."""
 
     number: int
+    id: Any
     length: float
     forecast: FloatArray  # of each predictor
     cells: IntArray  # of the length and the forecasts, on grids
