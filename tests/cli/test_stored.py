@@ -46,7 +46,6 @@ use = "value"
 """
 COLUMNS = "--id run --step step --score judge --score verbal --outcome solved"
 CHECK = f"{COLUMNS} --group task --baseline tasks.csv"
-SHIFT = f"--reference reference.csv {COLUMNS} --group run"
 CASES = {
     "describe": "describe runs.csv --json",
     "describe_gaps": "describe gaps.csv --id run --step step",
@@ -61,9 +60,7 @@ CASES = {
     "check_sequential": f"check other.csv {CHECK} --sequential state.json",
     "check_labels": "check graded.csv --id run --step step --score judge --group run --judge grade "
     "--labels labels.csv --gates few.toml",
-    "watch": f"watch shifted.csv {SHIFT} --after 100",
-    "watch_json": f"watch shifted.csv {SHIFT} --after 100 --json",
-    "watch_still": f"watch other.csv {SHIFT}",
+    "watch": f"watch reference.csv shifted.csv {COLUMNS} --group run --after 100",
     "label": f"label runs.csv {COLUMNS[:-17]} --n 12 --out to_read.csv",
     "label_judge": "label graded.csv --id run --step step --score judge --judge grade --n 12 "
     "--out judged.csv --target score",

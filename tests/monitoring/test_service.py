@@ -144,8 +144,8 @@ def test_a_line_that_is_too_long_is_answered_once_and_the_next_one_is_read(monke
     shown = list(_service.lines_of(streams.BytesIO(text)))
     assert shown == [b"12345678\n", b"1234567\n", b"x" * 9, b"12\n", b"y" * 9]
     with pytest.raises(ValueError, match="the line has more than 8 bytes"):
-        _service.read_message(shown[2], ("id",), "send")
-    assert _service._read_json(shown[1], "send") == 1234567
+        _service._read_message(shown[2])
+    assert _service._read_json(shown[1]) == 1234567
 
 
 def test_runs_are_forgotten_at_most_once_a_minute(monkeypatch):

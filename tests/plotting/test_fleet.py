@@ -99,12 +99,12 @@ def test_evidence_and_changes_are_drawn_where_they_were(evidence):
     np.testing.assert_array_equal(forecast.get_ydata(), [0.1, 1.4, -0.5])
     spans = [one.get_extents().transformed(ax.transData.inverted()) for one in ax.patches]
     np.testing.assert_allclose([(one.x0, one.x1) for one in spans], [(1010, 1020), (22, 30)])
-    assert [one.xyann for one in ax.texts] == [(4, 6), (4, 6)]
+    assert [one.xyann for one in ax.texts] == [(4, 6), (4, 32)]
     assert [(one.get_text(), one.xy) for one in ax.texts] == [
         ("level\nsince run 1,010, alarm at 1,020", (1020, 1)),
         ("cause not known yet\nsince run 22, alarm at 30", (30, 1)),
     ]
-    assert ax.get_ylim() == pytest.approx((-0.5 - 0.1, 1.4 + 0.35 + 0.1))
+    assert ax.get_ylim() == pytest.approx((-0.5 - 0.1, 1.4 + 0.6 + 0.1))
     assert (ax.get_xlabel(), ax.get_title()) == ("run", "")
 
 

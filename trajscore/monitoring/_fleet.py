@@ -21,7 +21,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
-from trajscore.monitoring._fleet_recalibration import Recalibration, recalibration
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
@@ -294,36 +293,6 @@ class FleetMonitor(BaseEstimator):
             else:
                 self._settle()
         return self._status(alarm=len(self.changes_) > n_alarms)
-
-    def recalibrate(self, predictor: str | None = None) -> Recalibration:
-        """Fit a map of the forecasts of runs on those after the last alarm.
-
-        Parameters
-        ----------
-        predictor : str, optional
-            Whose forecasts; default: that of the change, or else the first.
-
-        Returns
-        -------
-        Recalibration
-            With `calibrator`, fitted on these runs, the `gain` in log score on runs that it was not
-            fitted on, and `low` and `high`, the ends of its 95% interval.
-
-        Raises
-        ------
-        ValueError
-            If there was no alarm, or fewer than 20 successes or failures came after it.
-        """
-        check_is_fitted(self, "changes_")
-        if not self.changes_:
-            raise ValueError("nothing has changed since the fit, so there is no reason for a map")
-        name = self.changes_[-1].predictor or self._names[0] if predictor is None else predictor
-        check_choice(name, "predictor", tuple(self._names))
-        runs = [*self._reference, *self._recent] if self._after is None else self._after
-        forecasts = np.array([run.forecast[self._names.index(name)] for run in runs])
-        outcomes = np.array([run.outcome for run in runs], dtype=np.int64)
-        X = TrajectoryArray(forecasts, np.ones(len(runs), dtype=np.int64))
-        return recalibration(X, outcomes)
 
     @property
     def e_values_(self) -> pd.DataFrame:

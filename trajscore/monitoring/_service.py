@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
@@ -13,7 +13,7 @@ from trajscore.core.plain import plain, unique_keys
 from trajscore.core.values import unknown_name
 from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
-KEYS = ("id", "step", "score", "end")
+_KEYS = ("id", "step", "score", "end")
 _EXAMPLE = 'send an object such as {"id": "run 1", "step": 1, "score": 0.7}'
 _LONGEST = 1 << 20  # bytes of a line
 _BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
@@ -40,7 +40,7 @@ def serve(
         if not line.strip():
             continue
         try:
-            answer = _shown(_answer(monitor, read_message(line, KEYS, _EXAMPLE)))
+            answer = _shown(_answer(monitor, _read_message(line)))
         except OSError as error:
             why = f"the step cannot be kept: {error}; send the line again later"
             answer = {"error": why, "line": number}
@@ -58,31 +58,31 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_LONGEST + 1)
 
 
-def read_message(line: bytes, keys: Sequence[str], example: str) -> dict[str, Any]:
-    """Read an object of JSON with an id and none but these keys, or say what to send."""
-    message = _read_json(line, example)
+def _read_message(line: bytes) -> dict[str, Any]:
+    """Read an object of JSON with an id and none but known keys, or say what to send."""
+    message = _read_json(line)
     if not isinstance(message, dict):
-        raise ValueError(f"not an object; {example}")
+        raise ValueError(f"not an object; {_EXAMPLE}")
     for key in message:
-        if key not in keys:
-            raise ValueError(f"{unknown_name('key', key, keys)}; {example}")
+        if key not in _KEYS:
+            raise ValueError(f"{unknown_name('key', key, _KEYS)}; {_EXAMPLE}")
     if "id" not in message:
-        raise ValueError(f'"id" is missing: the run that the line belongs to; {example}')
+        raise ValueError(f'"id" is missing: the run that the line belongs to; {_EXAMPLE}')
     run = message["id"]
     if isinstance(run, bool) or not isinstance(run, (str, int)):
         raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
     return message
 
 
-def _read_json(line: bytes, example: str) -> Any:
+def _read_json(line: bytes) -> Any:
     if len(line) > _LONGEST:
-        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {example}")
+        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
     try:
         return json.loads(line.decode("utf-8"), object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8, at byte {error.start}; {example}") from error
+        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"not JSON; {example}") from error
+        raise ValueError(f"not JSON; {_EXAMPLE}") from error
 
 
 def _answer(monitor: EProcessMonitor, message: dict[str, Any]) -> Decision:

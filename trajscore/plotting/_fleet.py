@@ -18,6 +18,8 @@ from trajscore.core.values import as_count
 from trajscore.monitoring import FleetMonitor
 from trajscore.plotting._display import REFERENCE, DisplayMixin, ink, next_style, plain
 
+_ROWS = 3  # of names of changes, which would overlap in one
+
 
 @dataclass(eq=False, repr=False)
 class FleetDisplay(DisplayMixin):
@@ -110,17 +112,18 @@ class FleetDisplay(DisplayMixin):
             own = {"linewidth": 1.4, "label": label, **next_style(ax), **style}
             lines += ax.plot(self.evidence.index, self.evidence[column], **own)
         ax.axhline(1, **REFERENCE)
-        for change in self.changes:
+        for k, change in enumerate(self.changes):
             ax.axvspan(change.since, change.alarm, color=ink(), alpha=0.12, linewidth=0)
             words = change.cause or "cause not known yet"
             text = plain(f"{words}\nsince run {change.since:,}, alarm at {change.alarm:,}")
             ax.annotate(
-                text, (change.alarm, 1), xytext=(4, 6), textcoords="offset points",
-                fontsize="small", color=ink(), va="bottom",
+                text, (change.alarm, 1), xytext=(4, 6 + 26 * (k % _ROWS)),
+                textcoords="offset points", fontsize="small", color=ink(), va="bottom",
             )  # fmt: skip
         low, high = self.evidence.min().min(), self.evidence.max().max()
         ax.set(xlabel="run", ylabel="log e-value, as a share of the alarm's")
-        ax.set_ylim(min(low, 0) - 0.1, max(high, 1) + 0.35 * bool(self.changes) + 0.1)
+        room = min(len(self.changes), _ROWS) * 0.3
+        ax.set_ylim(min(low, 0) - 0.1, max(high, 1) + room + 0.1)
         if name:
             ax.set_title(name)
         return lines

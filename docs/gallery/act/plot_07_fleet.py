@@ -71,12 +71,7 @@ sets = [RunSet(X[rows], y[rows]) for rows in (slice(400), slice(400 + first.alar
 print("\n".join(compare(*sets).changes()[:3]))
 
 # %%
-# The second alarm asks for a new map. Fitted on the runs after the alarm, it gains:
-fleet.update(X[400:], y[400:])
-print(fleet.recalibrate())
-
-# %%
 # **What it decides.** Who has to look at what, and from which run on. After the first alarm: keep
 # the new agent, which succeeds more often, and do not trust forecasts that were fitted on the old
-# one. After the second: a new calibration. On the command line: ``trajscore watch runs.csv
-# --reference reference.csv`` (:doc:`/user_guide/fleet`).
+# one. After the second: a new calibration. On the command line: ``trajscore watch reference.csv
+# runs.csv`` (:doc:`/user_guide/fleet`).
