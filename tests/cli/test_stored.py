@@ -58,7 +58,6 @@ CASES = {
     "compare_chats": "compare chats.json chats.json",
     "check": f"check other.csv {CHECK} --margin 0.05 --markdown out.md",
     "check_gates": f"check other.csv {CHECK} --gates gates.toml --junit out.xml",
-    "check_sequential": f"check other.csv {CHECK} --sequential state.json",
     "check_labels": "check graded.csv --id run --step step --score judge --group run --judge grade "
     "--labels labels.csv --gates few.toml",
     "watch": f"watch shifted.csv {SHIFT} --after 100",

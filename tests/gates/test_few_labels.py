@@ -9,7 +9,7 @@ from scripts import load_script
 from trajscore import evaluate
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
-from trajscore.gates import Gate, RunSet, check, check_sequential, compare
+from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.inference import LabelDesign
 
 simulation = load_script("judged_gates")
@@ -102,11 +102,6 @@ def test_what_few_labels_cannot_say_is_unusable(gate, why):
     (result,) = check(few, rules=gate).gates
     assert result.verdict == "unusable"
     assert why in result.why
-
-
-def test_looking_again_needs_every_outcome(tmp_path):
-    with pytest.raises(ValueError, match="needs an outcome of every run, and few are labelled"):
-        check_sequential(sets()[1], None, Gate(versus=0.5), state=tmp_path / "state.json")
 
 
 def test_a_report_of_few_labels_is_no_set_of_runs():

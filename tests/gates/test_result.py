@@ -10,7 +10,7 @@ import pytest
 from trajscore.gates import Gate, RunSet
 from trajscore.gates._change import match
 from trajscore.gates._gate import Rules
-from trajscore.gates._result import CheckResult, GateResult, numbers, sentence, worst
+from trajscore.gates._result import CheckResult, GateResult, _numbers, sentence, worst
 
 RUNS = RunSet(None, [1, 0, 1, 1], tasks=list("abab"))
 ONE_LOOK = "These bounds are for one look at the runs."
@@ -80,7 +80,7 @@ MILLION = "more than a million runs in each set would settle it"
     ],
 )
 def test_sentences(gate, text, advice):
-    assert numbers(gate) == text
+    assert _numbers(gate) == text
     assert sentence(gate, RUNS) == f"{gate.gate}: {text}{advice}"
 
 

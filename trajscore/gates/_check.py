@@ -116,9 +116,9 @@ def check(
     """
     new = as_set("new", new)
     baseline = None if baseline is None else as_set("baseline", baseline)
-    all_rules = rules_of(rules, baseline)
+    all_rules = _rules(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
-    problems = data_problems(new, matched, all_rules.data)
+    problems = _data_problems(new, matched, all_rules.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
     questions: list[GateResult | _Question] = []
     for gate in all_rules.gates:
@@ -141,7 +141,7 @@ def check(
     return CheckResult(verdict, gates, problems, all_rules, new, baseline, matched)
 
 
-def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
     checked = Rules() if rules is None else rules
@@ -154,7 +154,7 @@ def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     return replace(checked, gates=(Gate(),))
 
 
-def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
+def _data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
     """Say in what the data are not what is asked for."""
     problems = []
     if new.n_runs < data.least_runs:

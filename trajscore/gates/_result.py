@@ -28,7 +28,7 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _TO_DECIDE = "To settle this, collect more runs or allow a wider margin."
 _ONE_LOOK = (
     "These bounds are for one look at the runs. To look again as runs arrive, use "
-    "gates.check_sequential (trajscore check --sequential)."
+    "inference.SequentialComparison."
 )
 
 
@@ -217,13 +217,13 @@ class CheckResult:
 
 def sentence(result: GateResult, new: RunSet) -> str:
     """Say what came of a gate, and by what numbers."""
-    text = f"{result.gate}: {numbers(result)}"
+    text = f"{result.gate}: {_numbers(result)}"
     if result.verdict == UNDECIDED:
         text += f"; {more_runs(result.runs_needed, new)}{_counted_as(result, '; counts')}"
     return text
 
 
-def numbers(result: GateResult) -> str:
+def _numbers(result: GateResult) -> str:
     """Write the numbers of a gate, or why there are none."""
     if result.why:
         return result.why
