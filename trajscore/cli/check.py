@@ -45,11 +45,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add(
         "--undecided",
         choices=(UNDECIDED, PASS, FAIL),
-        help="what an undecided gate counts as, unless the gate says",
+        help="what an undecided gate counts as",
     )
     add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
     add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
-    add("--markdown", type=Path, metavar="FILE", help="write a summary")
     add_input_options(parser)
     add_censored(parser)
     add_judge(parser)
@@ -58,7 +57,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write what is wanted, and return the exit code."""
-    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit", "markdown")}
+    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit")}
     for kind, path in wanted.items():
         if path is not None:
             check_folder(f"--{kind}", path)
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if rules.gates:
         result = check(new, baseline, rules)
     else:
-        result = CheckResult(PASS, [], [], rules, new, None, None)
+        result = CheckResult([], [], rules, new, None, None)
     print(result)
     for kind, path in wanted.items():
         if path is not None:
