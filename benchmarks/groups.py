@@ -1,12 +1,11 @@
 """What `by=` says of groups that do not differ, and of one that does.
 
-    python benchmarks/groups.py [--data DIR] [--repeats 500] [--parts random power overconfident]
+    python benchmarks/groups.py [--data DIR] [--repeats 500] [--parts random power]
 
 Random: public runs, all or 300 drawn anew, are cut into six groups at random. A report contradicts
 itself where a group with at least 10 runs of each outcome gets another card than the whole. Level:
 six groups of 20 to 60 runs, and of clusters, whose true worth is the same but whose noise and
 success rates may differ. Power: six such groups, in one of which the forecast is inverted.
-Contradictions: reports of overconfident forecasts that name a metric as worse after recalibration.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from trajscore import TrajectoryArray, evaluate
+from trajscore import TrajectoryArray
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
-from trajscore.datasets import load_chess, make_trajectories
+from trajscore.datasets import load_chess
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, RECALIBRATE, USE, card_table, form_of, have_too_few_runs
-from trajscore.report._contradictions import contradictions
 from trajscore.report._data import Options
 from trajscore.report._groups import ERROR_RATE, differ, group_table
 from trajscore.report._inputs import load
@@ -159,28 +157,16 @@ def level_and_power(repeats: int) -> None:
             print(f"{kind:<10}{'one inverted' if inverted else 'alike':<14}{shares}", flush=True)
 
 
-def overconfident(repeats: int) -> None:
-    """Print how many reports of overconfident forecasts say that metrics look worse."""
-    named = 0
-    for seed in range(repeats):
-        runs = make_trajectories(300, lengths=(3, 8), information=0.35, sharpness=3.0,
-                                 random_state=seed)  # fmt: skip
-        named += bool(contradictions(evaluate(runs.data, runs.target)))
-    print(f"\noverconfident forecasts: {named} of {repeats} reports name a contradiction")
-
-
 def main() -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--repeats", type=int, default=500)
-    parts = ["overconfident", "random", "power"]
+    parts = ["random", "power"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--only", nargs="+", default=[], help="names of public sets")
     args = parser.parse_args()
     start = time.perf_counter()
-    if "overconfident" in args.parts:
-        overconfident(max(args.repeats // 5, 2))
     if "random" in args.parts:
         at_random(args.data, args.repeats, args.only)
     if "power" in args.parts:

@@ -9,7 +9,7 @@ Rules are held against each other on the same streams of differences:
                 theory), tightest at 100 runs, from run 20 on
     mSPRT       normal mixture with the variance seen so far, prior sd .1, from run 20 on
 
-python benchmarks/sequential.py [--streams 10000] [--repeats 500] [--part streams|width|gates]
+python benchmarks/sequential.py [--streams 10000] [--repeats 500] [--part streams|width]
 """
 
 from __future__ import annotations
@@ -19,12 +19,9 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from trajscore.gates import Gate, RunSet, check, check_sequential
 from trajscore.inference import SequentialComparison
 from trajscore.inference._sequential import _CAPITAL, _SHARES
 
@@ -234,73 +231,19 @@ def width_table(n: int, seed: int) -> None:
         print(f"{name:<42}{middle[0]:8.2f}{middle[1]:8.2f}{missed:13.3f}{middle[3]:14.0f}")
 
 
-# ---------------------------------------------------------------- gates, looked at 19 times
-
-
-def gates_table(n: int, seed: int) -> None:
-    """Print how often a gate ever fails, or passes, in looks at 20, 30, ..., 200 tasks."""
-    print(f"\nGate on success, looked at 19 times as 200 tasks arrive; {n} repeats")
-    print(f"{'':<46}{'check':>16}{'at the end alone':>18}{'--sequential':>18}")
-    print(f"{'':<46}" + f"{'fail':>8}{'pass':>8}  " * 3)
-    for name, rate, drop, margin, trials in (
-        ("both .6", 0.6, 0.0, 0.0, 1),
-        ("both .6, 3 trials", 0.6, 0.0, 0.0, 3),
-        ("both .95", 0.95, 0.0, 0.0, 1),
-        ("both .95, margin .05", 0.95, 0.0, 0.05, 1),
-        ("worse by the margin, .1, from .9", 0.9, 0.1, 0.1, 1),
-        ("drop of .1 from .6", 0.6, 0.1, 0.0, 1),
-        ("drop of .1 from .6, 3 trials", 0.6, 0.1, 0.0, 3),
-        ("drop of .2 from .6", 0.6, 0.2, 0.0, 1),
-    ):
-        found = np.zeros(6)
-        for k in range(n):
-            rng = np.random.default_rng([seed, k])
-            found += _looks(rng, rate, drop, Gate(margin=margin), trials)
-        cells = "".join(f"{fail:8.3f}{done:8.3f}  " for fail, done in (found / n).reshape(3, 2))
-        print(f"{name:<46}{cells}", flush=True)
-
-
-def _looks(
-    rng: np.random.Generator, rate: float, drop: float, gate: Gate, trials: int
-) -> np.ndarray:
-    """Whether a gate failed, or passed: at some look, at the last one, and in sequence."""
-    chance = rng.beta(4 * rate, 4 * (1 - rate), 200)
-    if drop and rate > 0.8:  # exactly so much worse
-        chance = np.full(200, rate)
-    tasks = np.repeat(np.arange(200), trials)
-    base = RunSet(
-        np.full((len(tasks), 1), 0.5), rng.random(len(tasks)) < chance[tasks], tasks=tasks
-    )
-    y = rng.random(len(tasks)) < np.clip(chance - drop, 0, 1)[tasks]
-    verdicts, last = [], ""
-    with TemporaryDirectory() as folder:
-        for size in range(20, 201, 10):
-            rows = tasks < size
-            new = RunSet(np.full((rows.sum(), 1), 0.5), y[rows], tasks=tasks[rows])
-            verdicts.append(check(new, base, gate).verdict)
-            if size in (20, 100, 200):  # it decides after each task, whenever one looks
-                last = check_sequential(new, base, gate, state=Path(folder) / "gate.json").verdict
-    first = next((one for one in verdicts if one != "undecided"), "")
-    return np.array(
-        [one == what for one in (first, verdicts[-1], last) for what in ("fail", "pass")]
-    )
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=("streams", "width", "gates"))
+    parser.add_argument("--part", choices=("streams", "width"))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.part in (None, "streams"):
         streams_table(arguments.streams, arguments.seed)
     if arguments.part in (None, "width"):
         width_table(min(arguments.repeats, 200), arguments.seed)
-    if arguments.part in (None, "gates"):
-        gates_table(arguments.repeats, arguments.seed)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def kinds() -> dict[str, Kind]:
     check_command.check = lambda k, *_: results[k]
 
     def checked(option: str) -> Callable[[int, Path], None]:
-        names = ("gates", "margin", "undecided", "json", "junit", "markdown")
+        names = ("gates", "margin", "undecided", "json", "junit")
 
         def save(k: int, path: Path) -> None:
             given = dict.fromkeys(names) | {"new": k, "baseline": 0, option: path}
@@ -115,7 +115,6 @@ def kinds() -> dict[str, Kind]:
         ),
         "state of a monitor": Kind("", write_run, runs_are_whole, in_place=True),
         "check, baseline": Kind(".json", checked("json"), baseline),
-        "check, Markdown": Kind(".md", checked("markdown"), Path.read_bytes),
         "check, JUnit": Kind(".xml", checked("junit"), Path.read_bytes),
     }
 

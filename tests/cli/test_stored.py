@@ -25,13 +25,12 @@ margin = 0.1
 [[gate]]
 metric = "length"
 margin = "10%"
-undecided = "fail"
 
 [[gate]]
-metric = "TPS log"
+metric = "TPS log margin"
 predictor = "judge"
 form = "recalibrated"
-versus = "base_rate"
+versus = 0
 
 [[gate]]
 metric = "S-ECE"
@@ -42,7 +41,6 @@ versus = 0.02
 metric = "AUROC"
 predictor = "verbal"
 versus = 0.6
-use = "value"
 """
 COLUMNS = "--id run --step step --score judge --score verbal --outcome solved"
 CHECK = f"{COLUMNS} --group task --baseline tasks.csv"
@@ -55,9 +53,8 @@ CASES = {
     "compare_unpaired": f"compare runs.csv tasks.csv {COLUMNS} --group run",
     "compare_few": f"compare few.csv runs.csv {COLUMNS} --group run",
     "compare_chats": "compare chats.json chats.json",
-    "check": f"check other.csv {CHECK} --margin 0.05 --markdown out.md",
+    "check": f"check other.csv {CHECK} --margin 0.05",
     "check_gates": f"check other.csv {CHECK} --gates gates.toml --junit out.xml",
-    "check_sequential": f"check other.csv {CHECK} --sequential state.json",
     "check_labels": "check graded.csv --id run --step step --score judge --group run --judge grade "
     "--labels labels.csv --gates few.toml",
     "watch": f"watch reference.csv shifted.csv {COLUMNS} --group run --after 100",
@@ -69,7 +66,6 @@ CASES = {
     "fit_guard": "fit chats.json --guard --out guard.skops",
 }
 WRITTEN = {
-    "check": "out.md",
     "check_gates": "out.xml",
     "label": "to_read.csv",
     "label_judge": "judged.csv",

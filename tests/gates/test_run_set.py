@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import TrajectoryArray, evaluate
-from trajscore.gates import RunSet
-from trajscore.gates._run_set import FORMAT, VERSION, _format_of, _null, _texts, as_set
+from trajscore import TrajectoryArray
+from trajscore.gates import RunSet, check, compare
+from trajscore.gates._run_set import FORMAT, VERSION, _format_of, _null, _texts
 
 NAN = np.nan
 # an infrastructure error, a crash, a budget, and runs that ended by themselves
@@ -146,15 +146,6 @@ def test_horizons_and_missing_values_are_kept():
     assert np.isnan(trace.cells).sum() == 1
 
 
-def test_files_of_earlier_releases():
-    written = runs().to_json()
-    older = {name: value for name, value in written.items() if name not in ("n_dropped", "has_ids")}
-    assert repr(RunSet._of_json(older)) == repr(runs())
-    assert RunSet._of_json(older).has_ids
-    more = RunSet._of_json(written | {"n_dropped": 4, "has_ids": False})
-    assert (more.n_left_out, more.n_unobserved, more.has_ids) == (5, 6, False)
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -216,20 +207,8 @@ def test_numbers_and_texts_as_json_has_them():
     assert _texts(np.array(["a", None, NAN, 3], dtype=object)) == ["a", None, None, "3"]
 
 
-# ------------------------------------------------------------------ reports
-
-
-def test_a_report_is_a_set_of_its_runs():
-    rng = np.random.default_rng(0)
-    y, cells = rng.integers(0, 2, 40), rng.random((40, 2))
-    groups = np.repeat(np.arange(20), 2)
-    given = RunSet({"a": cells}, y, tasks=groups)
-    made = as_set("base", evaluate({"a": cells}, y, groups=groups))
-    assert (made.n_runs, made.n_tasks, made.n_left_out) == (40, 20, 0)
-    assert made.labels.tolist() == given.labels.tolist()
-    np.testing.assert_array_equal(made.traces["a"].cells, given.traces["a"].cells)
-    assert as_set("base", given) is given
-    with pytest.raises(
-        ValueError, match="base must be a RunSet or a Report, got list; to pass gates, write rules="
-    ):
-        as_set("base", [1])
+def test_what_is_no_set_of_runs_is_refused():
+    with pytest.raises(ValueError, match="base must be a RunSet, got list; to pass gates, write"):
+        compare([1], runs())
+    with pytest.raises(ValueError, match="baseline must be a RunSet, got str; wrap runs: RunSet"):
+        check(runs(), "baseline.json")

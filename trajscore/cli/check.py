@@ -17,7 +17,7 @@ from trajscore.cli.inputs import (
     note_if_same,
 )
 from trajscore.core.storage import replacing
-from trajscore.gates import Gate, check, check_sequential, read_gates
+from trajscore.gates import Gate, check, read_gates
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
 from trajscore.gates._result import CheckResult
 
@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         description="Check the runs of NEW against gates. Without --gates there is one: success is "
         "no worse than the baseline's. A gate fails, or passes, only where the runs show it beyond "
         "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided. "
-        "Without --sequential this holds for one look at the runs.",
+        "This holds for one look at the runs.",
     )
     add = parser.add_argument
     add("new", type=Path, metavar="NEW", help=TABLE)
@@ -45,17 +45,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add(
         "--undecided",
         choices=(UNDECIDED, PASS, FAIL),
-        help="what an undecided gate counts as, unless the gate says",
-    )
-    add(
-        "--sequential",
-        type=Path,
-        metavar="STATE.json",
-        help="look again as runs arrive, as often as you like; this file keeps what was used",
+        help="what an undecided gate counts as",
     )
     add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
     add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
-    add("--markdown", type=Path, metavar="FILE", help="write a summary")
     add_input_options(parser)
     add_censored(parser)
     add_judge(parser)
@@ -64,9 +57,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write what is wanted, and return the exit code."""
-    result: CheckResult
-    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit", "markdown")}
-    for kind, path in {**wanted, "sequential": arguments.sequential}.items():
+    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit")}
+    for kind, path in wanted.items():
         if path is not None:
             check_folder(f"--{kind}", path)
     rules = _rules(arguments)
@@ -83,12 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     new = read(arguments.new, arguments, **labels)
     if path is not None:
         note_if_same(path, arguments.new)
-    if arguments.sequential is not None:
-        result = check_sequential(new, baseline, rules, state=arguments.sequential)
-    elif rules.gates:
+    if rules.gates:
         result = check(new, baseline, rules)
     else:
-        result = CheckResult(PASS, [], [], rules, new, None, None)
+        result = CheckResult([], [], rules, new, None, None)
     print(result)
     for kind, path in wanted.items():
         if path is not None:
@@ -119,7 +109,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
                 "--margin says how much lower than the baseline success may be; add --baseline"
             )
         gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
-        if not gates and (arguments.json is None or arguments.sequential is not None):
+        if not gates and arguments.json is None:
             raise ValueError(
                 "there is nothing to check: give --baseline or --gates, or --json to write a "
                 "baseline"

@@ -4,6 +4,5 @@ from trajscore.gates._check import check
 from trajscore.gates._compare import compare
 from trajscore.gates._gate import Gate, read_gates
 from trajscore.gates._run_set import RunSet
-from trajscore.gates._sequential import check_sequential
 
-__all__ = ["Gate", "RunSet", "check", "check_sequential", "compare", "read_gates"]
+__all__ = ["Gate", "RunSet", "check", "compare", "read_gates"]

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference.absolute_errors import Parts, absolute_interval
@@ -32,14 +32,9 @@ class Matching:
     new: IntArray
     n_units: int
     by: str  # "task", "run", or "" where the sets are not paired
-    in_both: BoolArray  # of each unit
+    n_common: int  # units in both sets
     n_new: int  # tasks, or runs of a paired set, in the new set alone
     n_gone: int
-
-    @property
-    def n_common(self) -> int:
-        """Number of units in both sets."""
-        return int(self.in_both.sum())
 
 
 def match(base: RunSet, new: RunSet) -> Matching:
@@ -55,11 +50,11 @@ def match(base: RunSet, new: RunSet) -> Matching:
     ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]
     there = [np.bincount(units, minlength=len(names)) > 0 for units in (ours, theirs)]
     in_both = there[0] & there[1]
-    counts = (0, 0) if not by else ((there[1] & ~in_both).sum(), (there[0] & ~in_both).sum())
-    if not by or in_both.sum() < 2:  # nothing to pair by
-        in_both, by = np.zeros(2 * len(names), dtype=bool), ""
-        theirs = theirs + len(names)
-    return Matching(ours, theirs, len(in_both), by, in_both, int(counts[0]), int(counts[1]))
+    n_common = int(in_both.sum()) if by else 0
+    n_new, n_gone = (int((own & ~in_both).sum()) if by else 0 for own in reversed(there))
+    if n_common < 2:  # nothing to pair by
+        return Matching(ours, theirs + len(names), 2 * len(names), "", 0, n_new, n_gone)
+    return Matching(ours, theirs, len(names), by, n_common, n_new, n_gone)
 
 
 def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:

@@ -19,14 +19,11 @@ from trajscore.gates._change import (
     runs_to_settle,
 )
 from trajscore.gates._gate import (
-    BASE_RATE,
     BASELINE,
     FAIL,
     PASS,
-    REFUSE,
     UNDECIDED,
     UNUSABLE,
-    VALUE,
     DataRules,
     Gate,
     Rules,
@@ -43,9 +40,8 @@ from trajscore.gates._measures import (
     unknown_metric,
     within_range,
 )
-from trajscore.gates._result import CheckResult, GateResult, worst
-from trajscore.gates._run_set import RunSet, as_set
-from trajscore.report._data import ReportData
+from trajscore.gates._result import CheckResult, GateResult
+from trajscore.gates._run_set import RunSet, check_run_set
 
 
 @dataclass(frozen=True)
@@ -65,17 +61,17 @@ class _Question:
 
 
 def check(
-    new: RunSet | ReportData,
-    baseline: RunSet | ReportData | None = None,
+    new: RunSet,
+    baseline: RunSet | None = None,
     rules: Rules | Gate | None = None,
 ) -> CheckResult:
     """Hold gates against a set of runs, and an earlier set.
 
     Parameters
     ----------
-    new : RunSet or Report
-        The runs to be judged; of a `Report`, those that it judged.
-    baseline : RunSet or Report, optional
+    new : RunSet
+        The runs to be judged.
+    baseline : RunSet, optional
         Earlier ones.
     rules : Rules or Gate, optional
         What must hold, as `read_gates` gives it, or one gate. Default: success is no worse than the
@@ -114,34 +110,32 @@ def check(
     >>> check(new, base).verdict, check(new, base, Gate(margin=0.15)).verdict
     ('undecided', 'pass')
     """
-    new = as_set("new", new)
-    baseline = None if baseline is None else as_set("baseline", baseline)
-    all_rules = rules_of(rules, baseline)
+    check_run_set("new", new)
+    if baseline is not None:
+        check_run_set("baseline", baseline)
+    all_rules = _rules(rules, baseline)
     matched = None if baseline is None else match(baseline, new)
-    problems = data_problems(new, matched, all_rules.data)
+    problems = _data_problems(new, all_rules.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
-    questions: list[GateResult | _Question] = []
-    for gate in all_rules.gates:
+    questions: dict[int, _Question] = {}
+    results: dict[int, GateResult] = {}
+    for place, gate in enumerate(all_rules.gates):
         try:
-            questions.append(_question(gate, new, *measures, matched))
+            questions[place] = _question(gate, new, *measures, matched)
         except ValueError as error:
-            questions.append(GateResult(gate, UNUSABLE, UNUSABLE, why=str(error)))
-    open_ = [each for each in questions if isinstance(each, _Question) and each.gate.use != VALUE]
+            results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
-    turned = [replace(each.above, errors=each.sign * each.above.errors) for each in open_]
-    levels = level_of_each(turned, 1 - all_rules.level)
-    level_of = {id(each): level for each, level in zip(open_, levels, strict=True)}
-    gates = [
-        each
-        if isinstance(each, GateResult)
-        else _decided(each, level_of.get(id(each)), all_rules, new.n_runs)
-        for each in questions
+    turned = [
+        replace(each.above, errors=each.sign * each.above.errors) for each in questions.values()
     ]
-    verdict = worst((gate.counts_as for gate in gates), problems)
-    return CheckResult(verdict, gates, problems, all_rules, new, baseline, matched)
+    levels = level_of_each(turned, 1 - all_rules.level)
+    for (place, question), level in zip(questions.items(), levels, strict=True):
+        results[place] = _decided(question, level, new.n_runs)
+    gates = [results[place] for place in sorted(results)]
+    return CheckResult(gates, problems, all_rules, new, baseline, matched)
 
 
-def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
     checked = Rules() if rules is None else rules
@@ -154,7 +148,7 @@ def rules_of(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
     return replace(checked, gates=(Gate(),))
 
 
-def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> list[str]:
+def _data_problems(new: RunSet, data: DataRules) -> list[str]:
     """Say in what the data are not what is asked for."""
     problems = []
     if new.n_runs < data.least_runs:
@@ -169,13 +163,6 @@ def data_problems(new: RunSet, matched: Matching | None, data: DataRules) -> lis
         most = getattr(data, name)
         if n > most * all_runs:
             problems.append(f"{problem}: {n} of {all_runs}, and {name} = {most:g}")
-    for name, n in (
-        ("new_tasks", matched.n_new if matched else 0),
-        ("removed_tasks", matched.n_gone if matched else 0),
-    ):
-        if n and getattr(data, name) == REFUSE:
-            only = "new set" if name == "new_tasks" else "baseline"
-            problems.append(f'only the {only} has {number_of(n, "task")}, and {name} = "refuse"')
     return problems
 
 
@@ -190,22 +177,9 @@ def _question(
         base, value = paired_estimates(theirs[key], ours[key], matched)
         return _above_baseline(gate, value, base, matched, sign)
     units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]
-    n_units = int(units.max()) + 1
-    value = estimate(ours[key], units, n_units)
-    above, offset = value, 0.0 if gate.versus == BASE_RATE else float(gate.versus)
-    reference = offset
-    if gate.versus == BASE_RATE:
-        if not key.predictor:
-            raise ValueError(
-                f"{gate.metric} does not judge a forecast, so it has no base rate; "
-                f"give versus='baseline', or a number such as 0.9"
-            )
-        margin = f"{key.metric}{MARGIN}"
-        if (key.form, margin) not in ours.names(key.predictor):
-            raise ValueError(f"{key.metric} cannot be held against the base rate; give a number")
-        above = estimate(ours[key._replace(metric=margin)], units, n_units)
-        reference = value.value - above.value
-    return _Question(gate, value.value, reference, above, sign, float(gate.margin), offset)
+    value = estimate(ours[key], units, int(units.max()) + 1)
+    offset = float(gate.versus)
+    return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
 
 
 def _above_baseline(
@@ -232,21 +206,18 @@ def _key(gate: Gate, new: RunSet) -> Key:
     return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
-def _decided(question: _Question, level: float | None, rules: Rules, n_runs: int) -> GateResult:
+def _decided(question: _Question, level: float, n_runs: int) -> GateResult:
     gate, above = question.gate, question.above
-    ends = (above.value, above.value) if level is None else above.bounds(level)
+    ends = above.bounds(level)
     low, high = sorted(question.room(end) for end in ends)
     verdict = PASS if low >= -ROUNDING else FAIL if high < 0 else UNDECIDED
-    counts_as, needed = verdict, np.nan
+    needed = np.nan
     if verdict == UNDECIDED:
-        counts_as = gate.undecided or rules.undecided
         distance = question.sign * question.room(above.value)
-        needed = runs_to_settle(above, distance, n_runs, level or 0.5)
+        needed = runs_to_settle(above, distance, n_runs, level)
     change = question.value - question.reference
     low, high = (end - above.value + change for end in ends)
     known = question.reference
     least, most = (-1.0, 1.0) if gate.versus == BASELINE else (-known, 1 - known)
     low, high = within_range(gate.metric, low, high, least, most)
-    return GateResult(
-        gate, verdict, counts_as, question.value, question.reference, change, low, high, needed
-    )
+    return GateResult(gate, verdict, question.value, question.reference, change, low, high, needed)

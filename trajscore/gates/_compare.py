@@ -28,9 +28,9 @@ from trajscore.gates._measures import (
     most_trials,
     within_range,
 )
-from trajscore.gates._run_set import RunSet, as_set
+from trajscore.gates._run_set import RunSet, check_run_set
 from trajscore.inference._sample_size import up_to_one_digit
-from trajscore.report._data import AS_GIVEN, RECALIBRATED, ReportData
+from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
@@ -111,9 +111,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(
-    base: RunSet | ReportData, new: RunSet | ReportData, *, confidence_level: float = 0.9
-) -> Comparison:
+def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comparison:
     """Hold a set of runs against an earlier one.
 
     Success, pass^k, length and whatever else the runs took; of each predictor that both sets have,
@@ -121,9 +119,8 @@ def compare(
 
     Parameters
     ----------
-    base, new : RunSet or Report
-        The sets; of a `Report`, the runs that it judged, without what else they took. Their
-        `groups` are the tasks.
+    base, new : RunSet
+        The sets.
     confidence_level : float, default=0.9
         Level of each interval by itself. With 0.9 each end holds with a chance of 95%, and the
         interval is that of `check` for the metric alone.
@@ -136,7 +133,7 @@ def compare(
     Raises
     ------
     ValueError
-        If the level does not lie in (0, 1), or a report has not all runs of each predictor.
+        If the level does not lie in (0, 1).
 
     Notes
     -----
@@ -165,7 +162,8 @@ def compare(
     [{'base': 0.52, 'new': 0.46, 'change': -0.06}]
     """
     as_fraction(confidence_level, "confidence_level")
-    base, new = as_set("base", base), as_set("new", new)
+    check_run_set("base", base)
+    check_run_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
     ours, theirs = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}

@@ -13,9 +13,7 @@ from trajscore.gates._measures import SUCCESS, is_fraction
 from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
-BASELINE, BASE_RATE = "baseline", "base_rate"
-BOUND, VALUE = "bound", "value"
-ALLOW, REFUSE = "allow", "refuse"
+BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
@@ -32,16 +30,11 @@ class Gate:
         Whose forecasts are meant; may be left out where there is only one.
     form : {"as_given", "recalibrated"}, default="as_given"
         The forecasts as given, or recalibrated out of fold.
-    versus : "baseline", "base_rate" or float, default="baseline"
-        What the metric is held against: the same of the baseline; that of the base rate on the same
-        runs; or a number.
+    versus : "baseline" or float, default="baseline"
+        What the metric is held against: the same of the baseline, or a number.
     margin : float or str, default=0.0
         How much worse it may be, in the metric's unit; below 0, how much better it must be. As
         "10%", a share of what the baseline has.
-    use : {"bound", "value"}, default="bound"
-        Whether chance is allowed for: by bounds that hold for all gates at once, or not at all.
-    undecided : {"undecided", "pass", "fail"}, optional
-        What it counts as if bounds do not decide; default: what is said for all gates.
 
     Examples
     --------
@@ -55,23 +48,15 @@ class Gate:
     form: str = AS_GIVEN
     versus: str | float = BASELINE
     margin: float | str = 0.0
-    use: str = BOUND
-    undecided: str | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.form, "form", (AS_GIVEN, RECALIBRATED))
-        check_choice(self.use, "use", (BOUND, VALUE))
-        if self.undecided is not None:
-            check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
         for name in ("metric", "predictor"):
             value = getattr(self, name)
             if not isinstance(value, str) and (name == "metric" or value is not None):
                 raise ValueError(f"{name} must be text, got {value!r}")
-        named = isinstance(self.versus, str) and self.versus in (BASELINE, BASE_RATE)
-        if not named and not _is_finite(self.versus):
-            raise ValueError(
-                f"versus must be {BASELINE!r}, {BASE_RATE!r} or a number, got {self.versus!r}"
-            )
+        if self.versus != BASELINE and not _is_finite(self.versus):
+            raise ValueError(f"versus must be {BASELINE!r} or a number, got {self.versus!r}")
         if self.share is None and not _is_finite(self.margin):
             raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
         if is_fraction(self.metric):
@@ -101,8 +86,8 @@ class Gate:
     def __str__(self) -> str:
         of = f" of {self.predictor}" if self.predictor else ""
         form = f", {self.form}" if self.predictor and self.form != AS_GIVEN else ""
-        other = {BASELINE: "the baseline", BASE_RATE: "the base rate"}.get(str(self.versus))
-        text = f"{self.metric}{of}{form} no worse than {other or f'{self.versus:g}'}"
+        other = "the baseline" if self.versus == BASELINE else f"{self.versus:g}"
+        text = f"{self.metric}{of}{form} no worse than {other}"
         if self.share is None and float(self.margin) < 0:
             return f"{text.replace('no worse', 'better')} by {-float(self.margin):g}"
         return text if self.margin in (0, "0%") else f"{text} by more than {self.margin}"
@@ -118,14 +103,10 @@ class DataRules:
     """What a set of runs must be like to be judged at all."""
 
     least_runs: int = 1
-    new_tasks: str = ALLOW
-    removed_tasks: str = ALLOW
     most_left_out: float = 1.0
     most_unobserved: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("new_tasks", "removed_tasks"):
-            check_choice(getattr(self, name), name, (ALLOW, REFUSE))
         if not is_count(self.least_runs):
             raise ValueError(f"least_runs must be a whole number above 0, got {self.least_runs!r}")
         for name in ("most_left_out", "most_unobserved"):
@@ -156,9 +137,9 @@ def read_gates(path: str | Path) -> Rules:
     ----------
     path : str or Path
         The file: ``[[gate]]`` tables with the parameters of `Gate`; ``level`` (0.05) and
-        ``undecided`` for all of them; and a table ``[data]`` with ``least_runs``, ``new_tasks`` and
-        ``removed_tasks`` ("allow" or "refuse"), ``most_left_out`` and ``most_unobserved``, shares
-        of the runs: those that do not count, and those without an outcome.
+        ``undecided`` for all of them; and a table ``[data]`` with ``least_runs``, and the shares
+        ``most_left_out`` of runs that do not count and ``most_unobserved`` of runs without an
+        outcome.
 
     Returns
     -------
@@ -220,8 +201,6 @@ def _refuse_unknown(contents: Mapping[str, Any], names: Any, where: str) -> None
     for key in contents:
         if key not in names:
             problem = unknown_name("key", key, names).split("; there")[0]
-            if key == "min" and "versus" in names:
-                problem = f"no key named 'min'; for a floor write versus = {contents[key]}"
             raise ValueError(f"{where}{problem}; allowed are {', '.join(names)}")
 
 

@@ -84,9 +84,7 @@ class Measures:
             why = "could not be calibrated" if key.form == RECALIBRATED else "has no such form"
             raise ValueError(f"predictor {key.predictor!r} {why}")
         names = [name for form, name in known if form == key.form]
-        if key.metric in (*OPTIONS.metrics, *(f"{name}{MARGIN}" for name in OPTIONS.metrics)):
-            raise ValueError(f"there is no {key}: there are {', '.join(names)}")
-        raise unknown_metric(key.metric, [*names_of(runs), *names])
+        raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
     def names(self, predictor: str) -> Mapping[tuple[str, str], Measure]:
         """All metrics of a predictor by form and name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,23 +18,15 @@ from trajscore.gates._compare import interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
 from trajscore.gates._measures import SUCCESS
 from trajscore.gates._run_set import FORMAT, VERSION, RunSet
-from trajscore.report.render.as_markdown import escaped, table
 
 EXIT_CODES = {PASS: 0, FAIL: 1, UNUSABLE: 2, UNDECIDED: 3}
 WORST_FIRST = (UNUSABLE, FAIL, UNDECIDED, PASS)
-_HEAD = ("", "gate", "reference", "new", "change", "")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TO_DECIDE = "To settle this, collect more runs or allow a wider margin."
 _ONE_LOOK = (
     "These bounds are for one look at the runs. To look again as runs arrive, use "
-    "gates.check_sequential (trajscore check --sequential)."
+    "inference.SequentialComparison."
 )
-
-
-def worst(verdicts: Iterable[str], problems: Sequence[str]) -> str:
-    """Return the worst verdict; where the data have problems, it is "unusable"."""
-    known = {*verdicts, *[UNUSABLE] * bool(problems)}
-    return next((verdict for verdict in WORST_FIRST if verdict in known), PASS)
 
 
 @dataclass(frozen=True)
@@ -44,7 +35,6 @@ class GateResult:
 
     gate: Gate
     verdict: str  # "pass", "fail", "undecided" or "unusable", as the bounds say
-    counts_as: str  # the verdict, but for undecided gates that are to pass or to fail
     value: float = np.nan  # of the new set
     reference: float = np.nan  # what it is held against
     change: float = np.nan
@@ -64,7 +54,8 @@ class CheckResult:
     Attributes
     ----------
     verdict : {"pass", "fail", "undecided", "unusable"}
-        The worst of all gates; "unusable" where the data are not what the rules ask for.
+        The worst of all gates, where undecided ones count as the rules say; "unusable" where the
+        data are not what the rules ask for.
     passed, exit_code : bool, int
         Whether it is "pass"; 0 pass, 1 fail, 2 unusable, 3 undecided.
     gates : list of GateResult
@@ -79,13 +70,20 @@ class CheckResult:
         How they are paired.
     """
 
-    verdict: str
     gates: list[GateResult]
     problems: list[str]
     rules: Rules
     new: RunSet = field(repr=False)
     baseline: RunSet | None = field(repr=False)
     matched: Matching | None = field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of all gates."""
+        if self.problems:
+            return UNUSABLE
+        verdicts = {self._counts_as(gate) for gate in self.gates}
+        return next((verdict for verdict in WORST_FIRST if verdict in verdicts), PASS)
 
     @property
     def passed(self) -> bool:
@@ -100,11 +98,15 @@ class CheckResult:
     def __str__(self) -> str:
         lines = [self._about()]
         lines += [f"unusable   {problem}" for problem in self.problems]
-        lines += [f"{gate.verdict:<10} {sentence(gate, self.new)}" for gate in self.gates]
+        lines += [f"{gate.verdict:<10} {self._sentence(gate)}" for gate in self.gates]
         lines.append(f"{self.verdict.upper()}: {self._summary()}")
         if self.verdict == UNDECIDED:
-            lines.append(self._to_decide())
-        return "\n".join([*lines, *self.on_verdicts(), *self._looks()])
+            lines.append(
+                _TO_DECIDE if self.new.few is None else _TO_DECIDE.replace("collect", "label")
+            )
+        lines += self.on_verdicts()
+        lines += [_ONE_LOOK] if self._has_intervals() else []
+        return "\n".join(lines)
 
     def on_verdicts(self) -> list[str]:
         """Say of outcomes by a judge that they are, and what a more lenient one would do."""
@@ -149,29 +151,13 @@ class CheckResult:
             allow_nan=False,
         )  # fmt: skip
 
-    def to_markdown(self) -> str:
-        """Return a table of the gates, as for the summary of a job."""
-        lines = [f"## {self.verdict.capitalize()}: {self._summary()}", "", self._about(), ""]
-        lines += [self._to_decide(), ""] if self.verdict == UNDECIDED else []
-        lines += [f"- **unusable**: {escaped(problem)}" for problem in self.problems]
-        rows = []
-        for gate in self.gates:
-            cells = ["", "", gate.why, ""]
-            if gate.verdict != UNUSABLE:
-                more = more_runs(gate.runs_needed, self.new) if gate.verdict == UNDECIDED else ""
-                cells = [f"{gate.reference:.4g}", f"{gate.value:.4g}", _change(gate), more]
-            rows.append([gate.verdict, str(gate.gate), *cells])
-        lines += [table(_HEAD, rows)] if rows else []
-        return (
-            "\n".join([*lines, *(f"\n{item}" for item in [*self.on_verdicts(), *self._looks()])])
-            + "\n"
-        )
-
     def to_junit(self) -> str:
         """Return a test a gate: failed, skipped where undecided, an error where unusable."""
         suite = ET.Element("testsuite", name="trajscore check")
         kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
-        tests = [(str(gate.gate), gate.counts_as, sentence(gate, self.new)) for gate in self.gates]
+        tests = [
+            (str(gate.gate), self._counts_as(gate), self._sentence(gate)) for gate in self.gates
+        ]
         tests += [("data", UNUSABLE, problem) for problem in self.problems]
         for name, verdict, text in tests:
             case = ET.SubElement(
@@ -189,11 +175,20 @@ class CheckResult:
         ET.indent(suite)
         return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
 
-    def _to_decide(self) -> str:
-        return _TO_DECIDE if self.new.few is None else _TO_DECIDE.replace("collect", "label")
+    def _has_intervals(self) -> bool:
+        return any(gate.low < gate.high for gate in self.gates)
 
-    def _looks(self) -> list[str]:
-        return [_ONE_LOOK] if any(gate.low < gate.high for gate in self.gates) else []
+    def _counts_as(self, gate: GateResult) -> str:
+        return self.rules.undecided if gate.verdict == UNDECIDED else gate.verdict
+
+    def _sentence(self, gate: GateResult) -> str:
+        """Say what came of a gate, and by what numbers."""
+        text = f"{gate.gate}: {_numbers(gate)}"
+        if gate.verdict == UNDECIDED:
+            text += f"; {more_runs(gate.runs_needed, self.new)}"
+            if self.rules.undecided != UNDECIDED:
+                text += f"; counts as {self.rules.undecided}"
+        return text
 
     def _about(self) -> str:
         if self.baseline is None or self.matched is None:
@@ -205,43 +200,28 @@ class CheckResult:
             return "; ".join(self.problems)
         if not self.gates:
             return "no gates were checked"
-        best_first = sorted(self.gates, key=lambda gate: -WORST_FIRST.index(gate.verdict))
-        counts = Counter(gate.verdict + _counted_as(gate, ", counted") for gate in best_first)
-        came = ", ".join(f"{n} {words}" for words, n in counts.items())
+        counts = Counter(gate.verdict for gate in self.gates)
+        came = ", ".join(
+            f"{counts[verdict]} {verdict}" for verdict in reversed(WORST_FIRST) if counts[verdict]
+        )
+        if counts[UNDECIDED] and self.rules.undecided != UNDECIDED:
+            came = came.replace(UNDECIDED, f"{UNDECIDED}, counted as {self.rules.undecided}")
         at_once = ", for all gates at once" if len(self.gates) > 1 else ""
-        if not self._looks():
+        if not self._has_intervals():
             return came
         chance = f"{1 - self.rules.level:.0%}"
         return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 
 
-def sentence(result: GateResult, new: RunSet) -> str:
-    """Say what came of a gate, and by what numbers."""
-    text = f"{result.gate}: {numbers(result)}"
-    if result.verdict == UNDECIDED:
-        text += f"; {more_runs(result.runs_needed, new)}{_counted_as(result, '; counts')}"
-    return text
-
-
-def numbers(result: GateResult) -> str:
+def _numbers(result: GateResult) -> str:
     """Write the numbers of a gate, or why there are none."""
     if result.why:
         return result.why
-    return f"{result.reference:.4g} -> {result.value:.4g}, change {_change(result)}"
-
-
-def _change(result: GateResult) -> str:
     ends = f" {interval(result.low, result.high)}" if result.low < result.high else ""
-    return f"{result.change:+.3g}{ends}"
-
-
-def _counted_as(result: GateResult, words: str) -> str:
-    return "" if result.counts_as == result.verdict else f"{words} as {result.counts_as}"
+    return f"{result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}{ends}"
 
 
 def _fields(result: GateResult) -> dict[str, Any]:
-    """All fields of a gate and of what came of it, but for what undecided gates count as."""
+    """All fields of a gate and of what came of it."""
     fields = asdict(result)
-    gate = fields.pop("gate")
-    del gate["undecided"]
-    return gate | fields
+    return fields.pop("gate") | fields

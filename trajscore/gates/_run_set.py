@@ -24,11 +24,9 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path, number_of
 from trajscore.inference._labels import FewLabels, check_verdict, rate_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.report._data import AS_GIVEN, ReportData
 from trajscore.report._few_labels import with_few_labels
 from trajscore.report._from_log import FromLog
 from trajscore.report._labelled_inputs import load_labelled
-from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import (
     Coverage,
@@ -139,7 +137,6 @@ class RunSet:
         self._n_unread = n_unread
         self.censored = censored
         self.notes = ""
-        self._n_dropped = 0  # runs without an outcome that are not here
         # whether the runs came with ids, by which they can be found again
         self.has_ids = not are_default_ids(self._sample.X.ids)
         codes, unlabelled = self._sample.y, np.zeros(n_runs, dtype=bool)
@@ -243,7 +240,6 @@ class RunSet:
             "label_probability": (
                 None if own is None or own.probability is None else _null(own.probability)
             ),
-            "n_dropped": self._n_dropped,
             "has_ids": self.has_ids,
         }
 
@@ -263,9 +259,7 @@ class RunSet:
         labels = {name: runs.get(name) for name in ("judge", "label_probability")}
         options |= {name: _numbers(own) for name, own in labels.items() if own is not None}
         run_set = cls(X, runs["outcomes"], spent=spent, **options)
-        # files written before have neither
-        run_set._n_dropped = int(runs.get("n_dropped", 0))
-        run_set.has_ids = bool(runs.get("has_ids", run_set.has_ids))
+        run_set.has_ids = runs["has_ids"]
         run_set.is_judged = bool(runs.get("is_judged", False))
         return run_set
 
@@ -303,13 +297,13 @@ class RunSet:
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self._n_unread + self._n_dropped + len(self._sample) - self.n_runs
+        return self._n_unread + len(self._sample) - self.n_runs
 
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
         hidden = (self._sample.y == CENSORED) & ~self._faults & ~self._unlabelled
-        return self._n_dropped + int(hidden.sum())
+        return int(hidden.sum())
 
     @property
     def success_rate(self) -> float:
@@ -358,50 +352,15 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
     return numbers
 
 
-def as_set(name: str, runs: Any) -> RunSet:
-    """Return a set of runs: what is one, or the runs that a report judged."""
-    if isinstance(runs, ReportData):
-        return _of_report(name, runs)
+def check_run_set(name: str, runs: Any) -> None:
+    """Refuse what is not a set of runs."""
     if not isinstance(runs, RunSet):
         hint = (
             "to pass gates, write rules="
             if isinstance(runs, list)
             else "wrap runs: RunSet(X, y), or read a file: RunSet.read(path)"
         )
-        raise ValueError(f"{name} must be a RunSet or a Report, got {type(runs).__name__}; {hint}")
-    return runs
-
-
-def _of_report(name: str, report: ReportData) -> RunSet:
-    if report.facts.n_labels is not None:
-        raise ValueError(
-            f"{name} is a report with labels of few runs; give a RunSet with judge and "
-            f"label_probability"
-        )
-    facts, keys = report.facts, [(predictor, AS_GIVEN) for predictor in report.predictors]
-    if facts.censored == "q_z":
-        raise ValueError(f"{name} counts runs by q_z, which gates do not know; give a RunSet")
-    if any(len(report.outcomes[key]) < facts.n_runs for key in keys):
-        raise ValueError(
-            f"{name} is a report without some runs of a predictor (a value is missing, or a sample "
-            f"was judged); give a RunSet"
-        )
-    traces = {  # without meta, as the runs are chosen already
-        predictor: TrajectoryArray(trace.cells, trace.lengths, ids=trace.ids, horizon=trace.horizon)
-        for predictor, trace in ((key[0], report.traces[key]) for key in keys)
-    }
-    others = report.excluded[report.excluded["reason"] != UNOBSERVED]
-    if len(others):
-        lost = number_of(int(others["n_runs"].sum()), "run")
-        raise ValueError(
-            f"{name} is a report without {lost} that count here ({'; '.join(others['reason'])}); "
-            f"give a RunSet"
-        )
-    runs = RunSet(
-        traces, report.outcomes[keys[0]], tasks=report.groups.get(keys[0]), censored=facts.censored
-    )
-    runs._n_dropped = int(report.excluded["n_runs"].sum())
-    return runs
+        raise ValueError(f"{name} must be a RunSet, got {type(runs).__name__}; {hint}")
 
 
 def _format_of(path: Path) -> str:

@@ -30,7 +30,6 @@ RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
 }
 STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
-PRICED_METRICS = [name for name, metric in RUN_METRICS.items() if metric.needs_probabilities]
 
 
 def columns_of(estimate: str) -> list[str]:

@@ -75,12 +75,6 @@ NOTES: dict[str, Callable[..., str]] = {
         f"score divides by the weight of the group's steps, so an average over such groups may "
         f"prefer the wrong predictor."
     ),
-    "conventions": lambda best, other, ours, theirs, leaning, digits, unit: (
-        f"with the published weights (weights='linear_front', horizon='own') {other} leads {best} "
-        f"by {theirs:.{digits}f}{unit}; with these step weights {best} leads by "
-        f"{ours:.{digits}f}{unit}. Published weights reward leaning towards how short runs end; "
-        f"here that alone is worth {leaning:+.{digits}f}{unit}."
-    ),
     "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
     "not calibrated": lambda why: f"not recalibrated; {why}",
     "constant maps": lambda maps: (

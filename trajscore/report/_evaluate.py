@@ -24,7 +24,6 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.mean_intervals import METHODS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
-from trajscore.report._conventions import convention_notes, weight_notes
 from trajscore.report._data import (
     BASE_RATE,
     CONSTANT,
@@ -39,14 +38,14 @@ from trajscore.report._data import (
 from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._few_label_table import few_label_table, label_table
 from trajscore.report._few_labels import refuse_with_few_labels, success_rate, with_few_labels
-from trajscore.report._groups import group_table
+from trajscore.report._groups import group_table, small_groups
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._leakage import leaky_predictors, risks
 from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
-from trajscore.report._rows import make_rows
+from trajscore.report._rows import heavy_run, make_rows
 from trajscore.report._runs import (
     censored_as,
     check_labelling,
@@ -256,11 +255,10 @@ def evaluate(
     few = judged.runs.few
     if few is None:
         table, methods = interval_table(rows, judged.runs, options, draws, work)
-        notes += convention_notes(rows, cards, options, draws.confidence_level)
     else:
         table, methods = few_label_table(rows, options, draws.confidence_level)
     notes += [*risks(table), *few_clusters(judged.runs)]
-    notes += weight_notes(rows, groupings, options)
+    notes += [*heavy_run(rows, options.weights), *small_groups(groupings)]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), options, table),

@@ -31,7 +31,7 @@ from trajscore.report._cards import (
     form_of,
     have_too_few_runs,
 )
-from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Options, columns_of
+from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Note, Options, columns_of
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -42,6 +42,7 @@ _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
+_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 _MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
@@ -86,6 +87,17 @@ def _within(row: Row, members: BoolArray) -> Row:
     own = members if row.runs.rows is None else members[row.runs.rows]
     places = np.flatnonzero(own)
     return replace(row, traces=row.traces[places], runs=row.runs.take(places))
+
+
+def small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
+    """Warn of groups of few runs."""
+    notes = []
+    for kind, labels in by.items():
+        sizes = pd.Series(labels).value_counts()
+        if n_small := int((sizes < _FEWEST_RUNS).sum()):
+            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
+            notes.append(Note("weights", "small groups", facts))
+    return notes
 
 
 def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:

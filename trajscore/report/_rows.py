@@ -30,6 +30,9 @@ from trajscore.report._few_labels import by_few_labels, rates
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
+# A run that holds more of the weight than this, and than twice its equal share, is named.
+_HEAVY = 0.05
+
 
 @dataclass(frozen=True)
 class Row:
@@ -92,6 +95,22 @@ def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> R
         rate, of_runs = rates(runs.few, trace, weights)
     constant = trace.with_cells(np.full(len(trace.cells), rate))
     return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=of_runs)
+
+
+def heavy_run(rows: list[Row], weights: StepWeights) -> list[Note]:
+    """Warn of a run that holds much of the weight."""
+    base = next(row for row in rows if row.key == (BASE_RATE, CONSTANT))
+    divisor = weights.of(base.traces).divisor()
+    share = divisor / divisor.sum()
+    heaviest = int(np.argmax(share))
+    if share[heaviest] <= max(_HEAVY, 2 / len(share)):
+        return []
+    facts = {
+        "run": base.traces.ids[heaviest],
+        "steps": int(base.traces.lengths[heaviest]),
+        "share": float(share[heaviest]),
+    }
+    return [Note("weights", "heavy run", facts)]
 
 
 def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-from trajscore.report._contradictions import contradictions
 from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._glossary import GLOSSARY
@@ -35,7 +34,7 @@ def numbers(view: View) -> Drawer:
             ),
         },
         "reasons": view.screen.check.reasons,
-        "verdicts": [*verdicts(data), *(f"{sentence_}." for sentence_ in contradictions(data))],
+        "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),
         "glossary": GLOSSARY,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from trajscore.report._answer import answer
-from trajscore.report._contradictions import contradictions
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import (
     disclosures,
@@ -34,7 +33,6 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
         ),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
-        lines(contradictions(data)),
         *(_table(table, short) for table in tables_of(data)),
         lines("note: " + sentence(note) for note in data.remarks),
         lines([left_out(data)]),
