@@ -89,7 +89,7 @@ class Guard(BaseEstimator):
     signals : transformer from runs to channels, optional
         What is seen of a conversation, known at each step from the turns up to it. Default:
         `trajscore.ActionSignals`.
-    process : DensityRatioEProcess or TunedStop, optional
+    process : DensityRatioEProcess, optional
         What decides, at which level, such as ``DensityRatioEProcess(alpha=0.1)``. Default: one at
         the level 0.05.
 

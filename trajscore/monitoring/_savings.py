@@ -142,7 +142,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         traces, labels, costs = traces[known], labels[known], costs[known]
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
-    account = Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
+    account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
         raise ValueError(
             "all costs are zero, so nothing can be saved; pass cost=, that of each step"
@@ -157,7 +157,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     )
 
 
-class Account(NamedTuple):
+class _Account(NamedTuple):
     """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
 
     X: TrajectoryArray
@@ -182,14 +182,14 @@ class Account(NamedTuple):
         )
 
 
-def _curve(account: Account) -> pd.DataFrame:
-    threshold, saved, lost = follow_threshold(account)
+def _curve(account: _Account) -> pd.DataFrame:
+    threshold, saved, lost = _follow_threshold(account)
     accepted = account.y.sum() - lost
     accepted[-1] = 0.0
     return account.shares(threshold, account.total - saved, accepted)
 
 
-def follow_threshold(account: Account) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _follow_threshold(account: _Account) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return thresholds, from none to all runs flagged, the cost that they save and the y flagged.
 
     A threshold below a record of a run, but not below the one before, stops the run there. So each
@@ -213,7 +213,7 @@ def follow_threshold(account: Account) -> tuple[FloatArray, FloatArray, FloatArr
     return np.append(value[ends], -np.inf), saved, lost
 
 
-def _at_alpha(process: StoppingRule, account: Account) -> pd.DataFrame:
+def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     X, y, statistic, spent = account
     alphas, good = process.alphas_.tolist(), y == 1
     limits = [process._limits(X, alpha) for alpha in alphas]

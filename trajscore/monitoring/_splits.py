@@ -70,7 +70,7 @@ def split_report(
     DataFrame indexed by alpha
         The rates of `StoppingRule.report` with the ends of their intervals; n_known, n_success and
         n_failure, in the mean over splits; too_few, the share of splits in which too few successes
-        are known to set a threshold, or to show a gain, so that no run is flagged.
+        are known to set a threshold, so that no run is flagged.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     known, new = sample.take(is_known), sample.take(~is_known)
     fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
     with warnings.catch_warnings():  # what these warnings say shows in the table
-        warnings.filterwarnings("ignore", message=".*no run will be flagged|what gains most at")
+        warnings.filterwarnings("ignore", message=".*no run will be flagged")
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
         warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")

@@ -208,9 +208,6 @@ class StoppingRule(ABC, BaseEstimator):
             rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=int((~known).sum()))
 
-    def _levels(self) -> FloatArray:
-        return check_alphas(self.alpha)
-
     def _shown_threshold(self, alpha: float) -> float:
         """Threshold in the units that people know; subclasses say which."""
         return float("nan")
@@ -245,7 +242,7 @@ class StoppingRule(ABC, BaseEstimator):
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
         labels = check_outcomes(y, traces, allow_soft=False)
-        self.alphas_ = self._levels()
+        self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
         if not len(known):
@@ -339,16 +336,16 @@ def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
     return clone(prototype)
 
 
-def check_alphas(alpha: Any, name: str = "alpha") -> FloatArray:
+def check_alphas(alpha: Any) -> FloatArray:
     """Return one or several levels as an array; each lies strictly between 0 and 1."""
     try:
         alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a number or a list of numbers, got {alpha!r}") from error
+        raise ValueError(f"alpha must be a number or a list of numbers, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {alpha!r}")
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     if len(np.unique(alphas)) < len(alphas):
-        raise ValueError(f"{name} names a level more than once: {alpha!r}; name each once")
+        raise ValueError(f"alpha names a level more than once: {alpha!r}; name each once")
     return alphas
 
 
