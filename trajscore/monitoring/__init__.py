@@ -2,8 +2,6 @@
 
 from trajscore.monitoring._baselines import (
     CalibratedVerifier,
-    FixedStepStop,
-    RandomStop,
     RawVerifier,
 )
 from trajscore.monitoring._eprocess import DensityRatioEProcess
@@ -18,10 +16,8 @@ __all__ = [
     "CalibratedVerifier",
     "DensityRatioEProcess",
     "EProcessMonitor",
-    "FixedStepStop",
     "FleetMonitor",
     "LearnThenTestStop",
-    "RandomStop",
     "RawVerifier",
     "StoppingRule",
     "split_report",
