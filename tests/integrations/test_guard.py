@@ -143,7 +143,7 @@ def test_signals_may_be_a_pipeline_and_levels_several(talks):
 
 def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
     runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
-    with pytest.raises(ValueError, match="process must be a stopping rule such as Dens.* 'auto'"):
+    with pytest.raises(ValueError, match="process must be a DensityRatioEProcess.* 'auto'"):
         Guard(process="auto").fit(runs)
     with pytest.raises(TypeError, match="Guard reads runs of a log, got TrajectoryArray"):
         Guard().fit(TrajectoryArray([0.5], [1]), [1])

@@ -6,15 +6,12 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number, number_of
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest
@@ -42,11 +39,6 @@ class Decision(NamedTuple):
     log_threshold: float  # the run's, on log M
     flagged: bool  # whether this step or an earlier one was
     margin: float
-
-    @property
-    def threshold(self) -> float:
-        """Threshold on M itself."""
-        return float(np.exp(self.log_threshold))
 
 
 class EProcessMonitor:
@@ -115,7 +107,7 @@ class EProcessMonitor:
         self._file: StateFile | None = None
         self._start, self._begin = time.monotonic(), test.begin()
         self._warn_at = test.longest + 1 if test.beyond else -1
-        self._expected_range, self._has_warned = test.expected_range, False
+        self._has_warned_of_range = False
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
             self._file = StateFile(as_path(state, "state"), owner, durability)
@@ -179,9 +171,9 @@ class EProcessMonitor:
             after = self._after(state, scores, done=done)
             if due == self._warn_at:
                 self._warn_longer(run_id)
-            if not (self._has_warned or self._is_expected(scores)):
-                self._has_warned = True
-                message = f"run {run_id!r}, step {due}: {self.test.range_warning(scores)}"
+            if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
+                self._has_warned_of_range = True
+                message = f"run {run_id!r}, step {due}: {problem}"
                 warnings.warn(message, UserWarning, stacklevel=2)
             self._take(after, done)
             return after.last
@@ -195,10 +187,6 @@ class EProcessMonitor:
         if run_id in self._ended:
             why = f"step {step} comes after its end; begin a new run of that id with step 1"
         raise ValueError(f"run {run_id!r}: {why}")
-
-    def _is_expected(self, scores: FloatArray) -> bool:
-        pairs = zip(scores.tolist(), self._expected_range, strict=True)
-        return all(low <= score <= high for score, (low, high) in pairs)
 
     def _is_repeat(self, state: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same."""
@@ -353,12 +341,6 @@ class EProcessMonitor:
             f"{flagged} flagged>"
         )
 
-    def _repr_html_(self) -> str:
-        few = list(islice(self, N_SHOWN))
-        columns = ["id", "step", "flagged", "log_e_value", "log_threshold", "margin"]
-        rows = pd.DataFrame([[getattr(decision, name) for name in columns] for decision in few])
-        return as_html(repr(self)[1:-1], rows.set_axis(columns, axis=1) if few else rows)
-
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
         limit = float(threshold.limits(one_id(run_id))[0])
@@ -476,13 +458,10 @@ def _content(run: _Run, ended: bool) -> bytes:
 
 def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
     """Return what was given as a step's score as finite numbers, one a channel."""
-    if type(score) is float and test.n_channels == 1 and abs(score) <= LARGEST_SCORE:
-        values = np.array((score,))  # the usual case, without ceremony
-    else:
-        try:
-            values = _of_channels(test, score)
-        except ValueError as error:
-            raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
+    try:
+        values = _of_channels(test, score)
+    except ValueError as error:
+        raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
     if test.ratio.forecaster is None and not 0 <= values[0] <= 1:
         raise ValueError(
             f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "

@@ -28,16 +28,7 @@ def _skops(doing: str) -> Any:
 
 def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, and try it out."""
-    process = load_fitted(path, object, trusted)
-    if not isinstance(process, DensityRatioEProcess):
-        kind = type(process).__name__
-        remedy = (
-            "a guard reads messages, not scores: load it in Python by "
-            "trajscore.integrations.Guard.load, or fit a model without --guard"
-            if kind == "Guard"
-            else "write one with trajscore fit"
-        )
-        raise ValueError(f"{path} holds a {kind}, not a DensityRatioEProcess; {remedy}")
+    process = load_fitted(path, DensityRatioEProcess, trusted)
     try:
         _try_out(process)
     except Exception as error:
@@ -76,8 +67,10 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
     except Exception as error:
         raise ValueError(f"{file} is damaged: {error}; write it again") from error
     if not isinstance(fitted, kind):
-        hint = "; write one with trajscore fit --guard" if kind.__name__ == "Guard" else ""
-        raise ValueError(f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}{hint}")
+        raise ValueError(
+            f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
+            f"a DensityRatioEProcess, and with --guard a Guard"
+        )
     return fitted
 
 

@@ -29,24 +29,17 @@ from trajscore.monitoring._stopping_rule import (
 )
 
 
-class SavingsPoint(NamedTuple):
-    """One threshold on a savings curve."""
-
-    threshold: float  # limit on the rule's statistic
-    cost_share: float  # cost spent, as a share of the cost of all runs to their ends
-    accuracy: float  # share of runs that succeed and are not flagged
-    accuracy_share: float  # the same, as a share of the accuracy without flags
-
-
 @dataclass(frozen=True, eq=False)
 class TokenSavings:
     """Accuracy kept against cost spent, as a stopping rule's threshold moves.
 
     `curve` has threshold (a limit on the rule's statistic: log M for a density ratio, minus the
-    score for a verifier), cost_share, accuracy and accuracy_share. The first row flags no run, the
-    last one all runs at their first step; a run is flagged where its statistic exceeds the
-    threshold, strictly. `at_alpha` is the same at the fitted levels, with the threshold in the
-    rule's own units, and false_alarm_rate with its 95% Clopper-Pearson interval.
+    score for a verifier); cost_share, the cost spent as a share of that of all runs to their ends;
+    accuracy, the share of runs that succeed and are not flagged, and accuracy_share, the same as a
+    share of the accuracy without flags. The first row flags no run, the last one all runs at their
+    first step; a run is flagged where its statistic exceeds the threshold, strictly. `at_alpha` is
+    the same at the fitted levels, with the threshold in the rule's own units, and false_alarm_rate
+    with its 95% Clopper-Pearson interval.
     """
 
     curve: pd.DataFrame
@@ -71,13 +64,12 @@ class TokenSavings:
             return float("nan")
         return float((cost[:-1] - cost[1:]) @ (shares[:-1] + shares[1:]) / 2 / span)
 
-    def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
-        """Return the cheapest threshold that keeps a share of the accuracy without flags."""
+    def point(self, accuracy_share: float = 0.9) -> pd.Series:
+        """Return the cheapest row of `curve` that keeps a share of the accuracy without flags."""
         if not is_number(accuracy_share) or not 0 <= accuracy_share <= 1:
             raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
         enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12
-        row = self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
-        return SavingsPoint(*(float(row[name]) for name in SavingsPoint._fields))
+        return self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
 
     def __repr__(self) -> str:
         return f"TokenSavings(area={self.area:.3f}, n_runs={self.n_runs})"
