@@ -187,12 +187,12 @@ class FittedTest:
         done: bool = False,
     ) -> tuple[Any, float, float]:
         """State of the forecaster after the next step, with log M and the statistic."""
-        ratio = self.ratio
-        after, F = _advanced(self._live, state, scores)
+        ratio, live = self.ratio, self._live
+        after, F = _advanced(live, state, scores)
         log_m = float(ratio.of_forecasts(F)[0])
         statistic = log_m + ratio.going[min(step, len(ratio.going)) - 1]
         if done:
-            F = _advanced(self._live, state, scores, _DONE)[1]
+            F = _advanced(live, state, scores, _DONE)[1]
             log_m = float(ratio.of_forecasts(F)[0])
             statistic = float(ratio.last_value(statistic, log_m + ratio.at_end))
             if self.randomized_end:

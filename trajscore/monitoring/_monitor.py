@@ -160,15 +160,15 @@ class EProcessMonitor:
             raise ValueError(f"step must be the number of the step, got {step!r}")
         run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
-            state = self._whole(self._runs.get(run_id))
-            before = self._whole(self._ended.get(run_id)) if state is None else state
-            if before is not None and self._is_repeat(before, step, score, done):
-                return before.last
-            state = self._new_run(run_id) if state is None else state
-            due = state.last.step + 1
+            open_run = self._whole(self._runs.get(run_id))
+            latest = self._whole(self._ended.get(run_id)) if open_run is None else open_run
+            if latest is not None and self._is_repeat(latest, step, score, done):
+                return latest.last
+            before = self._new_run(run_id) if open_run is None else open_run
+            due = before.last.step + 1
             self._check_step(run_id, step, due)
             scores = _checked_scores(self.test, score, run_id, due)
-            after = self._after(state, scores, done=done)
+            after = self._after(before, scores, done=done)
             if due == self._warn_at:
                 self._warn_longer(run_id)
             if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
@@ -188,12 +188,12 @@ class EProcessMonitor:
             why = f"step {step} comes after its end; begin a new run of that id with step 1"
         raise ValueError(f"run {run_id!r}: {why}")
 
-    def _is_repeat(self, state: _Run, step: int | None, score: Any, done: bool) -> bool:
+    def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same."""
-        if step != state.last.step or (done and state.last.id in self._runs):
+        if step != run.last.step or (done and run.last.id in self._runs):
             return False
-        scores = _checked_scores(self.test, score, state.last.id, state.last.step)
-        return bool(np.array_equal(scores, state.scores))
+        scores = _checked_scores(self.test, score, run.last.id, run.last.step)
+        return bool(np.array_equal(scores, run.scores))
 
     def _take(self, after: _Run, done: bool) -> None:
         """Go on with a run, once it is kept: what is refused leaves no trace."""
@@ -231,8 +231,8 @@ class EProcessMonitor:
         """
         run_id = _checked_id(run)
         with self._lock:
-            state = self._known(run_id)
-            after = self._after(state.before or state, state.scores, done=True)
+            open_run = self._known(run_id)
+            after = self._after(open_run.before or open_run, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
 
@@ -323,8 +323,8 @@ class EProcessMonitor:
         like = (_HEAD, np.empty(0), begin, 0.0, begin)
         _, scores, state, largest, earlier = unpacked(like, run.content)
         last = run.last._replace(step=run.last.step - 1)
-        before = run._replace(last=last, largest=largest, state=earlier, content=b"")
-        return run._replace(scores=scores, state=state, before=before, content=b"")
+        before = run._replace(last=last, largest=largest, forecaster_state=earlier, content=b"")
+        return run._replace(scores=scores, forecaster_state=state, before=before, content=b"")
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -351,7 +351,9 @@ class EProcessMonitor:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
         step, run_id = run.last.step + 1, run.last.id
         try:
-            state, log_m, statistic = self.test.advance(run.state, scores, run_id, step, done=done)
+            state, log_m, statistic = self.test.advance(
+                run.forecaster_state, scores, run_id, step, done=done
+            )
         except ValueError as error:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
@@ -400,7 +402,7 @@ class _Run(NamedTuple):
     last: Decision
     limit: float
     largest: float
-    state: Any  # of the forecaster
+    forecaster_state: Any
     scores: FloatArray  # of the last step
     before: _Run | None  # as it was before that step
     time: float  # of that step, in seconds for which monitors have had the state
@@ -450,7 +452,7 @@ def _content(run: _Run, ended: bool) -> bytes:
     """Return what a state file has of a run; the rest follows from the process."""
     before = run.before or run
     head = (ended, run.last.step, run.last.log_e_value, run.largest, run.time)
-    return packed((head, run.scores, run.state, before.largest, before.state))
+    return packed((head, run.scores, run.forecaster_state, before.largest, before.forecaster_state))
 
 
 # --------------------------------------------------------------------------- scores
