@@ -124,8 +124,7 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
         warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
-        spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
-        table = fitted.report(new.X, new.y, **spent)
+        table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
     rates = [name for name in RATES if name in table]
     columns = table[[*rates, "n_success", "n_failure"]]
     return columns.assign(n_known=len(known), too_few=np.isinf(table["threshold"]).astype(float))
