@@ -7,13 +7,15 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels, as_forecasts
-from trajscore import PrefixForecaster
+from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.calibration import AliveRate
 from trajscore.core.folds import held_out_rows
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
+    FixedStepStop,
     LearnThenTestStop,
+    RandomStop,
     RawVerifier,
     StoppingRule,
 )
@@ -22,6 +24,10 @@ from trajscore.monitoring._thresholds import most_flagged
 RULES = [
     RawVerifier(alpha=[0.3, 0.1]),
     CalibratedVerifier(alpha=[0.3, 0.1]),
+    FixedStepStop(alpha=[0.3, 0.1]),
+    FixedStepStop(step=4),
+    RandomStop(alpha=[0.3, 0.1]),
+    RandomStop(hazard=0.2),
     LearnThenTestStop(alpha=[0.3, 0.1]),
 ]
 
@@ -90,6 +96,70 @@ def test_calibrated_verifier_is_isotonic_regression(runs):
         CalibratedVerifier().fit(X, -np.ones(len(y)))
     with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
+
+
+def test_fixed_step(runs):
+    X, y, X_new, _ = runs
+    rule = FixedStepStop(step=4).fit(X)
+    np.testing.assert_array_equal(rule.stopping_steps(X_new), np.where(X_new.lengths >= 4, 4, 0))
+    assert rule.thresholds_.tolist() == [4.0]
+    assert (FixedStepStop(step=1).fit(X).stopping_steps(X_new) == 1).all()
+    chosen = FixedStepStop(alpha=[0.1, 0.3]).fit(X, y)
+    for alpha, step in chosen.thresholds_.items():
+        assert (X.lengths[y == 1] >= step).mean() <= alpha  # and the next earlier step flags more
+        assert (X.lengths[y == 1] >= step - 1).mean() > alpha
+    for step in (0, 1.5, "a", True):
+        with pytest.raises(ValueError, match="step must be a whole number of at least 1"):
+            FixedStepStop(step=step).fit(X)
+    with pytest.raises(ValueError, match="outcomes are needed to choose a step"):
+        FixedStepStop().fit(X)
+
+
+def test_random_stop_has_its_hazard():
+    X = TrajectoryArray(np.ones(80_000), np.full(20_000, 4))
+    steps = RandomStop(hazard=0.3).fit(X).stopping_steps(X)
+    expected = 20_000 * np.array([0.7**4, 0.3, 0.21, 0.147, 0.1029])
+    seen = np.bincount(steps, minlength=5)
+    assert ((seen - expected) ** 2 / expected).sum() < 18.5  # chi-squared, 4 degrees, p = .001
+    other = RandomStop(hazard=0.3, random_state=1).fit(X).stopping_steps(X)
+    assert 0.2 < (other == steps).mean() < 0.4
+    for hazard in (0, 1, 2, "a"):
+        with pytest.raises(ValueError, match="hazard must lie strictly between 0 and 1"):
+            RandomStop(hazard=hazard).fit(X)
+
+
+def test_random_stop_uses_up_its_level(runs):
+    X, y, _, _ = runs
+    lengths = X.lengths[y == 1]
+    for alpha in (0.01, 0.1, 0.5, 0.99):
+        rule = RandomStop(alpha=alpha).fit(X, y)
+        rate = 1 - (1 - rule.thresholds_[alpha]) ** lengths
+        assert (rate.sum() + 1) / (len(lengths) + 1) == pytest.approx(alpha)
+    tight = RandomStop(alpha=0.1).fit(X[:9], np.ones(9))  # just enough successes: not one more
+    assert tight.thresholds_.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("rule", [FixedStepStop(), RandomStop()])
+def test_too_few_successes_to_choose(runs, rule):
+    X, y, _, _ = runs
+    with pytest.warns(UserWarning, match=r"too few successes \(10\) at alpha = 0.05.* at least 19"):
+        rule.fit(X[:10], np.ones(10))
+    assert not rule.stopping_steps(X).any()
+    with pytest.raises(ValueError, match="no run succeeded"):
+        rule.fit(X, 0 * y)
+
+
+@pytest.mark.parametrize("rule", [FixedStepStop, RandomStop])
+def test_chosen_rules_keep_their_level_in_the_mean(rule, rng):
+    rates = []
+    for k in range(300):
+        lengths = rng.geometric(0.2, 60)
+        ids = np.arange(60) + 60 * k  # the coins of a run belong to its id
+        X = TrajectoryArray(np.ones(lengths.sum()), lengths, ids=ids)
+        fitted = rule(alpha=0.2).fit(X[:30], np.ones(30))
+        rates.append((fitted.predict(X[30:]) == 0).mean())
+    assert np.mean(rates) <= 0.2 + 3 * np.std(rates) / np.sqrt(300)
+    assert np.mean(rates) > 0.1
 
 
 def test_most_flagged_is_exact():
@@ -219,6 +289,16 @@ class Calibrated(CalibratedVerifier):
 
 
 @any_two_labels
+class FixedStep(FixedStepStop):
+    pass
+
+
+@any_two_labels
+class Random(RandomStop):
+    pass
+
+
+@any_two_labels
 class LearnThenTest(LearnThenTestStop):
     pass
 
@@ -233,13 +313,59 @@ class Raw(RawVerifier):
         return super()._check(as_forecasts(X))
 
 
+def expected_failures(estimator):
+    if isinstance(estimator, RandomStop):
+        reason = "the coin of a run belongs to its id, which in a plain array is its row"
+        names = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
+        return dict.fromkeys(names, reason)
+    return {}
+
+
 @parametrize_with_checks(
     [
         Raw(alpha=0.3),
         Calibrated(alpha=0.3),
+        FixedStepStop(step=2),
+        FixedStep(alpha=0.3),
+        RandomStop(hazard=0.2),
+        Random(alpha=0.3),
         LearnThenTest(alpha=0.3),
     ],
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "alpha", "hazard"),
+    [
+        ([1] * 19, 0.1, 1 / 19),  # (19 h + 1) / 20 = 0.1
+        ([2] * 19, 0.1, 1 - np.sqrt(1 - 1 / 19)),
+        ([1] * 19, 0.05, 0),  # the run to come alone uses up the level
+        ([1] * 10 + [2] * 10, 0.5, 1.5 - np.sqrt(1.3)),  # (h + 2 h - h^2) / 2 = 9.5 / 20
+    ],
+)
+def test_hazards_by_hand(lengths, alpha, hazard):
+    rule = RandomStop(alpha=alpha).fit([[0.5] * n for n in lengths], [1] * len(lengths))
+    assert rule.thresholds_[alpha] == pytest.approx(hazard, abs=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "step"), [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)])
+def test_fixed_steps_by_hand(alpha, step):
+    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
+    runs = [[0.5] * n for n in range(1, 20)]
+    assert FixedStepStop(alpha=alpha).fit(runs, [1] * 19).thresholds_[alpha] == step
+    with pytest.warns(UserWarning, match=r"too few successes \(18\) .* give at least 19"):
+        rule = FixedStepStop(alpha=0.05).fit(runs[1:], [1] * 18)
+    assert rule.thresholds_[0.05] == np.inf
+
+
+@pytest.mark.parametrize("length", range(1, 8))
+@pytest.mark.parametrize("n", [19, 27, 31])
+def test_hazards_of_runs_of_one_length(n, length):
+    # of n runs and the one to come, which counts as flagged, 20% are
+    rule = RandomStop(alpha=0.2).fit([[0.5] * length] * n, [1] * n)
+    wanted = 1 - (1 - ((n + 1) * 0.2 - 1) / n) ** (1 / length)
+    assert rule.thresholds_[0.2] == pytest.approx(wanted, rel=1e-9)

@@ -9,6 +9,8 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
+    FixedStepStop,
+    RandomStop,
     RawVerifier,
     StoppingRule,
     token_savings,
@@ -94,6 +96,8 @@ RULES = [
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="conformal", ties="randomized"),
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
     CalibratedVerifier(alpha=[0.05, 0.2]),
+    FixedStepStop(alpha=[0.05, 0.2]),
+    RandomStop(alpha=[0.05, 0.2]),
 ]
 
 
@@ -137,7 +141,7 @@ def test_area_of_known_rules():
     assert seen.area == pytest.approx((0.4 * 0.5 + 0.4) / 0.8)
     blind = token_savings(RawVerifier().fit(X), X, y)  # all at step 1, or none
     assert blind.area == 0.5
-    late = token_savings(RawVerifier(alpha=0.5).fit(X), X * [1, 0.1, 1, 1, 1], y)
+    late = token_savings(FixedStepStop(step=2).fit(X), X, y)
     assert late.area < 0.5
     assert late.point(1).cost_share == 1
     one_step = token_savings(RawVerifier().fit([[0.5]]), [[0.5], [0.2]], [1, 0])

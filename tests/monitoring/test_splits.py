@@ -6,7 +6,7 @@ import pytest
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import CalibratedVerifier, split_report
+from trajscore.monitoring import RandomStop, split_report
 
 RULE = DensityRatioEProcess(alpha=[0.3, 0.1])
 
@@ -25,7 +25,7 @@ def test_each_split_is_judged_on_runs_that_it_does_not_know(runs):
     X, y = runs
     seen = []
 
-    class Recorder(CalibratedVerifier):
+    class Recorder(RandomStop):
         def fit(self, X, y=None):
             seen.append(set(X.ids.tolist()))
             return super().fit(X, y)
@@ -91,6 +91,10 @@ def test_unobserved_runs_are_left_out(runs):
     pd.testing.assert_frame_equal(table, split_report(RULE, X[60:], y[60:], n_splits=2))
     with pytest.raises(ValueError, match="none of the 240 runs has an observed outcome"):
         split_report(RULE, X, np.full(240, -1))
+
+
+def test_too_few_successes_flag_nothing_without_a_warning(runs):
+    assert split_report(RandomStop(alpha=0.001), *runs, n_splits=2)["power"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import RawVerifier, token_savings
+from trajscore.monitoring import FixedStepStop, RawVerifier, token_savings
 from trajscore.plotting import EProcessDisplay, PowerDisplay, SavingsDisplay
 
 
@@ -99,8 +99,8 @@ def test_power(fitted):
     one = PowerDisplay.from_reports(same.reports["e-process"], name="mine").plot(ax=axes)
     assert one.ax_ == tuple(axes)
     assert labels(axes[0]) == ["alpha", "mine"]
-    single = PowerDisplay.from_estimator(rules["raw"], X, y)
-    assert list(single.reports) == ["RawVerifier"]
+    single = PowerDisplay.from_estimator(FixedStepStop(step=3).fit(X), X, y)
+    assert list(single.reports) == ["FixedStepStop"]
     single.plot().figure_.canvas.draw()
     with pytest.raises(ValueError, match="no reports"):
         PowerDisplay.from_reports({})

@@ -7,7 +7,7 @@ import pytest
 from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.io import Run, Step
-from trajscore.monitoring import CalibratedVerifier, split_report
+from trajscore.monitoring import RandomStop, split_report
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._monitoring import tokens_of
 
@@ -35,7 +35,7 @@ def test_the_table_is_that_of_the_splits(runs):
     assert "before the end" in report.stopping()
 
 
-class Sees(CalibratedVerifier):
+class Sees(RandomStop):
     """Notes the values that it is fitted on."""
 
     values: ClassVar[list] = []
@@ -67,14 +67,14 @@ def test_grades_are_not_taken_for_failures(runs):
 def test_too_few_successes_show_in_the_table_only(runs):
     X, y = runs  # a warning would be an error
     report = evaluate(
-        X[:40], y[:40], intervals=IntervalOptions(2), monitoring=DensityRatioEProcess(alpha=0.01)
+        X[:40], y[:40], intervals=IntervalOptions(2), monitoring=RandomStop(alpha=0.01)
     )
     assert report.monitoring["false_alarm_rate"].eq(0).all()
 
 
 def test_cost_follows_its_runs(runs, rng):
     X, y = runs
-    rule = CalibratedVerifier(alpha=0.2)
+    rule = RandomStop(alpha=0.2)
     tokens = TrajectoryArray(rng.random(len(X.cells)), X.lengths, ids=X.ids, channels=["tokens"])
     options = MonitoringOptions(rule, n_splits=3, cost=tokens[rng.permutation(len(y))])
     seen = np.where(np.arange(len(y)) % 9 == 0, -1, y)

@@ -2,6 +2,8 @@
 
 from trajscore.monitoring._baselines import (
     CalibratedVerifier,
+    FixedStepStop,
+    RandomStop,
     RawVerifier,
 )
 from trajscore.monitoring._eprocess import DensityRatioEProcess
@@ -16,8 +18,10 @@ __all__ = [
     "CalibratedVerifier",
     "DensityRatioEProcess",
     "EProcessMonitor",
+    "FixedStepStop",
     "FleetMonitor",
     "LearnThenTestStop",
+    "RandomStop",
     "RawVerifier",
     "StoppingRule",
     "split_report",
