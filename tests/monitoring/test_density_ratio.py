@@ -8,16 +8,17 @@ import pytest
 
 from trajscore import TrajectoryArray
 from trajscore.calibration import PrefixForecaster
-from trajscore.monitoring._density_ratio import LARGEST_SCORE, DensityRatio, FittedTest
-from trajscore.monitoring._thresholds import one_id, run_uniforms
+from trajscore.monitoring._density_ratio import LARGEST_SCORE, DensityRatio, FittedTest, Fold
+from trajscore.monitoring._thresholds import TIE, one_id, run_uniforms
 
 X = TrajectoryArray(
     [0.5, 0.2, 0.8, 0.9, 0.1], [3, 2], ids=["a", "b"], ended=np.array([True, False])
 )
 LOG_M = np.log((1 - X.cells.ravel()) / X.cells.ravel()) + 0.7
 PLAIN = DensityRatio(None, 0.7, going=(-0.25,))
+FOLDS = tuple(Fold(PLAIN, np.array(maxima)) for maxima in ([0.0, 1.0, 2.0], [1.5, 2.5]))
 TEST = FittedTest(
-    PLAIN, (0.1,), (None,), randomized_end=False, seed=3, n_channels=1, channels=None,
+    PLAIN, (0.1,), (None,), (), randomized_end=False, seed=3, n_channels=1, channels=None,
     longest=3, fitted_range=((0.2, 0.8),),
 )  # fmt: skip
 
@@ -71,19 +72,34 @@ def test_fit():
     assert DensityRatio.fit(None, X, np.array([1, 0])).end == "step"
 
 
+@pytest.mark.parametrize(("largest", "count"), [(-1, 3), (1.0, 2), (1.1, 1), (2.0, 1), (2.1, 0)])
+def test_count(largest, count):
+    assert FOLDS[0].count(largest) == count
+
+
 @pytest.mark.parametrize("randomized_end", [False, True])
-def test_step_by_step_as_in_a_batch(randomized_end):
-    test = replace(TEST, randomized_end=randomized_end)
-    drawn = np.log(run_uniforms(one_id("a"), 3)[0]) if randomized_end else 0
-    expected = PLAIN.monitored_values(X).ravel() - [0, 0, drawn, 0, 0]
+@pytest.mark.parametrize("folds", [(), FOLDS])
+def test_step_by_step_as_in_a_batch(folds, randomized_end):
+    test = replace(TEST, folds=folds, randomized_end=randomized_end)
+    values = PLAIN.monitored_values(X).ravel()
+    if folds:
+        largest = np.concatenate([np.maximum.accumulate(part) for part in (values[:3], values[3:])])
+        counts = [sum(m >= v for fold in folds for m in fold.maxima) for v in largest]
+        expected = -1.0 - np.array(counts)
+    else:
+        drawn = np.log(run_uniforms(one_id("a"), 3)[0]) if randomized_end else 0
+        expected = values - [0, 0, drawn, 0, 0]
     np.testing.assert_allclose(test.statistic(X).ravel(), expected)
     cells = iter(range(5))
     for run, run_id, ended in ((X[0], "a", True), (X[1], "b", False)):
-        state = test.begin()
+        progress = test.begin()
+        assert progress.largest == (-np.inf,) * (1 + len(folds))
         scores = np.ravel(run)
         for t, score in enumerate(scores, start=1):
             done, cell = ended and t == len(scores), next(cells)
-            state, log_m, statistic = test.advance(state, np.array([score]), run_id, t, done=done)
+            progress, log_m, statistic = test.advance(
+                progress, np.array([score]), run_id, t, done=done
+            )
             assert log_m == pytest.approx(LOG_M[cell])
             assert statistic == pytest.approx(expected[cell])
 
@@ -127,6 +143,11 @@ def test_end_after_the_last_step_counts_twice(rng):
     going, ended = ratio.log_m(runs.with_ended(False)), ratio.log_m(runs)
     expected = np.where(np.arange(40) % 2, np.maximum(going - 0.1, ended), going - 0.1)
     np.testing.assert_allclose(ratio.monitored_values(runs).ravel(), expected.ravel())
+
+
+@pytest.mark.parametrize(("largest", "count"), [(TIE, 2), (2 * TIE, 1), (0.0, 2), (-TIE, 2)])
+def test_ties_count_as_at_least_as_bad(largest, count):
+    assert Fold(PLAIN, np.array([-1.0, 0.0, 1.0])).count(largest) == count
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -112,6 +112,7 @@ def test_rows_in_any_order():
     for options in (
         {"threshold": "pac", "alpha": 0.2},
         {"threshold": "conformal", "ties": "randomized"},
+        {"threshold": "conformal", "cross_fit": 3},
         {"threshold": "randomized_ville"},
     ):
         one = DensityRatioEProcess(**options).fit(X, y)
@@ -119,13 +120,16 @@ def test_rows_in_any_order():
         assert (one.stopping_steps(X)[order] == other.stopping_steps(X[order])).all()
 
 
-def test_a_search_finds_the_same_in_any_order_of_rows():
+@pytest.mark.parametrize(
+    "options", [{"threshold": "conformal"}, {"threshold": "conformal", "cross_fit": 3}], ids=str
+)
+def test_a_search_finds_the_same_in_any_order_of_rows(options):
     X, y = make_trajectories(200, lengths=3, random_state=0, return_X_y=True)
     order = np.random.default_rng(1).permutation(len(X))
     grid = {"features": ["prefix", "summary", "last"]}
     search = GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3)
-    one = DensityRatioEProcess(search, alpha=0.1).fit(X, y)
-    other = DensityRatioEProcess(search, alpha=0.1).fit(X[order], y[order])
+    one = DensityRatioEProcess(search, alpha=0.1, **options).fit(X, y)
+    other = DensityRatioEProcess(search, alpha=0.1, **options).fit(X[order], y[order])
     for name in ("mean_test_score", "std_test_score"):  # folds follow the ids, not the rows
         np.testing.assert_array_equal(
             one.forecaster_.cv_results_[name], other.forecaster_.cv_results_[name]
@@ -315,6 +319,41 @@ def test_randomised_ties_are_exact(discrete, n_simulations):
     assert flagged / (n_sets * n_new) == pytest.approx(alpha, abs=4 * spread)
 
 
+def test_cross_fit_counts_the_held_out_successes_that_look_at_least_as_bad():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2  # three folds of equal base rates: their ratios differ in nothing
+    cells = np.round(rng.random((60, 3)), 1)
+    process = DensityRatioEProcess(
+        "passthrough", threshold="conformal", alpha=[0.1, 0.3], cross_fit=3
+    ).fit(Runs.from_padded(cells), y)
+    new = np.round(rng.random((40, 3)), 1)
+    worst = cells[y == 1].min(axis=1)
+    count = 1 + (worst <= new.min(axis=1)[:, None] + 1e-9).sum(axis=1)
+    for alpha, allowed in ((0.1, 3), (0.3, 9)):  # of 30 successes and the run itself
+        X = Runs.from_padded(new)
+        assert ((process.predict(X, alpha) == 0) == (count <= allowed)).all()
+        np.testing.assert_array_equal(process.decision_function(X, alpha), count - allowed - 0.5)
+        monitor = process.monitor(alpha)
+        for row, scores in enumerate(new.tolist()):
+            for score in scores:
+                decision = monitor.update(score, row)
+            assert decision.margin == count[row] - allowed - 0.5
+            assert np.isnan(decision.log_threshold)
+
+
+@pytest.mark.slow
+def test_cross_fit_is_close_to_alpha_and_uses_every_run():
+    rng = np.random.default_rng(0)
+    rate = []
+    for _ in range(12):
+        X, y = make_trajectories(1200, lengths=4, random_state=rng.integers(10**6), return_X_y=True)
+        process = DensityRatioEProcess(threshold="conformal", alpha=0.1, cross_fit=4)
+        process.fit(X[:300], y[:300])
+        assert process.n_calibration_successes_ == (y[:300] == 1).sum()
+        rate.append(process.report(X[300:], y[300:])["false_alarm_rate"].iloc[0])
+    assert 0.05 < np.mean(rate) < 0.15
+
+
 # ------------------------------------------------------------------ scale and shape
 
 
@@ -345,6 +384,11 @@ def test_other_forecasters_and_plain_arrays():
     assert plain.transform(X.padded()).shape == X.shape
     again = pickle.loads(pickle.dumps(clone(same).fit(X, y)))
     np.testing.assert_array_equal(again.predict(X), same.predict(X))
+
+
+def test_two_folds_are_enough(runs):
+    process = DensityRatioEProcess(threshold="conformal", alpha=0.2, cross_fit=2).fit(*runs)
+    assert len(process.test_.folds) == 2
 
 
 def test_bonferroni():
@@ -386,9 +430,10 @@ def test_too_few_successes(runs):
         process = DensityRatioEProcess(threshold="pac", alpha=0.01).fit(X, y)
     assert np.isinf(process.thresholds_.iloc[0])
     assert process.predict(X).all()
-    with pytest.warns(UserWarning, match="no run will be flagged; .* at least 999"):
-        process = DensityRatioEProcess(threshold="conformal", alpha=0.001).fit(X, y)
-    assert process.predict(X).all()
+    for options in ({}, {"cross_fit": 3}):
+        with pytest.warns(UserWarning, match="no run will be flagged; .* at least 999"):
+            process = DensityRatioEProcess(threshold="conformal", alpha=0.001, **options).fit(X, y)
+        assert process.predict(X).all()
 
 
 @pytest.mark.parametrize("threshold", ["conformal", "pac"])
@@ -432,6 +477,7 @@ def test_longer_runs_than_any_seen(runs):
         ({"delta": 0}, {}, "delta must lie"),
         ({"ties": "maybe"}, {}, "ties must be"),
         ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
+        ({"cross_fit": 3, "threshold": "pac"}, {}, 'threshold="conformal"'),
         ({"hold_out": "failures"}, {}, "hold_out must be 'successes' or 'runs', got 'failures'"),
         ({"wait": -1}, {}, "wait must be a finite number >= 0, got -1"),
         ({"end_worth": -1}, {}, "end_worth must be a finite number >= 0, got -1"),
@@ -446,11 +492,18 @@ def test_longer_runs_than_any_seen(runs):
             {},
             "needs a forecaster that knows the end of a run",
         ),
+        ({"cross_fit": "5"}, {}, "cross_fit must be a whole number of at least 2, got '5'"),
+        ({"cross_fit": 1}, {}, "cross_fit must be a whole number of at least 2"),
         ({"delta": "a"}, {}, "delta must lie strictly between 0 and 1, got 'a'"),
         ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha names a level more than once"),
         ({"forecaster": "passthru"}, {}, 'must be an estimator or "passthrough"'),
         ({}, {"calibration": [0, 1] * 60}, "names row 0 more than once"),
         ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville' holds out no runs"),
+        (
+            {"threshold": "conformal", "cross_fit": 3},
+            {"calibration": [1, 2]},
+            "cross_fit=3 holds out no runs; leave calibration out",
+        ),
         ({}, {"calibration": [1, 500]}, "calibration must be rows of X, from 0 to 119"),
         ({}, {"calibration": [True, False]}, "calibration must be rows of X, from 0 to 119"),
     ],

@@ -47,6 +47,7 @@ def io():
         ({}, []),
         ({"alpha": [0.1, 0.3]}, []),
         ({"threshold": "randomized_ville"}, []),
+        ({"threshold": "conformal", "cross_fit": 3}, []),
         ({"forecaster": "passthrough"}, []),
         ({"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())}, []),
         ({"forecaster": BOOSTED}, [TREES]),
@@ -55,7 +56,7 @@ def io():
         ({"forecaster": RANKED}, [METRIC]),
     ],
     ids=[
-        *("default", "levels", "randomised Ville", "passthrough", "pipeline"),
+        *("default", "levels", "randomised Ville", "cross-fitted", "passthrough", "pipeline"),
         *("boosting", "forest", "search", "search by a metric of the user"),
     ],
 )

@@ -60,17 +60,18 @@ def steps(monitor):
     [
         PROCESS,
         DensityRatioEProcess(PrefixForecaster(features="last"), alpha=0.3).fit(X, Y),
+        DensityRatioEProcess(PrefixForecaster(), alpha=0.3, cross_fit=3).fit(X, Y),
         DensityRatioEProcess("passthrough", alpha=0.3).fit(X, Y),
         DensityRatioEProcess(alpha=0.3, ties="randomized").fit(X, Y),
     ],
-    ids=["running", "last", "passthrough", "randomised"],
+    ids=["running", "last", "cross-fitted", "passthrough", "randomised"],
 )
 @pytest.mark.parametrize("durability", ["normal", "full"])
 def test_a_monitor_goes_on_where_another_was(state, process, durability):
     whole = follow(process.monitor(), range(40))
     monitor = process.monitor(state=state, durability=durability)
     follow(monitor, range(40), stop=2)
-    before = list(map(repr, monitor))
+    before = list(map(repr, monitor))  # with NaN where there is no threshold
     monitor.close()
     after = process.monitor(state=state)
     assert list(map(repr, after)) == before

@@ -9,6 +9,7 @@ from scipy.stats import beta, binom
 from trajscore.monitoring._thresholds import (
     Bonferroni,
     Conformal,
+    CrossConformal,
     Pac,
     PacMarginal,
     Ville,
@@ -121,6 +122,8 @@ def test_thresholds_without_held_out_runs():
     none = np.empty(0)
     assert Ville(0.05).fit(none, none).log_threshold == pytest.approx(np.log(20))
     assert Bonferroni(0.05, n_steps=7).fit(none, none).log_threshold == pytest.approx(np.log(140))
+    limits = CrossConformal(0.1).fit(np.zeros(29), np.zeros(29)).limits(np.arange(2))
+    assert limits.tolist() == [-3.5, -3.5]  # flagged where at most 3 of 30 look as bad
 
 
 @pytest.mark.parametrize(
@@ -140,8 +143,9 @@ def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
         (Ville(0.05), np.log([0.5, 1, 2, 20, 100]), [1, 1, 0.5, 0.05, 0.01]),
         (Bonferroni(0.05, n_steps=7), np.log([1, 7, 14, 140]), [1, 1, 0.5, 0.05]),
         (Conformal(0.4), [0, 1, 2 - 5e-10, 2 + 5e-10, 2 + 1e-6, 9], [1, 1, 0.8, 0.8, 0.4, 0.2]),
+        (CrossConformal(0.4), [-1, -3, -5], [0.2, 0.6, 1]),  # 4 held-out successes
     ],
-    ids=["ville", "bonferroni", "conformal"],
+    ids=["ville", "bonferroni", "conformal", "cross"],
 )
 def test_p_values_are_the_levels_at_which_runs_are_flagged(threshold, largest, p):
     threshold.fit(np.array([2.0, 1.0, 3.0, 2.0]), np.zeros(4))

@@ -71,9 +71,8 @@ def test_e_process(fitted):
 
 def test_e_process_without_a_finite_threshold(fitted):
     _, X, y = fitted
-    with pytest.warns(UserWarning, match="no run will be flagged"):
-        unreachable = DensityRatioEProcess(alpha=0.0001).fit(X, y)
-    display = EProcessDisplay.from_estimator(unreachable, X, y, n_runs=5000).plot()
+    crossed = DensityRatioEProcess(threshold="conformal", cross_fit=2).fit(X, y)
+    display = EProcessDisplay.from_estimator(crossed, X, y, n_runs=5000).plot()
     assert len(display.shown) == len(X)
     assert not any("threshold" in label for label in labels(display.ax_))
     weighted = DensityRatioEProcess(alpha=0.3, end_worth=0.3).fit(X, y)

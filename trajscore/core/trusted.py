@@ -20,7 +20,7 @@ _OURS = {
     "integrations._guard": ("Guard",),
     "metrics._scorers": ("CensoredTPSScorer", "TPSScorer"),
     "monitoring._baselines": ("CalibratedVerifier", "FixedStepStop", "RandomStop", "RawVerifier"),
-    "monitoring._density_ratio": ("DensityRatio", "FittedTest"),
+    "monitoring._density_ratio": ("DensityRatio", "FittedTest", "Fold"),
     "monitoring._eprocess": ("DensityRatioEProcess",),
     "monitoring._fleet": ("FleetMonitor",),
     "monitoring._fleet_cause": ("Run",),
@@ -28,6 +28,7 @@ _OURS = {
     "monitoring._thresholds": (
         "Bonferroni",
         "Conformal",
+        "CrossConformal",
         "Pac",
         "PacMarginal",
         "Ville",

@@ -203,7 +203,7 @@ class LengthRule(OneLimit):
         self.alphas_ = check_alphas(self.alpha)
         is_given = getattr(self, self._parameter) is not None
         lengths = None if is_given else _success_lengths(traces, y, self._parameter)
-        self._set_thresholds(self._values(lengths))
+        self._thresholds = np.full(len(self.alphas_), self._values(lengths), dtype=np.float64)
         return self
 
     @abstractmethod

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number, number_of
-from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest
+from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._thresholds import one_id
 
@@ -30,7 +30,8 @@ class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
     `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the process has an `end_worth`.
+    where the process has an `end_worth`. For a cross-fitted process, which counts held-out
+    successes, it is a difference of counts, and `log_threshold` is NaN.
     """
 
     id: Hashable  # the run
@@ -321,10 +322,10 @@ class EProcessMonitor:
             return run
         begin = self._begin
         like = (_HEAD, np.empty(0), begin, 0.0, begin)
-        _, scores, state, largest, earlier = unpacked(like, run.content)
+        _, scores, progress, largest, earlier = unpacked(like, run.content)
         last = run.last._replace(step=run.last.step - 1)
-        before = run._replace(last=last, largest=largest, forecaster_state=earlier, content=b"")
-        return run._replace(scores=scores, forecaster_state=state, before=before, content=b"")
+        before = run._replace(last=last, largest=largest, progress=earlier, content=b"")
+        return run._replace(scores=scores, progress=progress, before=before, content=b"")
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -344,22 +345,23 @@ class EProcessMonitor:
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
         limit = float(threshold.limits(one_id(run_id))[0])
-        last = Decision(run_id, 0, 0.0, limit, False, np.inf)
+        shown = np.nan if self.test.folds else limit
+        last = Decision(run_id, 0, 0.0, shown, False, np.inf)
         return _Run(last, limit, -np.inf, self._begin, np.empty(0), None, 0.0)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
         step, run_id = run.last.step + 1, run.last.id
         try:
-            state, log_m, statistic = self.test.advance(
-                run.forecaster_state, scores, run_id, step, done=done
+            progress, log_m, statistic = self.test.advance(
+                run.progress, scores, run_id, step, done=done
             )
         except ValueError as error:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
         before, now = run._replace(before=None), time.monotonic() - self._start
-        return _Run(last, run.limit, largest, state, scores, before, now)
+        return _Run(last, run.limit, largest, progress, scores, before, now)
 
     def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
         margin = run.limit - largest
@@ -402,7 +404,7 @@ class _Run(NamedTuple):
     last: Decision
     limit: float
     largest: float
-    forecaster_state: Any
+    progress: Progress
     scores: FloatArray  # of the last step
     before: _Run | None  # as it was before that step
     time: float  # of that step, in seconds for which monitors have had the state
@@ -426,6 +428,7 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
     """Return what identifies a fitted process, for JSON."""
     return {
         "channels": list(test.channels or ()) or test.n_channels,
+        "folds": len(test.folds),
         "seed": test.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
         "thresholds": [
@@ -442,9 +445,9 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
 
 def _log_m_of_trial(test: FittedTest) -> Iterator[str]:
     """Log M of a run made up of scores as in fitting, which tells forecasters from each other."""
-    state, (low, high) = test.begin(), np.array(test.fitted_range).T
+    progress, (low, high) = test.begin(), np.array(test.fitted_range).T
     for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
-        state, log_m, _ = test.advance(state, low + share * (high - low), "trial", step)
+        progress, log_m, _ = test.advance(progress, low + share * (high - low), "trial", step)
         yield f"{log_m:.4f}"
 
 
@@ -452,7 +455,7 @@ def _content(run: _Run, ended: bool) -> bytes:
     """Return what a state file has of a run; the rest follows from the process."""
     before = run.before or run
     head = (ended, run.last.step, run.last.log_e_value, run.largest, run.time)
-    return packed((head, run.scores, run.forecaster_state, before.largest, before.forecaster_state))
+    return packed((head, run.scores, run.progress, before.largest, before.progress))
 
 
 # --------------------------------------------------------------------------- scores

@@ -190,6 +190,28 @@ class PacMarginal(Pac):
         return pac_needs(0.9 * self.alpha, 0.1 * self.alpha)
 
 
+@dataclass
+class CrossConformal(Threshold):
+    """A limit on minus one plus the number of held-out successes that look at least as bad.
+
+    Flagged where that count is at most alpha (n + 1); there is no threshold on M itself.
+    """
+
+    def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
+        self._n = n = len(maxima)
+        self._largest_count = n + 1 - conformal_rank(n, self.alpha)
+        if not self._largest_count:
+            needed = conformal_needs(self.alpha)
+            _warn_too_few(n, "conformal", self.alpha, needed)
+        return self
+
+    def limits(self, ids: NDArray[Any]) -> FloatArray:
+        return np.full(len(ids), -self._largest_count - 0.5)
+
+    def p_values(self, largest: FloatArray) -> FloatArray:
+        return -largest / (self._n + 1)
+
+
 def randomised_conformal_limits(
     maxima: FloatArray, alpha: float, uniforms: FloatArray
 ) -> FloatArray:
