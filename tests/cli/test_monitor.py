@@ -10,8 +10,6 @@ import pytest
 from trajscore import DensityRatioEProcess
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import CalibratedVerifier, TunedStop
-from trajscore.monitoring._persistence import save_fitted
 
 
 @pytest.fixture(scope="module")
@@ -45,29 +43,6 @@ def test_monitor_decides_as_the_process_does(model, monkeypatch, capsys):
         assert [not last[row] for row in range(30)] == (
             process.predict(X[:30], alpha) == 1
         ).tolist()
-
-
-@pytest.mark.filterwarnings("ignore:what gains most")
-def test_monitor_follows_a_rule_by_money(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("skops")
-    X, y = make_trajectories(800, lengths=(1, 6), random_state=0, return_X_y=True)
-    for rule in (None, CalibratedVerifier()):
-        stop = TunedStop(rule, lost_success=3, cv=2).fit(X, y)
-        save_fitted(stop, tmp_path / "stop.skops")
-        if rule is None:
-            lines = [
-                json.dumps({"id": row, "score": score, "end": score_number == len(X[row])})
-                for row in range(40)
-                for score_number, score in enumerate(X[row].tolist(), start=1)
-            ]
-            code, answers = monitored(tmp_path / "stop.skops", lines, monkeypatch, capsys)
-            assert code == 0
-            last = {answer["id"]: answer["flagged"] for answer in answers}
-            assert [not last[row] for row in range(40)] == (stop.predict(X[:40]) == 1).tolist()
-            assert any(last.values())
-        else:
-            assert main(["monitor", "--model", str(tmp_path / "stop.skops")]) == 2
-            assert "CalibratedVerifier has no live form; take rule=" in capsys.readouterr().err
 
 
 def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):

@@ -13,7 +13,6 @@ from scripts import load_script
 from trajscore import ActionSignals, DensityRatioEProcess, TracerSignals, io
 from trajscore.core.array import TrajectoryArray
 from trajscore.integrations import Guard, StopRun
-from trajscore.monitoring import TunedStop
 from trajscore.tracer._turns import RunTransformer
 
 live = load_script("live_runs", "tools")
@@ -57,18 +56,6 @@ def test_looks_of_a_log_are_those_at_each_of_its_steps(guard, talks):
         for n, look in enumerate(own[:-1], start=1):
             assert look == guard.look(io.Run(run.id, run.steps[:n]), run.id)
     assert guard.looks([silent]) == [[]]
-
-
-@pytest.mark.filterwarnings("ignore:what gains most")
-def test_a_guard_may_stop_by_money(talks):
-    guard = live.fitted_guard(0, 300)
-    guard.set_params(process=TunedStop(lost_success=3, cv=2))
-    rng = np.random.default_rng(0)
-    runs = [live.run_of(live.talk_of(rng), str(k)) for k in range(300)]
-    stops = guard.fit(runs).stopping_steps(runs)
-    assert guard.process_.certified_
-    for run, stop in list(zip(runs, stops, strict=True))[:20]:
-        assert (guard.look(run, run.id, done=True).flagged_step or 0) == stop
 
 
 def test_suspicion_is_the_level_at_which_a_run_is_stopped(guard, talks):
@@ -156,7 +143,7 @@ def test_signals_may_be_a_pipeline_and_levels_several(talks):
 
 def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
     runs = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
-    with pytest.raises(ValueError, match="process must be a stopping rule such as Dens.* 'auto'"):
+    with pytest.raises(ValueError, match="process must be a DensityRatioEProcess.* 'auto'"):
         Guard(process="auto").fit(runs)
     with pytest.raises(TypeError, match="Guard reads runs of a log, got TrajectoryArray"):
         Guard().fit(TrajectoryArray([0.5], [1]), [1])

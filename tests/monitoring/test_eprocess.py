@@ -338,7 +338,7 @@ def test_cross_fit_counts_the_held_out_successes_that_look_at_least_as_bad():
             for score in scores:
                 decision = monitor.update(score, row)
             assert decision.margin == count[row] - allowed - 0.5
-            assert np.isnan(decision.threshold)
+            assert np.isnan(decision.log_threshold)
 
 
 @pytest.mark.slow

@@ -292,7 +292,7 @@ def test_ids_scores_and_thresholds_by_name(runs):
     first = monitor.update(0.4, X.ids[3])
     assert monitor.update(run=int(X.ids[3]), score=0.3).step == 2
     assert monitor.update(score=0.4)._replace(id=first.id) == first
-    assert first.threshold == pytest.approx(process.thresholds_.iloc[0])
+    assert np.exp(first.log_threshold) == pytest.approx(process.thresholds_.iloc[0])
     copy = pickle.loads(pickle.dumps(monitor))
     assert list(copy) == list(monitor)
     assert copy.update(0.2, X.ids[3]) == monitor.update(0.2, X.ids[3])

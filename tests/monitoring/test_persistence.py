@@ -43,7 +43,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(process, tmp_path):
     [
         (None, r"p\.skops does not exist; write it with trajscore fit"),
         (b"text", r"p\.skops is not a \.skops file; write one with trajscore fit"),
-        ([1, 2], r"a list, not a DensityRatioEProcess or TunedStop; write one of them with traj"),
+        ([1, 2], r"a list, not a DensityRatioEProcess; trajscore fit writes a Density"),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, problem):

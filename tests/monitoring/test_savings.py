@@ -15,7 +15,7 @@ from trajscore.monitoring import (
     StoppingRule,
     token_savings,
 )
-from trajscore.monitoring._savings import Account, follow_threshold
+from trajscore.monitoring._savings import _Account, _follow_threshold
 
 SCORES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
 CELLS = st.tuples(SCORES, st.sampled_from([0.0, 1.0, 2.5, 7.0]))
@@ -78,7 +78,6 @@ def test_the_point_is_the_cheapest(runs, share):
         return
     savings = token_savings(RawVerifier().fit(X), X, y)
     point = savings.point(share)
-    assert point._fields == ("threshold", "cost_share", "accuracy", "accuracy_share")
     enough = savings.curve[savings.curve["accuracy_share"] >= share - 1e-12]
     assert point.cost_share == enough["cost_share"].min()
     assert point.accuracy_share >= share - 1e-12
@@ -219,8 +218,8 @@ class FirstBelow(StoppingRule):
 def test_a_threshold_that_falls_by_hand(statistic, threshold, saved, lost):
     X = TrajectoryArray(np.zeros(5), [3, 2])
     spent = np.array([2.0, 5.0, 7.0, 1.0, 2.0])
-    account = Account(X, np.array([1, 0]), np.array(statistic, dtype=float), spent)
+    account = _Account(X, np.array([1, 0]), np.array(statistic, dtype=float), spent)
     expected = threshold, saved, lost
-    for values, known in zip(follow_threshold(account), expected, strict=True):
+    for values, known in zip(_follow_threshold(account), expected, strict=True):
         assert values.tolist() == known
     assert account.total == 9

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 from trajscore.monitoring._thresholds import (
-    AllStepsThreshold,
     Bonferroni,
-    Chosen,
     Conformal,
     CrossConformal,
     Pac,
@@ -137,32 +135,6 @@ def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
     with pytest.warns(UserWarning, match=f"at least {needed} successes are held out, or"):
         assert fitted_rank(threshold, needed - 1) == np.inf
     assert fitted_rank(threshold, needed) == needed
-
-
-def test_all_steps_count_as_if_a_run_of_the_most_steps_were_audited():
-    values = np.repeat([1.0, 2.0, 3.0], [40, 30, 30])
-    none = np.empty(0)
-    # of 100 steps .2 (100 + 25) - 25 = 0 may be audited, of 100 at .3 12.5, which are 3s
-    with pytest.warns(UserWarning, match="too few steps of honest runs .* of at least 101 steps"):
-        assert AllStepsThreshold(0.2, 25).fit(values, none).log_threshold == np.inf
-    strict = AllStepsThreshold(0.3, 25).fit(values, none)
-    assert strict.log_threshold == 3
-    assert (strict.limits(np.arange(5)) > 3).all()
-    ids = np.arange(4000)
-    audited = AllStepsThreshold(0.3, 25, seed=1).fit(values, none).limits(ids) < 3
-    assert audited.mean() == pytest.approx(12.5 / 30, abs=0.04)
-    some = AllStepsThreshold(0.5, 25, seed=1).fit(values, none)  # 37.5: all 3s and 7.5 of 30
-    assert some.log_threshold == 2
-    assert (some.limits(ids) < 2).mean() == pytest.approx(7.5 / 30, abs=0.04)
-    exact = AllStepsThreshold(0.44, 25, seed=1).fit(values, none)  # 30: all 3s and no 2
-    assert exact.log_threshold == 2
-    assert (exact.limits(ids) > 2).all()
-
-
-def test_a_chosen_threshold_ranks_runs_among_successes():
-    chosen = Chosen(0.05, 1.5).fit(np.array([3.0, 1.0, 2.0]), np.empty(0))
-    assert chosen.log_threshold == 1.5
-    assert chosen.p_values(np.array([0.0, 2.0, 9.0])).tolist() == [1, 0.75, 0.25]
 
 
 @pytest.mark.parametrize(

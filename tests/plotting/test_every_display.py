@@ -34,6 +34,8 @@ INTERVALS = pd.DataFrame(
 class Process:
     """As much of a fitted e-process as its display asks for."""
 
+    end_worth = None
+
     def _level(self, alpha):
         return 0.1
 

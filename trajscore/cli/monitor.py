@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--forget-after must be a number of hours above 0")
     process = load_process(arguments.model, arguments.trust)
     monitor = process.monitor(arguments.alpha, arguments.state, arguments.durability)
-    if np.isinf(getattr(process, "thresholds_", 0)).all():
+    if np.isinf(process.thresholds_).all():
         print(
             f"warning: {arguments.model} can flag no run: it was fitted on too few; fit it on more "
             f"runs, or with a larger --alpha",

@@ -89,7 +89,7 @@ class Guard(BaseEstimator):
     signals : transformer from runs to channels, optional
         What is seen of a conversation, known at each step from the turns up to it. Default:
         `trajscore.ActionSignals`.
-    process : DensityRatioEProcess or TunedStop, optional
+    process : DensityRatioEProcess, optional
         What decides, at which level, such as ``DensityRatioEProcess(alpha=0.1)``. Default: one at
         the level 0.05.
 
@@ -157,10 +157,8 @@ class Guard(BaseEstimator):
             `DensityRatioEProcess.fit` does.
         """
         process = DensityRatioEProcess() if self.process is None else self.process
-        if isinstance(process, type) or not hasattr(process, "stopping_steps"):
-            raise ValueError(
-                f"process must be a stopping rule such as DensityRatioEProcess(), got {process!r}"
-            )
+        if not isinstance(process, DensityRatioEProcess):
+            raise ValueError(f"process must be a DensityRatioEProcess(), got {process!r}")
         runs = check_runs(runs, "Guard")
         labels = outcomes(runs) if y is None else np.asarray(y)
         signals = clone(ActionSignals() if self.signals is None else self.signals)

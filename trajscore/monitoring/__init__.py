@@ -1,6 +1,5 @@
 """Stop failing runs early, with a guarantee to those that would succeed."""
 
-from trajscore.monitoring._audit_rule import AuditRule
 from trajscore.monitoring._baselines import (
     CalibratedVerifier,
     FixedStepStop,
@@ -14,10 +13,8 @@ from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._savings import token_savings
 from trajscore.monitoring._splits import split_report
 from trajscore.monitoring._stopping_rule import StoppingRule
-from trajscore.monitoring._tuned_stop import TunedStop
 
 __all__ = [
-    "AuditRule",
     "CalibratedVerifier",
     "DensityRatioEProcess",
     "EProcessMonitor",
@@ -27,7 +24,6 @@ __all__ = [
     "RandomStop",
     "RawVerifier",
     "StoppingRule",
-    "TunedStop",
     "split_report",
     "token_savings",
 ]

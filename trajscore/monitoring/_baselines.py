@@ -32,9 +32,6 @@ class OneLimit(StoppingRule):
         """Threshold for each level."""
         return by_alpha(self, self._thresholds, "threshold")
 
-    def _set_thresholds(self, values: Any) -> None:
-        self._thresholds = np.full(len(self.alphas_), values, dtype=np.float64)
-
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return np.full(len(X), self._limit(float(self.thresholds_[alpha])))
 
@@ -92,7 +89,7 @@ class RawVerifier(OneLimit):
         """
         check_estimator_input(self, X, reset=True, probabilities=True)
         self.alphas_ = check_alphas(self.alpha)
-        self._set_thresholds(self.alphas_)
+        self._thresholds = self.alphas_
         return self
 
     def _check(self, X: Any) -> TrajectoryArray:
@@ -167,7 +164,7 @@ class CalibratedVerifier(OneLimit):
         order = np.lexsort((outcomes, scores))  # the order of rows must not matter
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         self.isotonic_.fit(scores[order], outcomes[order])
-        self._set_thresholds(self.alphas_)
+        self._thresholds = self.alphas_
         return self
 
     def _check(self, X: Any) -> TrajectoryArray:
@@ -206,7 +203,7 @@ class LengthRule(OneLimit):
         self.alphas_ = check_alphas(self.alpha)
         is_given = getattr(self, self._parameter) is not None
         lengths = None if is_given else _success_lengths(traces, y, self._parameter)
-        self._set_thresholds(self._values(lengths))
+        self._thresholds = np.full(len(self.alphas_), self._values(lengths), dtype=np.float64)
         return self
 
     @abstractmethod

@@ -415,7 +415,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         share, seed = self.calibration_fraction, random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
-        check_split(y[known], 2)
+        _check_split(y[known], 2)
         is_grouped = len(np.unique(groups[known])) < len(known)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
@@ -459,7 +459,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
         """Learn from all folds but one, for each fold."""
         n_folds = int(self.cross_fit or 0)
-        check_split(y, n_folds)
+        _check_split(y, n_folds)
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random.randint(2**31))
         fits = out_of_fold(
             assign_folds(splitter, X.ids, y), lambda train: self._ratio(X[train], y[train])
@@ -500,7 +500,7 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     )
 
 
-def check_split(y: IntArray, at_least: int) -> None:
+def _check_split(y: IntArray, at_least: int) -> None:
     """Refuse too few successes or failures."""
     for outcome, name in ((1, "success"), (0, "failure")):
         count = int((y == outcome).sum())

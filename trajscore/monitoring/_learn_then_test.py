@@ -6,7 +6,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.calibration import PrefixForecaster
@@ -17,7 +16,7 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_random_state, number_of
 from trajscore.monitoring._baselines import OneLimit
-from trajscore.monitoring._stopping_rule import by_alpha, unfitted_forecaster, warn_longer
+from trajscore.monitoring._stopping_rule import unfitted_forecaster, warn_longer
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
 
 
@@ -48,8 +47,6 @@ class LearnThenTestStop(OneLimit):
     ----------
     alphas_, thresholds_ : ndarray, Series indexed by alpha
         Levels, and the thresholds on the forecast; zero where no threshold passes.
-    n_allowed_ : Series indexed by alpha
-        How many held-out successes may be flagged for a threshold to pass; -1 if not even none.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out.
     n_calibration_, n_calibration_successes_ : int
@@ -168,15 +165,10 @@ class LearnThenTestStop(OneLimit):
         runs = X[successes]
         lowest = np.sort(np.minimum.reduceat(self._forecasts(runs), runs.offsets[:-1]))
         allowed = [self._most_allowed(alpha) for alpha in self.alphas_]
-        self._set_thresholds([lowest[k] if k >= 0 else 0.0 for k in allowed])
-        self._allowed = np.array(allowed, dtype=np.int64)
-
-    @property
-    def n_allowed_(self) -> pd.Series:
-        """How many held-out successes may be flagged for a threshold to pass, for each level."""
-        return by_alpha(self, self._allowed, "n_allowed")
+        self._thresholds = np.array([lowest[k] if k >= 0 else 0.0 for k in allowed])
 
     def _most_allowed(self, alpha: float) -> int:
+        """How many held-out successes may be flagged for a threshold to pass; -1 if none passes."""
         allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
         if self.lost_accuracy is not None:
             all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)

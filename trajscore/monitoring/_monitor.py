@@ -6,15 +6,12 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, as_path, is_number, number_of
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
@@ -43,11 +40,6 @@ class Decision(NamedTuple):
     log_threshold: float  # the run's, on log M
     flagged: bool  # whether this step or an earlier one was
     margin: float
-
-    @property
-    def threshold(self) -> float:
-        """Threshold on M itself."""
-        return float(np.exp(self.log_threshold))
 
 
 class EProcessMonitor:
@@ -116,7 +108,7 @@ class EProcessMonitor:
         self._file: StateFile | None = None
         self._start, self._begin = time.monotonic(), test.begin()
         self._warn_at = test.longest + 1 if test.beyond else -1
-        self._expected_range, self._has_warned = test.expected_range, False
+        self._has_warned_of_range = False
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
             self._file = StateFile(as_path(state, "state"), owner, durability)
@@ -169,20 +161,20 @@ class EProcessMonitor:
             raise ValueError(f"step must be the number of the step, got {step!r}")
         run_id, done = _checked_id(run), as_flag(done, "done")
         with self._lock:
-            state = self._whole(self._runs.get(run_id))
-            before = self._whole(self._ended.get(run_id)) if state is None else state
-            if before is not None and self._is_repeat(before, step, score, done):
-                return before.last
-            state = self._new_run(run_id) if state is None else state
-            due = state.last.step + 1
+            open_run = self._whole(self._runs.get(run_id))
+            latest = self._whole(self._ended.get(run_id)) if open_run is None else open_run
+            if latest is not None and self._is_repeat(latest, step, score, done):
+                return latest.last
+            before = self._new_run(run_id) if open_run is None else open_run
+            due = before.last.step + 1
             self._check_step(run_id, step, due)
             scores = _checked_scores(self.test, score, run_id, due)
-            after = self._after(state, scores, done=done)
+            after = self._after(before, scores, done=done)
             if due == self._warn_at:
                 self._warn_longer(run_id)
-            if not (self._has_warned or self._is_expected(scores)):
-                self._has_warned = True
-                message = f"run {run_id!r}, step {due}: {self.test.range_warning(scores)}"
+            if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
+                self._has_warned_of_range = True
+                message = f"run {run_id!r}, step {due}: {problem}"
                 warnings.warn(message, UserWarning, stacklevel=2)
             self._take(after, done)
             return after.last
@@ -197,16 +189,12 @@ class EProcessMonitor:
             why = f"step {step} comes after its end; begin a new run of that id with step 1"
         raise ValueError(f"run {run_id!r}: {why}")
 
-    def _is_expected(self, scores: FloatArray) -> bool:
-        pairs = zip(scores.tolist(), self._expected_range, strict=True)
-        return all(low <= score <= high for score, (low, high) in pairs)
-
-    def _is_repeat(self, state: _Run, step: int | None, score: Any, done: bool) -> bool:
+    def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same."""
-        if step != state.last.step or (done and state.last.id in self._runs):
+        if step != run.last.step or (done and run.last.id in self._runs):
             return False
-        scores = _checked_scores(self.test, score, state.last.id, state.last.step)
-        return bool(np.array_equal(scores, state.scores))
+        scores = _checked_scores(self.test, score, run.last.id, run.last.step)
+        return bool(np.array_equal(scores, run.scores))
 
     def _take(self, after: _Run, done: bool) -> None:
         """Go on with a run, once it is kept: what is refused leaves no trace."""
@@ -244,8 +232,8 @@ class EProcessMonitor:
         """
         run_id = _checked_id(run)
         with self._lock:
-            state = self._known(run_id)
-            after = self._after(state.before or state, state.scores, done=True)
+            open_run = self._known(run_id)
+            after = self._after(open_run.before or open_run, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
 
@@ -353,12 +341,6 @@ class EProcessMonitor:
             f"<{type(self).__name__}: alpha {self.alpha:g}, {number_of(len(self), 'open run')}, "
             f"{flagged} flagged>"
         )
-
-    def _repr_html_(self) -> str:
-        few = list(islice(self, N_SHOWN))
-        columns = ["id", "step", "flagged", "log_e_value", "log_threshold", "margin"]
-        rows = pd.DataFrame([[getattr(decision, name) for name in columns] for decision in few])
-        return as_html(repr(self)[1:-1], rows.set_axis(columns, axis=1) if few else rows)
 
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
@@ -481,13 +463,10 @@ def _content(run: _Run, ended: bool) -> bytes:
 
 def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
     """Return what was given as a step's score as finite numbers, one a channel."""
-    if type(score) is float and test.n_channels == 1 and abs(score) <= LARGEST_SCORE:
-        values = np.array((score,))  # the usual case, without ceremony
-    else:
-        try:
-            values = _of_channels(test, score)
-        except ValueError as error:
-            raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
+    try:
+        values = _of_channels(test, score)
+    except ValueError as error:
+        raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
     if test.ratio.forecaster is None and not 0 <= values[0] <= 1:
         raise ValueError(
             f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "

@@ -11,7 +11,6 @@ from trajscore.core.optional import optional
 from trajscore.core.storage import replacing
 from trajscore.core.trusted import trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
-from trajscore.monitoring._tuned_stop import TunedStop
 
 Fitted = TypeVar("Fitted")
 
@@ -27,20 +26,9 @@ def _skops(doing: str) -> Any:
     return optional("skops.io", f"{doing} a model needs skops", "monitor")
 
 
-def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess | TunedStop:
-    """Read a fitted process, or a rule made of one, from a .skops file, and try it out."""
-    process = load_fitted(path, object, trusted)
-    if not isinstance(process, (DensityRatioEProcess, TunedStop)):
-        kind = type(process).__name__
-        remedy = (
-            "a guard reads messages, not scores: load it in Python by "
-            "trajscore.integrations.Guard.load, or fit a model without --guard"
-            if kind == "Guard"
-            else "write one of them with trajscore fit"
-        )
-        raise ValueError(
-            f"{path} holds a {kind}, not a DensityRatioEProcess or TunedStop; {remedy}"
-        )
+def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
+    """Read a fitted process from a .skops file, and try it out."""
+    process = load_fitted(path, DensityRatioEProcess, trusted)
     try:
         _try_out(process)
     except Exception as error:
@@ -79,15 +67,15 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
     except Exception as error:
         raise ValueError(f"{file} is damaged: {error}; write it again") from error
     if not isinstance(fitted, kind):
-        hint = "; write one with trajscore fit --guard" if kind.__name__ == "Guard" else ""
-        raise ValueError(f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}{hint}")
+        raise ValueError(
+            f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
+            f"a DensityRatioEProcess, and with --guard a Guard"
+        )
     return fitted
 
 
-def _try_out(process: DensityRatioEProcess | TunedStop) -> None:
+def _try_out(process: DensityRatioEProcess) -> None:
     """Follow a run of two steps, as what is loaded may be damaged in any part."""
-    if not hasattr(process, "test_"):
-        process.monitor()  # which says why it has no live form
     n_channels = process.test_.n_channels
     score = 0.5 if n_channels == 1 else [0.5] * n_channels
     with warnings.catch_warnings():

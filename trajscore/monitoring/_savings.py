@@ -29,24 +29,17 @@ from trajscore.monitoring._stopping_rule import (
 )
 
 
-class SavingsPoint(NamedTuple):
-    """One threshold on a savings curve."""
-
-    threshold: float  # limit on the rule's statistic
-    cost_share: float  # cost spent, as a share of the cost of all runs to their ends
-    accuracy: float  # share of runs that succeed and are not flagged
-    accuracy_share: float  # the same, as a share of the accuracy without flags
-
-
 @dataclass(frozen=True, eq=False)
 class TokenSavings:
     """Accuracy kept against cost spent, as a stopping rule's threshold moves.
 
     `curve` has threshold (a limit on the rule's statistic: log M for a density ratio, minus the
-    score for a verifier), cost_share, accuracy and accuracy_share. The first row flags no run, the
-    last one all runs at their first step; a run is flagged where its statistic exceeds the
-    threshold, strictly. `at_alpha` is the same at the fitted levels, with the threshold in the
-    rule's own units, and false_alarm_rate with its 95% Clopper-Pearson interval.
+    score for a verifier); cost_share, the cost spent as a share of that of all runs to their ends;
+    accuracy, the share of runs that succeed and are not flagged, and accuracy_share, the same as a
+    share of the accuracy without flags. The first row flags no run, the last one all runs at their
+    first step; a run is flagged where its statistic exceeds the threshold, strictly. `at_alpha` is
+    the same at the fitted levels, with the threshold in the rule's own units, and false_alarm_rate
+    with its 95% Clopper-Pearson interval.
     """
 
     curve: pd.DataFrame
@@ -71,13 +64,12 @@ class TokenSavings:
             return float("nan")
         return float((cost[:-1] - cost[1:]) @ (shares[:-1] + shares[1:]) / 2 / span)
 
-    def point(self, accuracy_share: float = 0.9) -> SavingsPoint:
-        """Return the cheapest threshold that keeps a share of the accuracy without flags."""
+    def point(self, accuracy_share: float = 0.9) -> pd.Series:
+        """Return the cheapest row of `curve` that keeps a share of the accuracy without flags."""
         if not is_number(accuracy_share) or not 0 <= accuracy_share <= 1:
             raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
         enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12
-        row = self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
-        return SavingsPoint(*(float(row[name]) for name in SavingsPoint._fields))
+        return self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
 
     def __repr__(self) -> str:
         return f"TokenSavings(area={self.area:.3f}, n_runs={self.n_runs})"
@@ -142,7 +134,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
         traces, labels, costs = traces[known], labels[known], costs[known]
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
-    account = Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
+    account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
     if not account.total > 0:
         raise ValueError(
             "all costs are zero, so nothing can be saved; pass cost=, that of each step"
@@ -157,7 +149,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     )
 
 
-class Account(NamedTuple):
+class _Account(NamedTuple):
     """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
 
     X: TrajectoryArray
@@ -182,14 +174,14 @@ class Account(NamedTuple):
         )
 
 
-def _curve(account: Account) -> pd.DataFrame:
-    threshold, saved, lost = follow_threshold(account)
+def _curve(account: _Account) -> pd.DataFrame:
+    threshold, saved, lost = _follow_threshold(account)
     accepted = account.y.sum() - lost
     accepted[-1] = 0.0
     return account.shares(threshold, account.total - saved, accepted)
 
 
-def follow_threshold(account: Account) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _follow_threshold(account: _Account) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return thresholds, from none to all runs flagged, the cost that they save and the y flagged.
 
     A threshold below a record of a run, but not below the one before, stops the run there. So each
@@ -213,7 +205,7 @@ def follow_threshold(account: Account) -> tuple[FloatArray, FloatArray, FloatArr
     return np.append(value[ends], -np.inf), saved, lost
 
 
-def _at_alpha(process: StoppingRule, account: Account) -> pd.DataFrame:
+def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     X, y, statistic, spent = account
     alphas, good = process.alphas_.tolist(), y == 1
     limits = [process._limits(X, alpha) for alpha in alphas]

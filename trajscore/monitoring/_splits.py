@@ -36,7 +36,6 @@ def split_report(
     n_splits: int = 20,
     groups: ArrayLike | None = None,
     cost: Any = None,
-    confidence_level: float = 0.95,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -58,8 +57,6 @@ def split_report(
         Runs of one group (trials of one task) are known together; they are passed to the rule.
     cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
         Cost of each step, for example in tokens, for the same runs in the same order.
-    confidence_level : float, default=0.95
-        Level of the intervals: of the mean over such splits of these runs, not of other runs.
     random_state : int, RandomState instance or None, default=0
         Draws the splits.
     n_jobs : int, optional
@@ -68,9 +65,10 @@ def split_report(
     Returns
     -------
     DataFrame indexed by alpha
-        The rates of `StoppingRule.report` with the ends of their intervals; n_known, n_success and
-        n_failure, in the mean over splits; too_few, the share of splits in which too few successes
-        are known to set a threshold, or to show a gain, so that no run is flagged.
+        The rates of `StoppingRule.report` with the ends of their 95% intervals, which are of the
+        mean over such splits of these runs, not of other runs; n_known, n_success and n_failure, in
+        the mean over splits; too_few, the share of splits in which too few successes
+        are known to set a threshold, so that no run is flagged.
 
     Raises
     ------
@@ -95,7 +93,6 @@ def split_report(
     if not isinstance(rule, StoppingRule):
         raise ValueError(f"rule must be a stopping rule, got {rule!r}")
     as_fraction(known_share, "known_share")
-    as_fraction(confidence_level, "confidence_level")
     n_splits = as_count(n_splits, "n_splits")
     sample = check_sample(X, y, groups=groups, allow_soft=False)
     if cost is not None:
@@ -111,7 +108,7 @@ def split_report(
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )
-    return _means(pd.concat(tables, keys=range(n_splits), names=["split"]), confidence_level)
+    return _means(pd.concat(tables, keys=range(n_splits), names=["split"]))
 
 
 def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int) -> pd.DataFrame:
@@ -122,23 +119,22 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
     known, new = sample.take(is_known), sample.take(~is_known)
     fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
     with warnings.catch_warnings():  # what these warnings say shows in the table
-        warnings.filterwarnings("ignore", message=".*no run will be flagged|what gains most at")
+        warnings.filterwarnings("ignore", message=".*no run will be flagged")
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
         warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
-        spent = {"cost": new.traces[_COST]} if _COST in new.traces else {}
-        table = fitted.report(new.X, new.y, **spent)
+        table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
     rates = [name for name in RATES if name in table]
     columns = table[[*rates, "n_success", "n_failure"]]
     return columns.assign(n_known=len(known), too_few=np.isinf(table["threshold"]).astype(float))
 
 
-def _means(tables: pd.DataFrame, confidence_level: float) -> pd.DataFrame:
-    """Mean over splits of each column, of rates with an interval."""
+def _means(tables: pd.DataFrame) -> pd.DataFrame:
+    """Mean over splits of each column, of rates with a 95% interval."""
     by_alpha = tables.groupby(level="alpha", sort=False)
     mean, error = by_alpha.mean(), by_alpha.sem()
-    half = norm.ppf((1 + confidence_level) / 2) * error
+    half = norm.ppf(0.975) * error
     columns = {}
     for name in mean:
         columns[name] = mean[name]

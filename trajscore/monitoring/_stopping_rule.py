@@ -24,7 +24,7 @@ from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, is_number, number_of
+from trajscore.core.values import is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 
@@ -157,9 +157,7 @@ class StoppingRule(ABC, BaseEstimator):
         stops = self._stops(traces, self._level(None))
         return float(np.average(stops[failed] > 0, weights=weight))
 
-    def report(
-        self, X: Any, y: ArrayLike, *, cost: Any = None, confidence_level: float = 0.95
-    ) -> pd.DataFrame:
+    def report(self, X: Any, y: ArrayLike, *, cost: Any = None) -> pd.DataFrame:
         """Say how often good and bad runs are flagged, and how early.
 
         Parameters
@@ -170,19 +168,17 @@ class StoppingRule(ABC, BaseEstimator):
             Outcomes: 1 success, 0 failure; runs with -1 are left out and counted.
         cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
             Cost of each step, for example in tokens, for the same runs in the same order.
-        confidence_level : float, default=0.95
-            Level of the Clopper-Pearson intervals.
 
         Returns
         -------
         DataFrame indexed by alpha
-            threshold; n_success, false_alarm_rate and its interval; n_failure, power and its
-            interval: the share of failing runs that are flagged; power_before_end: before their
-            last step; power_longer: of those of more than one step; mean_stopping_step of flagged
-            runs; steps_saved: the share of its own steps that come after the flag, as a mean over
-            failing runs; steps_saved_overall: the share of all steps of all runs; with `cost`,
-            cost_saved and cost_saved_overall, the same shares of the cost; n_dropped, the runs
-            without an observed outcome.
+            threshold; n_success, false_alarm_rate and its 95% Clopper-Pearson interval; n_failure,
+            power and its interval: the share of failing runs that are flagged; power_before_end:
+            before their last step; power_longer: of those of more than one step; mean_stopping_step
+            of flagged runs; steps_saved: the share of its own steps that come after the flag, as a
+            mean over failing runs; steps_saved_overall: the share of all steps of all runs; with
+            `cost`, cost_saved and cost_saved_overall, the same shares of the cost; n_dropped, the
+            runs without an observed outcome.
 
         Raises
         ------
@@ -204,12 +200,9 @@ class StoppingRule(ABC, BaseEstimator):
         rows = []
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
-            rates = _rates(traces, labels, stop, confidence_level, costs)
+            rates = _rates(traces, labels, stop, costs)
             rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=int((~known).sum()))
-
-    def _levels(self) -> FloatArray:
-        return check_alphas(self.alpha)
 
     def _shown_threshold(self, alpha: float) -> float:
         """Threshold in the units that people know; subclasses say which."""
@@ -245,7 +238,7 @@ class StoppingRule(ABC, BaseEstimator):
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
         labels = check_outcomes(y, traces, allow_soft=False)
-        self.alphas_ = self._levels()
+        self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         known = order[labels[order] != CENSORED]
         if not len(known):
@@ -266,7 +259,6 @@ def _rates(
     X: TrajectoryArray,
     y: NDArray[Any],
     stop: IntArray,
-    confidence_level: float,
     cost: TrajectoryArray | None,
 ) -> dict[str, float]:
     """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
@@ -275,7 +267,7 @@ def _rates(
     for outcome, count, rate in ((1, "n_success", "false_alarm_rate"), (0, "n_failure", "power")):
         of_these = flagged[y == outcome]
         row[count] = len(of_these)
-        row |= rate_with_interval(rate, of_these, confidence_level)
+        row |= rate_with_interval(rate, of_these)
     row["power_before_end"] = _mean((flagged & (stop < X.lengths))[failed])
     row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
     row["mean_stopping_step"] = _mean(stop[flagged])
@@ -339,27 +331,24 @@ def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
     return clone(prototype)
 
 
-def check_alphas(alpha: Any, name: str = "alpha") -> FloatArray:
+def check_alphas(alpha: Any) -> FloatArray:
     """Return one or several levels as an array; each lies strictly between 0 and 1."""
     try:
         alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a number or a list of numbers, got {alpha!r}") from error
+        raise ValueError(f"alpha must be a number or a list of numbers, got {alpha!r}") from error
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {alpha!r}")
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     if len(np.unique(alphas)) < len(alphas):
-        raise ValueError(f"{name} names a level more than once: {alpha!r}; name each once")
+        raise ValueError(f"alpha names a level more than once: {alpha!r}; name each once")
     return alphas
 
 
-def rate_with_interval(
-    name: str, flagged: BoolArray, confidence_level: float = 0.95
-) -> dict[str, float]:
-    """Share of runs that were flagged, with its Clopper-Pearson interval."""
-    as_fraction(confidence_level, "confidence_level")
+def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
+    """Share of runs that were flagged, with its 95% Clopper-Pearson interval."""
     n, hits, ends = len(flagged), int(flagged.sum()), (0.0, 1.0)
     if n:
-        ends = binomtest(hits, n).proportion_ci(confidence_level)
+        ends = binomtest(hits, n).proportion_ci(0.95)
     rate = hits / n if n else np.nan
     return {name: rate, f"{name}_low": float(ends[0]), f"{name}_high": float(ends[1])}
 

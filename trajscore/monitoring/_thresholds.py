@@ -107,11 +107,6 @@ class HeldOut(Threshold):
     seed: int | None = None
     """Of the uniforms that break ties; None flags no run at the threshold."""
     name = ""
-    too_few = (
-        "too few held-out successes ({n}) for threshold={name!r} at alpha = {alpha:g}: no run "
-        "will be flagged; fit on more runs, of which at least {needed} successes are held out, or "
-        "raise alpha"
-    )
 
     @abstractmethod
     def _rank(self, n: int) -> int:
@@ -132,11 +127,13 @@ class HeldOut(Threshold):
         is_enough = self._index < len(maxima)
         self.log_threshold = float(self._maxima[self._index]) if is_enough else np.inf
         if not is_enough:
-            _warn_too_few(self.too_few, len(maxima), self.name, self.alpha, self.needs())
+            _warn_too_few(len(maxima), self.name, self.alpha, self.needs())
         return self
 
     def p_values(self, largest: FloatArray) -> FloatArray:
-        return _conformal_p_values(self._maxima, largest)
+        n = len(self._maxima)
+        below = np.searchsorted(self._maxima, largest - TIE, side="left")
+        return np.asarray((n - below + 1) / (n + 1))
 
     def limits(self, ids: NDArray[Any]) -> FloatArray:
         # with too few values no uniform flags a run either
@@ -159,51 +156,6 @@ class Conformal(HeldOut):
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
         return randomised_conformal_limits(self._maxima, self.alpha, uniforms)
-
-
-@dataclass
-class AuditThreshold(Conformal):
-    """The same of honest runs, or of a step of each: as many are audited as a budget says."""
-
-    too_few = (
-        "too few honest runs ({n}) for a budget of {alpha:g}: nothing will be audited; give at "
-        "least {needed}, of other tasks where runs are grouped, or raise the budget"
-    )
-
-
-@dataclass
-class AllStepsThreshold(Threshold):
-    """Over all steps of honest runs, as if one more run had `max_steps` and all were audited."""
-
-    max_steps: int
-    seed: int | None = None
-    """Of the uniforms that break ties; None audits no step at the threshold."""
-
-    def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
-        """Set the threshold by the suspicion of every step."""
-        n, rest = len(maxima), self.alpha * (len(maxima) + self.max_steps) - self.max_steps
-        if rest <= 0:
-            needed = int(np.floor(self.max_steps * (1 - self.alpha) / self.alpha + 1e-9)) + 1
-            _warn_too_few(_TOO_FEW_STEPS, n, str(self.max_steps), self.alpha, needed)
-            self.log_threshold, self._of_ties = np.inf, 0.0
-            return self
-        value = np.sort(maxima)[n - 1 - int(rest + 1e-9)]
-        self.log_threshold = float(value)
-        self._of_ties = float(rest - (maxima > value).sum()) / float((maxima == value).sum())
-        return self
-
-    def limits(self, ids: NDArray[Any]) -> FloatArray:
-        limits = super().limits(ids)
-        if self.seed is not None:
-            limits[run_uniforms(ids, self.seed) < self._of_ties] -= 2 * TIE
-        return limits
-
-
-_TOO_FEW_STEPS = (
-    "too few steps of honest runs ({n}) for a budget of {alpha:g} of all steps, where a run may "
-    "have {name}: nothing will be audited; give runs of at least {needed} steps in all, raise the "
-    "budget, or lower max_steps"
-)
 
 
 @dataclass
@@ -250,7 +202,7 @@ class CrossConformal(Threshold):
         self._largest_count = n + 1 - conformal_rank(n, self.alpha)
         if not self._largest_count:
             needed = conformal_needs(self.alpha)
-            _warn_too_few(HeldOut.too_few, n, "conformal", self.alpha, needed)
+            _warn_too_few(n, "conformal", self.alpha, needed)
         return self
 
     def limits(self, ids: NDArray[Any]) -> FloatArray:
@@ -258,27 +210,6 @@ class CrossConformal(Threshold):
 
     def p_values(self, largest: FloatArray) -> FloatArray:
         return -largest / (self._n + 1)
-
-
-@dataclass
-class Chosen(Threshold):
-    """A threshold that was chosen for what it gains; it bounds no rate of false alarms."""
-
-    chosen: float
-
-    def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
-        self._maxima, self.log_threshold = np.sort(maxima), self.chosen
-        return self
-
-    def p_values(self, largest: FloatArray) -> FloatArray:
-        return _conformal_p_values(self._maxima, largest)
-
-
-def _conformal_p_values(maxima: FloatArray, largest: FloatArray) -> FloatArray:
-    """Share of the rising `maxima`, and of each value itself, that are at least as large."""
-    n = len(maxima)
-    below = np.searchsorted(maxima, largest - TIE, side="left")
-    return np.asarray((n - below + 1) / (n + 1))
 
 
 def randomised_conformal_limits(
@@ -300,9 +231,14 @@ def randomised_conformal_limits(
     return np.asarray(np.where(above < 0, np.inf, limit))
 
 
-def _warn_too_few(sentence: str, n: int, name: str, alpha: float, needed: int) -> None:
-    message = sentence.format(n=n, name=name, alpha=alpha, needed=needed)
-    warnings.warn(message, UserWarning, stacklevel=4)
+def _warn_too_few(n: int, name: str, alpha: float, needed: int) -> None:
+    warnings.warn(
+        f"too few held-out successes ({n}) for threshold={name!r} at alpha = {alpha:g}: no run "
+        f"will be flagged; fit on more runs, of which at least {needed} successes are held out, or "
+        f"raise alpha",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 # --------------------------------------------------------------------------- uniforms

@@ -124,8 +124,8 @@ class EProcessDisplay(DisplayMixin):
         known = outcome != CENSORED
         log_m, outcome = log_m[known], outcome[known]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
-        weighted = getattr(process, "end_worth", None) is not None
-        threshold = np.nan if weighted else process._shown_threshold(level)
+        is_weighted = process.end_worth is not None
+        threshold = np.nan if is_weighted else process._shown_threshold(level)
         return cls(log_m, outcome, threshold, level, shown).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> list[Any]:

@@ -15,13 +15,7 @@ from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
 from trajscore.io import Run
-from trajscore.monitoring import (
-    AuditRule,
-    DensityRatioEProcess,
-    StoppingRule,
-    TunedStop,
-    split_report,
-)
+from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
 from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report._data import (
     ALIVE,
@@ -49,11 +43,6 @@ def monitoring_options(
         raise ValueError(
             f"monitoring must be True, False, a stopping rule such as DensityRatioEProcess(), or "
             f"MonitoringOptions, got {monitoring!r}"
-        )
-    if isinstance(options.rule, (AuditRule, TunedStop)):
-        raise ValueError(
-            f"monitoring takes rules with a level of false alarms, which {options.rule!r} has not; "
-            f"give it to trajscore.monitoring.split_report"
         )
     as_fraction(options.known_share, "known_share")
     as_count(options.n_splits, "n_splits")
