@@ -73,7 +73,6 @@ def displays():
         "StepProfileDisplay": lambda: p.StepProfileDisplay.from_predictions(
             y, X["material"], name="material"
         ),
-        "LengthDisplay": lambda: p.LengthDisplay.from_predictions(y, X),
         "ScoreDisplay": lambda: p.ScoreDisplay.from_intervals(report.intervals, "TPS brier"),
         "CostCurveDisplay": lambda: p.CostCurveDisplay.from_predictions(
             **answers, n=2, name="engine"

@@ -51,7 +51,6 @@ MAKE = {
     "EProcessDisplay": lambda d, **k: d.from_estimator(Process(), X, Y, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {named: X}, **k),
     "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, **k),
-    "LengthDisplay": lambda d, **k: d.from_predictions(HIDDEN, X, **k),
     "MurphyDisplay": lambda d, **k: d.from_predictions(Y, {named: X, "b": X}, **k),
     "PowerDisplay": lambda d, **k: d.from_estimator({named: RULE}, X, Y, **k),
     "ReliabilityDisplay": lambda d, **k: d.from_predictions(Y, X, **k),
@@ -124,7 +123,7 @@ def test_two_share_axes(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["CostCurveDisplay", "LengthDisplay", "MurphyDisplay", "ReliabilityDisplay",
+    "name", ["CostCurveDisplay", "MurphyDisplay", "ReliabilityDisplay",
              "RiskCoverageDisplay", "StepProfileDisplay"]
 )  # fmt: skip
 def test_curves_on_shared_axes_differ(name):

@@ -17,7 +17,6 @@ from trajscore.metrics._scorers import (
     make_tps_scorer,
     tps_scorer,
 )
-from trajscore.metrics._selection_gain import selection_gain
 from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
 from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
@@ -47,7 +46,6 @@ __all__ = [
     "murphy_curve",
     "regret",
     "risk_coverage_curve",
-    "selection_gain",
     "step_calibration_error",
     "step_profile",
     "tps_decomposition",

@@ -9,7 +9,6 @@ from trajscore.plotting._decomposition import DecompositionDisplay, MurphyDispla
 from trajscore.plotting._early_warning import EarlyWarningDisplay
 from trajscore.plotting._eprocess import EProcessDisplay
 from trajscore.plotting._fleet import FleetDisplay
-from trajscore.plotting._length import LengthDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._score import ScoreDisplay
 from trajscore.plotting._step_profile import StepProfileDisplay
@@ -23,7 +22,6 @@ __all__ = [
     "EProcessDisplay",
     "EarlyWarningDisplay",
     "FleetDisplay",
-    "LengthDisplay",
     "MurphyDisplay",
     "PowerDisplay",
     "ReliabilityDisplay",
