@@ -69,7 +69,6 @@ def displays():
             won, material, phi="last", name="material, as given"
         ),
         "DecompositionDisplay": lambda: p.DecompositionDisplay.from_predictions(won, both),
-        "MurphyDisplay": lambda: p.MurphyDisplay.from_predictions(won, material, name="material"),
         "StepProfileDisplay": lambda: p.StepProfileDisplay.from_predictions(
             y, X["material"], name="material"
         ),

@@ -7,7 +7,6 @@ from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
 from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
-from trajscore.metrics._murphy import murphy_curve
 from trajscore.metrics._regret import regret
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
@@ -43,7 +42,6 @@ __all__ = [
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
-    "murphy_curve",
     "regret",
     "risk_coverage_curve",
     "step_calibration_error",

@@ -5,7 +5,7 @@ arguments go to matplotlib.
 """
 
 from trajscore.plotting._answers import CostCurveDisplay, RiskCoverageDisplay
-from trajscore.plotting._decomposition import DecompositionDisplay, MurphyDisplay
+from trajscore.plotting._decomposition import DecompositionDisplay
 from trajscore.plotting._early_warning import EarlyWarningDisplay
 from trajscore.plotting._eprocess import EProcessDisplay
 from trajscore.plotting._fleet import FleetDisplay
@@ -22,7 +22,6 @@ __all__ = [
     "EProcessDisplay",
     "EarlyWarningDisplay",
     "FleetDisplay",
-    "MurphyDisplay",
     "PowerDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
