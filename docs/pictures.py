@@ -69,11 +69,9 @@ def displays():
             won, material, phi="last", name="material, as given"
         ),
         "DecompositionDisplay": lambda: p.DecompositionDisplay.from_predictions(won, both),
-        "MurphyDisplay": lambda: p.MurphyDisplay.from_predictions(won, material, name="material"),
         "StepProfileDisplay": lambda: p.StepProfileDisplay.from_predictions(
             y, X["material"], name="material"
         ),
-        "LengthDisplay": lambda: p.LengthDisplay.from_predictions(y, X),
         "ScoreDisplay": lambda: p.ScoreDisplay.from_intervals(report.intervals, "TPS brier"),
         "CostCurveDisplay": lambda: p.CostCurveDisplay.from_predictions(
             **answers, n=2, name="engine"

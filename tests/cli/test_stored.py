@@ -45,10 +45,6 @@ versus = 0.6
 COLUMNS = "--id run --step step --score judge --score verbal --outcome solved"
 CHECK = f"{COLUMNS} --group task --baseline tasks.csv"
 CASES = {
-    "describe": "describe runs.csv --json",
-    "describe_gaps": "describe gaps.csv --id run --step step",
-    "describe_chats": "describe chats.json",
-    "describe_chats_json": "describe chats.json --json",
     "compare": f"compare tasks.csv other.csv {COLUMNS} --group task",
     "compare_unpaired": f"compare runs.csv tasks.csv {COLUMNS} --group run",
     "compare_few": f"compare few.csv runs.csv {COLUMNS} --group run",

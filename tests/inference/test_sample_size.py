@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trajscore.inference import design_effect, runs_needed
-from trajscore.inference._sample_size import up_to_one_digit
+from trajscore.inference import runs_needed
+from trajscore.inference._sample_size import _design_effect, up_to_one_digit
 
 
 @pytest.mark.parametrize(("difference", "power"), [(1.0, 0.8), (0.4, 0.9), (0.15, 0.8)])
@@ -22,7 +22,7 @@ def test_power_with_clusters_is_as_asked(rng):
 
     pilot = draw(1, 3000, 4)[0]
     groups = np.repeat(np.arange(3000), 4)
-    assert design_effect(pilot.ravel(), groups) == pytest.approx(1 + 3 * 0.5, rel=0.05)
+    assert _design_effect(pilot.ravel(), groups) == pytest.approx(1 + 3 * 0.5, rel=0.05)
     n = runs_needed(0.3, pilot.ravel(), groups=groups)
     assert n == pytest.approx(runs_needed(0.3, sd=np.sqrt(2), design_effect=2.5), rel=0.08)
     means = 0.3 + draw(3000, n // 4, 4).mean(axis=2)
@@ -40,13 +40,13 @@ def test_design_effect_of_runs_that_repeat_others(rng):
     # 10 runs in 5 clusters of two equal ones: the variance of 5, estimated with n - 1, over that
     # of 10, estimated with n - 1
     values = np.repeat(rng.normal(size=5), 2)
-    assert design_effect(values, np.repeat(np.arange(5), 2)) == pytest.approx(9 / 4)
+    assert _design_effect(values, np.repeat(np.arange(5), 2)) == pytest.approx(9 / 4)
 
 
 def test_a_design_effect_below_one_is_not_used():
     values = np.tile([1.0, -1.1], 20)
     groups = np.repeat(np.arange(20), 2)
-    assert design_effect(values, groups) < 1
+    assert _design_effect(values, groups) < 1
     assert runs_needed(0.5, values, groups=groups) == runs_needed(0.5, values)
 
 
@@ -64,8 +64,8 @@ def test_a_design_effect_below_one_is_not_used():
         (lambda: runs_needed(1, [1.0]), "2 runs or more"),
         (lambda: runs_needed(1, [1.0, np.nan]), "row 1: the score is nan"),
         (lambda: runs_needed(1, [1.1, 1.1, 1.1]), "does not vary"),
-        (lambda: design_effect([1, 2, 3], [1, 1, 1]), "one cluster"),
-        (lambda: design_effect([1, 2, 3], [1, 2, 3]), "every cluster has one run"),
+        (lambda: runs_needed(1, [1, 2, 3], groups=[1, 1, 1]), "one cluster"),
+        (lambda: runs_needed(1, [1, 2, 3], groups=[1, 2, 3]), "every cluster has one run"),
     ],
 )
 def test_bad_input(call, message):

@@ -1,13 +1,10 @@
-"""What users of agent frameworks save: the shapes by hand, and real runs where one is installed."""
+"""What users of agent frameworks save."""
 
-import importlib.metadata
-import importlib.util
 import json
 import sqlite3
 
 import pytest
 
-from scripts import load_script
 from trajscore import StepConfidence, io
 
 ASKED, LOOKS, TOLD = "Where is order 3?", "I look.", "In Paris. Confidence: 80%"
@@ -313,19 +310,3 @@ def test_responses_without_messages_are_refused(write):
     data = {"type": "response", "response_id": "r"}
     with pytest.raises(ValueError, match=r"hold no messages.*to_input_list"):
         io.read_runs(write("t.jsonl", [trace, span | {"span_data": data}], lines=True))
-
-
-# ------------------------------------------------------------------ real runs
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", list(load_script("exports", "tools").EXPORTERS))
-def test_real_exports(tmp_path, name):
-    tool = load_script("exports", "tools")
-    try:
-        tool.run(name, tmp_path)
-    except importlib.metadata.PackageNotFoundError as error:
-        pytest.skip(f"{error} is not installed")
-    rows = tool.check(tmp_path)
-    assert rows
-    assert [row for row in rows if "WRONG" in row[-1]] == []

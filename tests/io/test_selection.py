@@ -299,7 +299,7 @@ def test_id_of_a_run():
 @pytest.mark.parametrize(
     ("value", "number"),
     [("70%", 0.7), (" 0.5 ", 0.5), (1, 1.0), (True, None), (None, None), ("high", None),
-     (float("nan"), None), ("150 %", 1.5)],
+     (float("nan"), None), ("150 %", 1.5), (float("inf"), None), ("-inf", None), ("1e999%", None)],
 )  # fmt: skip
 def test_confidences(value, number):
     assert as_confidence(value) == number

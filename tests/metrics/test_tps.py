@@ -297,7 +297,6 @@ WEIGHTED = [
     metrics.censored_tps_score,
     metrics.censored_tps_samples,
     metrics.tps_decomposition,
-    metrics.murphy_curve,
     metrics.step_calibration_error,
 ]
 

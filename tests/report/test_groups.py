@@ -64,7 +64,7 @@ def forecasts(seed, n=180):
 
 
 def test_groups_drawn_at_random_are_rarely_called_different():
-    # benchmarks/groups.py does this hundreds of times; of 60 at a rate of 5% ten come once in 1000
+    # of 60 at a rate of 5% ten come once in 1000
     found = 0
     for seed in range(60):
         p, y, rng = forecasts(seed)

@@ -44,8 +44,7 @@ class StopHazard(BaseEstimator):
         Maps the container to an array with one row a step that must not look ahead. Default: the
         step number, and for each channel its latest value, its mean so far and its first value.
     cv : int or splitter, default=5
-        Folds of runs for cross-fitting, see `trajscore.core.folds.assign_folds`; they are balanced
-        in stopped runs.
+        Folds of runs for cross-fitting, which are balanced in stopped runs.
     min_probability : float, default=0.01
         Chances of not being stopped below this are raised to it, with a warning.
 

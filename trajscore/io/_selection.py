@@ -5,6 +5,7 @@ A format gives a run its outcome where it defines one, and all judgements and ot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, get_args
@@ -215,5 +216,6 @@ def _set_stop_reason(run: Run, record: Mapping[str, Any], name: str, tally: Tall
 
 
 def as_confidence(value: Any) -> float | None:
-    """Read a confidence: a number, or per cent as text; None for all else."""
-    return None if value is None or isinstance(value, bool) else parse_number(str(value))
+    """Read a confidence: a finite number, or per cent as text; None for all else."""
+    number = None if value is None or isinstance(value, bool) else parse_number(str(value))
+    return number if number is not None and math.isfinite(number) else None

@@ -195,7 +195,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def is_own_score(name: Any) -> bool:
-    """Tell a score that ``trajscore annotate`` wrote, and not a judge of the log."""
+    """Tell a score that a guard gave, and not a judge of the log."""
     return str(name).startswith(OWN_SCORES)
 
 

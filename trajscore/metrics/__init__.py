@@ -7,7 +7,6 @@ from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._diagnostics import trajectory_diagnostics
 from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
-from trajscore.metrics._murphy import murphy_curve
 from trajscore.metrics._regret import regret
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
@@ -17,7 +16,6 @@ from trajscore.metrics._scorers import (
     make_tps_scorer,
     tps_scorer,
 )
-from trajscore.metrics._selection_gain import selection_gain
 from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
 from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
@@ -44,10 +42,8 @@ __all__ = [
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
-    "murphy_curve",
     "regret",
     "risk_coverage_curve",
-    "selection_gain",
     "step_calibration_error",
     "step_profile",
     "tps_decomposition",
