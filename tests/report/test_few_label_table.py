@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from trajscore.report._few_label_table import Linear, auroc_metric, cost_metric, label_table
+from trajscore.report._few_labels import _with_stopped, success_rate
 
 from trajscore import TrajectoryArray
 from trajscore.core import ranking
 from trajscore.core.outcomes import CENSORED
 from trajscore.inference._labels import FewLabels, OutcomeRatio, rate_of
 from trajscore.inference.units import any_units
-from trajscore.report._few_label_table import Linear, auroc_metric, cost_metric, label_table
-from trajscore.report._few_labels import _with_stopped, success_rate
 from trajscore.report._runs import Coverage, Judged, Labelling
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 from sklearn.base import BaseEstimator
+from trajscore.report._few_labels import by_few_labels, rates, success_rate
 
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.weights import as_step_weights
@@ -16,7 +17,6 @@ from trajscore.inference.units import any_units
 from trajscore.metrics import tps_score
 from trajscore.report._cards import RECALIBRATE, TOO_FEW
 from trajscore.report._data import ALIVE, ALIVE_END, AS_GIVEN, BASE_RATE, CONSTANT
-from trajscore.report._few_labels import by_few_labels, rates, success_rate
 from trajscore.report._runs import Coverage
 
 FAST = {"intervals": "influence", "calibrator": "platt"}

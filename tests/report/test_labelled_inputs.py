@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from trajscore.report._labelled_inputs import has_stop, ids_of, load_labelled
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io.fields import Fields
-from trajscore.report._labelled_inputs import has_stop, ids_of, load_labelled
 
 FIELDS = Fields(scores=("value",), stop_reason="why")
 

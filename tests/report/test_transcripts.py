@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from trajscore.report.page.to_label import transcript
 
 from trajscore import TrajectoryArray, io
 from trajscore.report.page import transcripts as module
-from trajscore.report.page.to_label import transcript
 from trajscore.report.page.transcripts import quote, transcripts, turns_of
 from trajscore.report.page.view import View
 

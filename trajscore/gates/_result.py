@@ -17,7 +17,6 @@ from trajscore.core.version import __version__
 from trajscore.gates._change import Matching
 from trajscore.gates._compare import interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
-from trajscore.gates._measures import SUCCESS
 from trajscore.gates._run_set import FORMAT, VERSION, RunSet
 from trajscore.report.render.as_markdown import escaped, table
 
@@ -103,26 +102,8 @@ class CheckResult:
         lines += [f"{gate.verdict:<10} {sentence(gate, self.new)}" for gate in self.gates]
         lines.append(f"{self.verdict.upper()}: {self._summary()}")
         if self.verdict == UNDECIDED:
-            lines.append(self._to_decide())
-        return "\n".join([*lines, *self.on_verdicts(), *self._looks()])
-
-    def on_verdicts(self) -> list[str]:
-        """Say of outcomes by a judge that they are, and what a more lenient one would do."""
-        if not self.new.is_judged:
-            return []
-        text = (
-            "Outcomes are a judge's verdicts, so these gates compare verdicts. A judge that has "
-            "become more lenient looks like a better agent"
-        )
-        change = next((gate for gate in self.gates if gate.gate.metric == SUCCESS), None)
-        if change is not None and change.verdict != UNUSABLE:
-            rate = self.new.success_rate
-            share = 0.1 * (1 - rate) / 0.9
-            text += (
-                f": calling one failure in ten a success would lift success by about {share:.3f}, "
-                f"where the change is {change.change:+.3f}"
-            )
-        return [f"{text}. Label some runs of both sets (trajscore label), and give the labels."]
+            lines.append(_TO_DECIDE)
+        return "\n".join([*lines, *self._looks()])
 
     def to_json(self) -> str:
         """Return everything, the runs too, so that the text serves as the next baseline."""
@@ -152,7 +133,7 @@ class CheckResult:
     def to_markdown(self) -> str:
         """Return a table of the gates, as for the summary of a job."""
         lines = [f"## {self.verdict.capitalize()}: {self._summary()}", "", self._about(), ""]
-        lines += [self._to_decide(), ""] if self.verdict == UNDECIDED else []
+        lines += [_TO_DECIDE, ""] if self.verdict == UNDECIDED else []
         lines += [f"- **unusable**: {escaped(problem)}" for problem in self.problems]
         rows = []
         for gate in self.gates:
@@ -162,10 +143,7 @@ class CheckResult:
                 cells = [f"{gate.reference:.4g}", f"{gate.value:.4g}", _change(gate), more]
             rows.append([gate.verdict, str(gate.gate), *cells])
         lines += [table(_HEAD, rows)] if rows else []
-        return (
-            "\n".join([*lines, *(f"\n{item}" for item in [*self.on_verdicts(), *self._looks()])])
-            + "\n"
-        )
+        return "\n".join([*lines, *(f"\n{item}" for item in self._looks())]) + "\n"
 
     def to_junit(self) -> str:
         """Return a test a gate: failed, skipped where undecided, an error where unusable."""
@@ -188,9 +166,6 @@ class CheckResult:
         }
         ET.indent(suite)
         return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
-
-    def _to_decide(self) -> str:
-        return _TO_DECIDE if self.new.few is None else _TO_DECIDE.replace("collect", "label")
 
     def _looks(self) -> list[str]:
         return [_ONE_LOOK] if any(gate.low < gate.high for gate in self.gates) else []

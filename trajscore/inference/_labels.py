@@ -325,7 +325,7 @@ class FewLabels:
         if n_labels < FEWEST_LABELS:
             raise ValueError(
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
-                f"{FEWEST_LABELS}, chosen by LabelDesign or trajscore label, to draw a conclusion"
+                f"{FEWEST_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
         outcome = np.where(labelled, y, 0).astype(np.float64)
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
