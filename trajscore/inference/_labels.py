@@ -26,10 +26,6 @@ from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
 from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile
 
-RATE = "success rate"
-MISSED = "judge wrong on successes"
-PASSED = "judge wrong on failures"
-FLAGGED = ("false alarm rate", "power")
 FEWEST_LABELS = 20
 """Labelled runs below which nothing is said."""
 # a judge that was never wrong in n labelled runs may be wrong in one of the next
@@ -147,16 +143,18 @@ def label_intervals(
     alarms = None if flagged is None else check_verdict(flagged, len(sample), "flagged")[order]
     ordered = sample.take(order)
     labels = FewLabels.of(ordered.X, ordered.y, probability, verdict, ordered.groups)
-    rows = {RATE: labels.estimate(rate_of(len(order)), level)}
+    rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()), labelled.sum())
     if verdict is not None:
-        rows[MISSED] = labels.estimate(shares_by_outcome(1 - verdict)[0], level)
-        rows[PASSED] = labels.estimate(shares_by_outcome(verdict)[1], level)
+        missed, passed = shares_by_outcome(1 - verdict)[0], shares_by_outcome(verdict)[1]
+        rows["judge wrong on successes"] = labels.estimate(missed, level)
+        rows["judge wrong on failures"] = labels.estimate(passed, level)
     if alarms is not None:
-        for name, ratio in zip(FLAGGED, shares_by_outcome(alarms), strict=True):
-            rows[name] = labels.estimate(ratio, level)
+        false_alarms, caught = shares_by_outcome(alarms)
+        rows["false alarm rate"] = labels.estimate(false_alarms, level)
+        rows["power"] = labels.estimate(caught, level)
     low, high = ordered.X.value_range()
     if low >= 0 and high <= 1:
         name = f"TPS {family_name(family)}"
