@@ -51,20 +51,13 @@ CASES = {
     "compare_chats": "compare chats.json chats.json",
     "check": f"check other.csv {CHECK} --margin 0.05",
     "check_gates": f"check other.csv {CHECK} --gates gates.toml --junit out.xml",
-    "check_labels": "check graded.csv --id run --step step --score judge --group run --judge grade "
-    "--labels labels.csv --gates few.toml",
     "watch": f"watch reference.csv shifted.csv {COLUMNS} --group run --after 100",
-    "label": f"label runs.csv {COLUMNS[:-17]} --n 12 --out to_read.csv",
-    "label_judge": "label graded.csv --id run --step step --score judge --judge grade --n 12 "
-    "--out judged.csv --target score",
     "fit": f"fit runs.csv {COLUMNS.replace(' --score verbal', '')} --group run --alpha 0.2 "
     "--out model.skops",
     "fit_guard": "fit chats.json --guard --out guard.skops",
 }
 WRITTEN = {
     "check_gates": "out.xml",
-    "label": "to_read.csv",
-    "label_judge": "judged.csv",
 }
 
 
@@ -82,7 +75,6 @@ def files(tmp_path_factory):
         )
         shifted.to_csv("shifted.csv", index=False)
         Path("gates.toml").write_text(GATES)
-        Path("few.toml").write_text('[[gate]]\nmetric = "success"\nversus = 0.2\n')
         yield folder
 
 

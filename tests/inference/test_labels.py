@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binomtest, t
 
 from trajscore import TrajectoryArray
 from trajscore.core.score_families import get_family
@@ -19,6 +19,7 @@ from trajscore.inference._labels import (
     OutcomeRatio,
     _bounds,
     _check_total,
+    _folds,
     above_constant,
     check_verdict,
     outcome_features,
@@ -224,7 +225,7 @@ def test_no_label_is_in_its_own_forecast_nor_in_that_of_its_group(runs):
     flipped[row] = 1 - y[row]
     probability = np.full(600, 1 / 6)
     forecasts = [
-        FewLabels.of([runs.data], some, probability, None, groups).forecast for some in (y, flipped)
+        FewLabels.of(runs.data, some, probability, None, groups).forecast for some in (y, flipped)
     ]
     same = groups == groups[row]
     np.testing.assert_array_equal(forecasts[0][same], forecasts[1][same])
@@ -382,7 +383,7 @@ def test_the_forecast_counts_as_far_as_it_makes_the_variance_least(runs):
     y = some_labels(runs.target, 120, rng)
     poor = judged(runs.target, rng, (0.6, 0.7)).astype(float)
     probability, ratio = np.full(600, 0.2), rate_of(600)
-    labels = FewLabels.of([runs.data], y, probability, poor, None)
+    labels = FewLabels.of(runs.data, y, probability, poor, None)
     # as sure as if the judge were nearly always right
     labels = replace(labels, forecast=0.05 + 0.9 * poor)
     trust, value = labels.trust(ratio), labels.pseudo_terms(ratio)[0].mean()
@@ -399,8 +400,7 @@ def _spread_around(labels, ratio, value, share):
 
 def test_a_ratio_without_weight_has_no_value():
     labels = half_labelled(0.9)
-    nobody = shares_by_outcome(np.ones(100))[0] - shares_by_outcome(np.ones(100))[0]
-    empty = replace(nobody, success_weight=np.zeros(100), is_rate=True)
+    empty = replace(rate_of(100), success_weight=np.zeros(100), failure_weight=np.zeros(100))
     assert labels.trust(empty) == 1
     assert np.isnan(labels.value(empty))
     row = labels.estimate(empty, 0.95)
@@ -526,20 +526,19 @@ def test_what_forecasts_outcomes(runs):
         [run[-1] for run in by_run], [run.mean() for run in by_run], [run.min() for run in by_run],
         steps, (steps - steps.mean()) ** 2, judge,
     ]  # fmt: skip
-    features = outcome_features([X], judge)
+    features = outcome_features(X, judge)
     for k, column in enumerate(columns):
         scale = 2 if k == 5 else 1  # a verdict is shrunk less
         standard = (column - np.mean(column)) / np.std(column) * scale
         np.testing.assert_allclose(features[:, k], standard, atol=1e-9)
     assert (features[:, 6:] == 1).all()
-    assert outcome_features([X], None).shape == (600, 6)
-    assert outcome_features([X, X], judge).shape == (600, 10)
+    assert outcome_features(X, None).shape == (600, 6)
 
 
 @pytest.mark.parametrize("values", [(-1.0, 1.0), (0.0, 2.0)])
 def test_signals_forecast_outcomes_as_they_are(values):
     cells = np.linspace(*values, 40)
-    features = outcome_features([TrajectoryArray(cells, np.ones(40, dtype=int))], None)
+    features = outcome_features(TrajectoryArray(cells, np.ones(40, dtype=int)), None)
     np.testing.assert_allclose(features[:, 0], (cells - cells.mean()) / cells.std())
     assert (features[:, 3:5] == 0).all()  # lengths that do not vary say nothing
 
@@ -547,12 +546,12 @@ def test_signals_forecast_outcomes_as_they_are(values):
 def test_labels_are_spread_over_ten_folds(runs):
     y = some_labels(runs.target, 100, np.random.default_rng(14))
     rows = np.flatnonzero(y >= 0)
-    labels = FewLabels.of([runs.data], y, np.full(600, 1 / 6), None, None)
-    counts = np.array([np.bincount(labels.fold[rows][y[rows] == k]) for k in (0, 1)])
+    fold = _folds(runs.data.ids, runs.target, y >= 0, None)
+    counts = np.array([np.bincount(fold[rows][y[rows] == k]) for k in (0, 1)])
     assert counts.shape == (2, 10)
     assert (np.ptp(counts, axis=1) <= 1).all()
     groups = np.repeat(np.arange(60), 10)
-    by_group = FewLabels.of([runs.data], y, np.full(600, 1 / 6), None, groups).fold
+    by_group = _folds(runs.data.ids, runs.target, y >= 0, groups)
     assert all(len(set(by_group[groups == k])) == 1 for k in range(60))
     assert set(by_group) == set(range(10))
     own = by_group[::10]
@@ -568,17 +567,6 @@ def test_labels_of_two_groups_are_in_two_folds(runs):
     with pytest.warns(UserWarning, match="clusters of runs"):
         table = label_intervals(runs.data, y, label_probability=(y >= 0).mean(), groups=groups)
     assert np.isfinite(table.loc[RATE, "low"])
-
-
-def test_a_difference_of_scores_is_that_of_their_values(runs):
-    y, log = runs.target.astype(float), get_family("log")
-    flat = runs.data.with_cells(np.full(len(runs.data.cells), 0.5))
-    ours, theirs = (score_of_outcomes(X, log, as_step_weights()) for X in (runs.data, flat))
-    difference = ours - theirs
-    for outcomes in (y, 1 - y):
-        expected = ours.at(outcomes)[0] - theirs.at(outcomes)[0]
-        assert difference.at(outcomes)[0] == pytest.approx(expected)
-    assert not (rate_of(600) - rate_of(600)).is_rate
 
 
 def test_weights_of_which_none_counts_are_refused():
@@ -606,21 +594,15 @@ def test_the_best_constant_is_half_a_run_from_0_and_1(rate, constant):
     np.testing.assert_allclose(margin.failure, -weight * np.log(1 - constant))
 
 
-def test_few_labels_widen_an_interval_by_hand():
-    labels = half_labelled(0.5)
-    row = labels.estimate(rate_of(100), 0.9)
-    of_runs = row["std_error_all"] ** 2
-    by_labels = np.sqrt((of_runs + 0.011) / (of_runs + 0.01))
-    expected = by_labels * t.ppf(0.95, 19) / norm.ppf(0.95)
-    assert labels.widened(rate_of(100)) == pytest.approx(expected)
+def test_an_interval_of_few_labels_by_hand():
+    row = half_labelled(0.5).estimate(rate_of(100), 0.9)
     low, high = wilson_interval(0.5, 0.25 / row["std_error"] ** 2, t.ppf(0.95, 19))
     assert (row["low"], row["high"]) == pytest.approx((low, high))
 
 
-def test_nothing_is_widened_and_all_is_trusted_where_all_is_known():
+def test_all_is_trusted_where_all_is_known():
     ones = np.ones(100)
     labels = FewLabels(ones, ones, ones, any_units(None, 100))
-    assert labels.widened(rate_of(100)) == 1
     assert labels.trust(rate_of(100)) == 1
 
 

@@ -482,10 +482,7 @@ def test_a_named_field_is_nowhere_and_others_are_named(part, name, known):
 
 def test_no_run_has_an_outcome():
     ids = Counter("ab")
-    end = (
-        "or give a table of run ids ('a', 'b' ...) and outcomes with {argument:outcomes}; where "
-        "none is known, trajscore label chooses runs to read"
-    )
+    end = "or give a table of run ids ('a', 'b' ...) and outcomes with {argument:outcomes}"
     assert findings(ids=ids).outcome_problem() == (
         f"no run has an outcome; name the field with {{argument:outcome}}, {end}"
     )

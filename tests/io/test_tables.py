@@ -781,8 +781,8 @@ def test_a_table_that_is_a_log_or_a_row_a_value():
         "compare the table with another by trajscore compare or check, or pass it with outcomes= "
         f"beside a log; no column has a usual name for the outcome ({', '.join(USUAL['outcome'])})"
         "; name it with outcome= (if it holds words, say what they mean with outcome_map=, "
-        "pass=1,fail=0), or give a table of run ids and outcomes with outcomes=; where none is "
-        "known, trajscore label chooses runs to read; the table has: x, z"
+        "pass=1,fail=0), or give a table of run ids and outcomes with outcomes=; the table has: "
+        "x, z"
     )
 
 

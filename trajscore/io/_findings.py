@@ -156,8 +156,7 @@ class Findings:
         hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
-            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}; "
-            f"where none is known, trajscore label chooses runs to read"
+            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}"
         )
 
     def problem(self) -> str:

@@ -264,8 +264,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
         default = "if it holds words, say what they mean with {argument:outcome_map}, pass=1,fail=0"
         hints["outcome"] = (
             f" ({f'it may be {candidates}' if candidates else default}), or give a table of run "
-            f"ids and outcomes with {{argument:outcomes}}; where none is known, trajscore label "
-            f"chooses runs to read"
+            f"ids and outcomes with {{argument:outcomes}}"
         )
     names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := ids_of_tasks(frame)) else {})
     problems = "; ".join(

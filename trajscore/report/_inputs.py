@@ -112,9 +112,6 @@ class Inputs:
     log: Sequence[io.Run] = ()
     has_ids: bool = True
     group: str | None = None  # column of `groups`
-    judge: NDArray[Any] | None = None
-    label_probability: NDArray[Any] | None = None
-    remarks: tuple[str, ...] = ()  # on labels
 
     @property
     def outcome(self) -> str:
@@ -134,7 +131,7 @@ class Inputs:
         lines = [str(self.origin)] if str(self.origin) else []
         if self.group is not None:
             lines.append(f"{number_of(self.n_groups, 'cluster')} of runs by {self.group!r}")
-        return "\n".join([*lines, *self.remarks])
+        return "\n".join(lines)
 
 
 def load(
