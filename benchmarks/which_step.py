@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from trajscore.datasets import fetch_logs
+import public_sets
 from trajscore.inference import influence_interval
 
 NEAR = 2  # steps
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
-    steps = read(fetch_logs("who_and_when", data_home=args.data_home))
+    steps = read(public_sets.unpacked_log("who_and_when", args.data_home))
     parts = features(steps)
     sets: dict[str, Any] = {
         "place": ["place"], "place, who": ["place", "who"],
