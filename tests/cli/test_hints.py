@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from public_data import MADE_LOGS
-from trajscore import io
 from trajscore.cli.main import main
 
 _VALUE = r"(?:'[^']*'|[\w.=%-]+(?:,[\w.=%-]+)*)"
@@ -212,15 +211,6 @@ def test_lists_of_steps(describe_facts, tmp_path, ending, steps):
         assert facts["steps"]["agent"] == sum(len(runs_of(k)) for k in range(N_RUNS))
 
 
-def test_runs_within_an_object(describe_facts, tmp_path):
-    runs = [
-        {"run": k, "success": successes(k), "steps": [{"confidence": p} for p in runs_of(k)]}
-        for k in range(N_RUNS)
-    ]
-    (tmp_path / "t.json").write_text(json.dumps({"agent": "a", "data": {"runs": runs}}))
-    check(describe_facts(tmp_path / "t.json"), "confidence")
-
-
 def test_lists_of_different_lengths(follow, tmp_path):
     rows = [
         {"id": k, "solved": successes(k), "judge": runs_of(k), "embedding": [0.1] * 9}
@@ -375,20 +365,6 @@ def test_thoughts_and_actions(follow, tmp_path, lines):
     facts = follow(path)
     check(facts)
     assert facts["tools"] == {"action": 2 * N_RUNS}
-
-
-def test_results_lead_to_other_commands(describe_facts, tmp_path, capsys):
-    results = [
-        {"id": f"r{k}", "success": bool(successes(k)), "score": 0.5, "prompt": {"raw": "Do it"},
-         "response": {"output": f"It is {k}"}, "vars": {"q": f"task {k}"}}
-        for k in range(N_RUNS)
-    ]  # fmt: skip
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps({"evalId": "e", "results": {"results": results}}))
-    assert "trajscore compare" in describe_facts(path)["report"]
-    with pytest.raises(ValueError, match="holds outcomes of runs, and no steps"):
-        io.read_runs(path)
-    assert main(["compare", str(path), str(path)]) == 0
 
 
 def test_rows_with_prose_are_compared(tmp_path, capsys):

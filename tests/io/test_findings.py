@@ -299,7 +299,6 @@ ODD = {
     "turn": "1 turn without any content that is known",
     "content": "1 turn with content of an unknown form, kept as JSON",
     "call": "1 call of a tool without a name",
-    "unknown_events": "1 event that starts or ends nothing known, not used",
     "unanswered": "1 call of a model without an answer, which is not a turn",
     "aside": "1 message of subagents, other branches or the program, or taken back, not used",
     "replaced_scores": "1 score with another value than one of the same name; the last counts",

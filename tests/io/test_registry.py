@@ -372,7 +372,6 @@ SIMULATION = {"id": "s", "messages": [USER, AGENT], "termination_reason": "user_
         ("langfuse", [{"id": name, "observations": []} for name in "ab"], 2),
         ("langsmith", [{"id": name, "run_type": "llm"} for name in "ab"], 2),
         ("otel", [{"trace_id": name, "span_id": "1", "attributes": {}} for name in "aba"], 2),
-        ("intercode", {"0": {"turn_history": {}}, "1": {"turn_history": {}}}, 2),
     ],
 )  # fmt: skip
 def test_places_of_runs_count_from_0(write, name, value, n):
@@ -475,7 +474,7 @@ def test_how_many_parts_of_a_record_can_be_guessed():
 @pytest.mark.parametrize(
     ("record", "is_table"),
     [
-        ({"n": 1}, True), ({"n": 1, "x": ["y"]}, False),
+        ({"n": 1, "x": ["y"]}, False),
         ({"question": "Q", "answer": "A", "x": {"y": "z"}}, False),
         ({"text": TEXT, "step": 1}, False), ({"text": TEXT, "step": 1, "n": 1}, True),
         ({"confidence": 0.5, **SIDES}, False),

@@ -9,7 +9,7 @@ from trajscore import io
 from trajscore.io import _requests as requests
 from trajscore.io._requests import awaits_answer, is_call, of_batch
 from trajscore.io.fields import Fields
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import Place
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -390,12 +390,6 @@ def test_logs_of_bodies_with_sessions(write):
     assert len(io.read_runs(path)) == 4
 
 
-def test_numbered_messages(write):
-    record = {"id": "r", "role_1": "x", "message_10": SAY, "message_9": TALK[2], "message_2": LOOK,
-              "message_1": ASK}  # fmt: skip
-    check(io.read_runs(write("a.json", [record])))
-
-
 def test_runs_in_lists_below_models_and_tasks(write):
     runs = {"gpt": {"t1": [{"success": True, "messages": TALK}] * 2}, "claude": {"t1": []}}
     runs["claude"]["t1"] = [{"success": False, "messages": TALK}]
@@ -583,18 +577,6 @@ def test_records_that_differ_from_the_last_of_a_run_are_another():
     items = [(Place(Path("a.jsonl"), k), state) for k, state in enumerate(states)]
     found = [raw for _, raw in requests._runs_of(items, Fields())]
     assert found == states[1:]
-
-
-def test_events_beside_calls_are_left_out_and_alone_refused():
-    call = {"type": "LLMCall", "messages": [ASK], "response": {"choices": [{"message": SAY}]}}
-    other = {"kind": "Message", "payload": "{}", "sender": "a"}
-    logged = [other, call, other]
-    file = LogFile(Path("a.jsonl"))
-    items = [(Place(Path("a.jsonl"), k), record) for k, record in enumerate(logged)]
-    assert [raw for _, raw in requests._without_events_beside(items, file)] == [call]
-    assert list(requests._without_events_beside([], file)) == []
-    with pytest.raises(ValueError, match=r"a.jsonl holds events of AutoGen without the calls"):
-        list(requests._without_events_beside(items[:1], file))
 
 
 def test_a_turn_that_ends_with_results_awaits_its_answer():

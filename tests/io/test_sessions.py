@@ -292,41 +292,6 @@ def test_mini_swe_agent(write):
     assert (run.id, run.outcome, run.stop_kind) == ("i1", -1, "administrative")
 
 
-# ------------------------------------------------------------------ AgentDojo
-
-
-def test_agentdojo(write):
-    text = [{"type": "text", "content": "Where is order 3?"}]
-    call = {"function": "find", "args": {"order": 3}, "id": "c1", "placeholder_args": None}
-    log = {
-        "suite_name": "shop",
-        "pipeline_name": "m",
-        "user_task_id": "user_task_0",
-        "injection_task_id": "injection_task_1",
-        "attack_type": "direct",
-        "messages": [
-            {"role": "user", "content": text},
-            {"role": "assistant", "content": "I look.", "tool_calls": [call]},
-            {**FOUND, "tool_call": call, "error": None},
-            {**TOLD, "tool_calls": None},
-        ],
-        "error": None,
-        "utility": True,
-        "security": False,
-    }
-    path = write("m/shop/user_task_0/direct/injection_task_1.json", log)
-    other = log | {"injection_task_id": None, "attack_type": None, "utility": False}
-    write("m/shop/user_task_0/none/none.json", other)
-    runs = io.read_runs(path.parents[4])
-    assert [run.id for run in runs] == [
-        "m/shop-user_task_0/direct/injection_task_1",
-        "m/shop-user_task_0",
-    ]
-    assert [(run.outcome, run.task) for run in runs] == [(1, "shop-user_task_0"), (0, runs[0].task)]
-    assert runs[0].scores == {"security": False}
-    assert said(runs[0]) == ALL
-
-
 # ------------------------------------------------------------------ ATIF, with Harbor
 
 

@@ -55,7 +55,7 @@ def test_one_table_in_any_form(tmp_path, name, text):
     [
         ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
         ("t.txt", "run,p\na,1\n", "t.txt is not a table; expected the ending .csv"),
-        ("t.json", '{"run": "a"}', "it holds a single object; write a list of rows"),
+        ("t.json", '{"run": "a"}', "it is one object, with the field 'run'; write a list of rows"),
         ("t.json", '[{"run": "a"}, 3]', "row 1 is int, not an object"),
         ("t.jsonl", '{"run": "a"}\noops\n', "line 2 is not valid JSON"),
         ("t.parquet", "PAR", "t.parquet cannot be read as a table"),

@@ -105,7 +105,7 @@ def test_one_conversation_from_two_sides():
 
 def test_what_is_odd_in_a_run_is_counted():
     counted = {
-        "replaced_scores": 2, "unknown_events": 3, "unanswered": 4, "without_role": 5,
+        "replaced_scores": 2, "unanswered": 4, "without_role": 5,
         "lines_of_run": 6, "durations": 1,
     }  # fmt: skip
     steps = [io.Step("agent", "", [io.ToolCall(""), io.ToolCall("f")]), io.Step("user", " ")]

@@ -30,7 +30,6 @@ _ODD = {  # the word to count, and what is said of them
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
-    "unknown_events": ("event", "that starts or ends nothing known, not used"),
     "unanswered": ("call", "of a model without an answer, which is not a turn"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),

@@ -30,7 +30,6 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
-from trajscore.io.results import is_results, outcomes_only
 
 _FIRST = 20  # records of a file that are looked at
 _MAX_NAMES = 12  # in an error
@@ -287,7 +286,7 @@ def detect_log(
     says = is_message(record) or any(usual_names(part, step) for part in (*OF_STEPS, "text"))
     if (says and not usual_names("confidence", {**record, **step})) or is_turn(record):
         return known  # messages on lines of their own are a log, numbers a table
-    if steps is None and not (_may_be_row(record) or is_results(path, max_size)):
+    if steps is None and not _may_be_row(record):
         raise unknown_format(path, max_size=max_size)
     return None
 
@@ -305,7 +304,7 @@ def _is_table(path: Path, max_size: int | None, needs_scores: bool) -> bool:
             f"name the id of its run with {{argument:id}}",
             "format",
         )
-    return (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size)
+    return is_row and _lists_records(path, max_size)
 
 
 def is_turn(record: Mapping[str, Any], texts: Container[str] | None = None) -> bool:
@@ -352,8 +351,6 @@ def _is_numbers(value: Any) -> bool:
 
 def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -> ArgumentError:
     """Return the error for a file in no known format, or that cannot be read in a general one."""
-    if only := outcomes_only(file, max_size):
-        return ArgumentError(only, "format")
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
     return unknown_json(file, _best_record(file, max_size), fields, problem)
 
@@ -370,6 +367,12 @@ def _n_guessed(record: Mapping[str, Any]) -> tuple[int, int]:
     """Return how many parts of a record can be guessed, and how many steps it has."""
     parts = guess_parts(record)
     return len(parts), len(as_list(dig(record, parts.get("steps", ""))))
+
+
+def _lists_records(path: Path, max_size: int | None) -> bool:
+    """Tell lines, or a list, from a file that holds one object."""
+    *_, head = _heads(LogFile(path, max_size=max_size))
+    return head.listed
 
 
 def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:

@@ -61,8 +61,8 @@ from trajscore.io.files import (
     parquet_files,
     text_hint,
 )
+from trajscore.io.json_rows import json_rows
 from trajscore.io.registry import format_of_row
-from trajscore.io.results import is_result, json_rows
 
 _MOST_ROWS = 5_000_000
 _OTHER_FILES = {  # which are not read, by their endings
@@ -74,9 +74,6 @@ _OTHER_FILES = {  # which are not read, by their endings
 }
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
-
-RESULTS = "results"
-"""In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
 _ZEROS = r"0\d+"
@@ -114,10 +111,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             with open_text(path, max_size) as file:
                 return pd.read_csv(file, dtype=dict.fromkeys(texts, str), **options)
         if name.endswith((".json", ".jsonl", ".ndjson")):
-            rows = list(json_rows(path, max_size))
-            frame = pd.DataFrame(rows)
-            frame.attrs[RESULTS] = is_result(rows[0]) if rows else False
-            return frame
+            return pd.DataFrame(list(json_rows(path, max_size)))
         if name.endswith(".parquet"):
             optional("pyarrow", f"{path}: Parquet files need pyarrow", "data")
             return pd.read_parquet(path)

@@ -35,10 +35,8 @@ from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
-from trajscore.io.results import NO_STEPS
 from trajscore.io.tables import (
     PARTS,
-    RESULTS,
     agent_rows,
     choose_columns,
     constants,
@@ -228,7 +226,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size, may_be_runs)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -308,16 +306,11 @@ def _read_steps(
     outcomes: Any,
     meanings: Mapping[str, float],
     max_size: int | None,
-    may_be_runs: bool,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Read a table with one row a step, its names, and what was done to get it."""
     frame = read_table(path, max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
-    if frame.attrs.get(RESULTS) and fields.step is None:
-        if not may_be_runs:
-            raise ValueError(NO_STEPS.format(path))
-        fields = replace(fields, scores=fields.scores or (NO_SCORE,))
     frame, fields, how = as_long(frame, fields)
     refuse_wide(frame, fields)
     frame, fields, remarks = join_outcomes(*with_last_outcome(frame, fields), outcomes, meanings)
@@ -415,8 +408,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
-    names = [n for n in ("name",) if frame.attrs.get(RESULTS) and n in frame]
-    for name in (*usual_names("task", frame.columns), *names):
+    for name in usual_names("task", frame.columns):
         first = frame.groupby(keys)[name].transform("first")
         if (frame[name] == first).all() and len(frame[name].unique()) > 1:
             return str(name)
