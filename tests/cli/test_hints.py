@@ -119,40 +119,6 @@ def runs_of(k):
     return [round(0.4 + 0.05 * (k % 7) + 0.1 * t, 3) for t in range(2 + k % 3)]
 
 
-@pytest.mark.parametrize("prefix", ["step_", "conf_", "p", ""])
-@pytest.mark.parametrize("with_ids", [True, False])
-def test_wide_tables(follow, tmp_path, prefix, with_ids):
-    """Columns are taken in the order of their numbers; what is behind a run's end is no step."""
-    rows = []
-    for k in range(N_RUNS):
-        values = dict(enumerate(runs_of(k), start=1))
-        row = {f"{prefix}{t}": values.get(t) for t in (10, *range(1, 10))}
-        rows.append(
-            {"run_id": f"r{k}", "started_at": "2025-01-01"} | row | {"solved": successes(k)}
-        )
-    frame = pd.DataFrame(rows)
-    path = tmp_path / "t.csv"
-    (frame if with_ids else frame.drop(columns="run_id")).to_csv(path, index=False)
-    facts = follow(path)
-    check(facts, prefix.strip("_") if prefix in ("conf_", "p") else "confidence")
-    assert facts["options"] == ("--wide", prefix)
-    assert facts["steps"]["agent"] == sum(len(runs_of(k)) for k in range(N_RUNS))
-
-
-def test_several_predictors_of_wide_tables(follow, tmp_path):
-    rows = []
-    for k in range(N_RUNS):
-        row = {"id": k, "solved": successes(k)}
-        for t, p in enumerate(runs_of(k)):
-            row |= {f"step_{t}_judge": p, f"step_{t}_verbal": 1 - p, f"step_{t}_tokens": 9}
-        rows.append(row)
-    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
-    facts = follow(tmp_path / "t.csv")
-    check(facts, "judge, verbal")
-    assert facts["options"] == ("--wide", "step_*_judge", "--wide", "step_*_verbal")
-    check(follow(tmp_path / "t.csv", "--wide", "step_*_verbal"), "verbal")
-
-
 def test_missing_values_of_wide_tables(describe_facts, tmp_path):
     rows = [[0.5, None, 0.6], [0.4, 0.3, None], [None, None, None], [0.4, 0.2, 0.1]]
     frame = pd.DataFrame(rows, columns=["p1", "p2", "p3"]).assign(solved=[1, 0, 1, 1])
@@ -263,33 +229,6 @@ def test_scores_of_runs_that_crashed(describe_facts, tmp_path):
 # ------------------------------------------------------------------ records of a log as a table
 
 
-def test_a_log_that_was_saved_as_a_table(describe_facts, tmp_path):
-    chat = {"messages": [{"role": "user", "content": "Hi"}]}
-    answer = {"choices": [{"message": {"role": "assistant", "content": "Confidence: 70%"}}]}
-    rows = [
-        {
-            "id": f"{kind}{k}",
-            "trace_id": f"t{k}",
-            "parent_run_id": None if kind == "chain" else f"chain{k}",
-            "run_type": kind,
-            "start_time": f"2025-01-01T00:00:0{kind == 'llm':d}",
-            "inputs": json.dumps(chat),
-            "outputs": json.dumps(answer if kind == "llm" else {}),
-            "feedback_stats": json.dumps({"correctness": {"avg": successes(k)}}),
-        }
-        for k in range(N_RUNS)
-        for kind in ("chain", "llm")
-    ]
-    df = pd.DataFrame(rows)
-    df.to_csv(tmp_path / "t.csv", index=False)
-    report = describe_facts(tmp_path / "t.csv")["report"]
-    assert "records of a log in the format langsmith" in report
-    log = tmp_path / "log.jsonl"
-    assert "df.to_json('log.jsonl', orient='records', lines=True, date_format='iso')" in report
-    df.to_json(log, orient="records", lines=True, date_format="iso")
-    check(describe_facts(log), "verbal")
-
-
 # ------------------------------------------------------------------ rewards, trials, tests
 
 
@@ -312,22 +251,6 @@ def test_a_reward_a_step(follow, tmp_path):
     for rows in (table, table[::-1]):  # the last step counts, wherever it stands
         rows.to_csv(tmp_path / "t.csv", index=False)
         check(follow(tmp_path / "t.csv"), "conf")
-
-
-@pytest.mark.parametrize("others", [("trial",), ("seed",), ("model", "seed")])
-def test_tasks_and_trials_make_the_id(follow, tmp_path, others):
-    table = long_table(solved=successes)
-    runs = table.pop("run_id").str[1:].astype(int)
-    table.insert(0, "task", runs // 4)
-    for place, name in enumerate(others):
-        table[name] = runs % 4 if len(others) == 1 else runs % 4 // (place + 1) % 2
-    path = tmp_path / "t.csv"
-    table.to_csv(path, index=False)
-    asked = tuple(word for name in ("task", *others) for word in ("--id", name))
-    for options in ((), ("--id", "task")):
-        facts = follow(path, *options)
-        check(facts, "conf")
-        assert facts["options"][len(options) :] == asked
 
 
 def test_a_map_of_counts_has_both_outcomes(follow, tmp_path):
@@ -398,28 +321,6 @@ def test_scales_are_said_of_what_is_judged(follow, capsys, tmp_path, name):
     assert main(["report", str(path)]) == 0
     assert f"--scale {name}=100" in capsys.readouterr().out
     assert "not_used" not in follow(path, "--scale", f"{name}=100")
-
-
-def test_calls_of_sessions(follow, tmp_path):
-    """A session of which every request is a record of its own, with an id of its own."""
-    turns = [{"role": "user", "content": "Go"}]
-    lines = []
-    for k in range(N_RUNS):
-        talk = [*turns, {"role": "user", "content": f"Do {k}"}]
-        for t in range(2):
-            answer = {"role": "assistant", "content": f"Step {t}. Confidence: {40 + k}%"}
-            lines.append(
-                {"request_id": f"q{k}-{t}", "properties": {"Session-Id": f"s{k}"},
-                 "request_body": {"messages": talk}, "rating": bool(successes(k)),
-                 "response_body": {"choices": [{"message": answer}]}}
-            )  # fmt: skip
-            talk = [*talk, answer, {"role": "user", "content": "And now?"}]
-    path = tmp_path / "l.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    facts = follow(path, "--outcome", "rating", "--map", "True=1,False=0")
-    check(facts, "verbal")
-    assert facts["options"][4:] == ("--id", "properties.Session-Id")
-    assert facts["steps"]["agent"] == 2 * N_RUNS
 
 
 # ------------------------------------------------------------------ every hint of every sample

@@ -17,7 +17,7 @@ from trajscore.io._payloads import messages_in
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
-from trajscore.io.fields import USUAL, Fields, dig, may_be_duration, scalar, usual_names
+from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
 Item = tuple[Place, Any]
@@ -203,7 +203,7 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
     items = [item for item in items if not _is_blank(item[1])] or items
     places, records = zip(*items, strict=True)
     if _are_one_session(records, fields):
-        yield _with_models(replace(places[0], n_records=len(records)), records), Calls(records)
+        yield replace(places[0], n_records=len(records)), Calls(records)
         return
     chains: list[list[tuple[int, Item]]] = []
     ends: dict[Hashable, list[tuple[int, Item]]] = {}  # by the hash of what each chain holds
@@ -228,22 +228,6 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
             replace(place, n_records=len(parts)),
             Calls(record for _, record in parts) if calls else raw,
         )
-
-
-def _with_models(place: Place, records: tuple[Any, ...]) -> Place:
-    """Note the models of calls where there are several, and whether they were asked the same."""
-    for field in ("model", "request.model", "body.model", "response.model"):
-        models = [str(dig(record, field)) for record in records]
-        if "None" in models:
-            continue
-        if len(set(models)) > 1:
-            first_turns = [_turns(record)[:1] for record in records]
-            asked = set(zip(models, first_turns, strict=True))
-            own = [*place.fields.ids, *usual_names("id", records[0]), "id"][0]
-            place.models = (own, field, *dict.fromkeys(models))
-            place.asked_alike = len({turn for _, turn in asked}) < len(asked)
-        break
-    return place
 
 
 def _is_blank(state: Any) -> bool:

@@ -41,19 +41,17 @@ from trajscore.io.tables import (
     choose_columns,
     constants,
     guess_first_step,
-    other_columns,
     read_table,
     scales_of,
     settings,
     skipped,
-    unread_scores,
     with_fractions,
     with_last_outcome,
     with_scales,
     with_times,
 )
-from trajscore.io.wide_tables import as_long, refuse_wide
-from trajscore.report._from_log import OPTIONS, FromLog, find_confidences
+from trajscore.io.wide_tables import as_long
+from trajscore.report._from_log import FromLog, find_confidences
 from trajscore.report._leakage import leakage
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
@@ -163,7 +161,7 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path, format, fields, max_size, needs_scores)
+    known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
         for part, option in (("embedder", embedder), ("roles", roles)):
@@ -192,14 +190,12 @@ def load(
     return inputs
 
 
-def format_of(
-    path: Path, name: str | None, fields: Fields, max_size: int | None, needs_scores: bool = True
-) -> Format | None:
+def format_of(path: Path, name: str | None, fields: Fields, max_size: int | None) -> Format | None:
     """Return the format of a log, named or recognised; None for a table."""
     if not fields.named_parts:
         if name is not None:
             return find_format(name)
-        return detect_log(path, max_size, needs_scores=needs_scores)
+        return detect_log(path, max_size)
     if name not in (None, "jsonl"):
         raise ArgumentError(
             f"{{argument}} names the parts of JSON in no known format, and the format is {name}; "
@@ -280,9 +276,6 @@ def _load_table(
     }
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     beyond = scales_of(frame, [name for name in X.channels or () if name not in scaled])
-    if "scores" in guessed:
-        unread = unread_scores(frame, other_columns(frame, chosen))
-        left_out |= {name: ArgumentError(why).in_options(OPTIONS) for name, why in unread.items()}
     not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; add --scale "
@@ -312,7 +305,6 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    refuse_wide(frame, fields)
     frame, fields, remarks = join_outcomes(*with_last_outcome(frame, fields), outcomes, meanings)
     frame, in_per_cent = with_fractions(frame, fields)
     return frame, fields, (*how, *remarks, *in_per_cent)
