@@ -271,25 +271,6 @@ def test_stars_are_asked_about(describe_facts, tmp_path, name):
 # ------------------------------------------------------------------ parts, and other files
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_thoughts_and_actions(follow, tmp_path, lines):
-    steps = [
-        {"thought": f"I look {k} up, {t}", "action": "find[it]", "observation": "no"}
-        for k in range(N_RUNS)
-        for t in range(2)
-    ]
-    runs = [{"episode": k, "solved": successes(k)} for k in range(N_RUNS)]
-    if lines:
-        rows = [runs[k // 2] | step for k, step in enumerate(steps)]
-    else:
-        rows = [run | {"steps": steps[2 * k : 2 * k + 2]} for k, run in enumerate(runs)]
-    path = tmp_path / "l.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    facts = follow(path)
-    check(facts)
-    assert facts["tools"] == {"action": 2 * N_RUNS}
-
-
 def test_rows_with_prose_are_compared(tmp_path, capsys):
     path = tmp_path / "t.jsonl"
     table = long_table(outcome=successes, note=lambda k: f"Run {k} went all right")
@@ -380,24 +361,9 @@ def test_hints_of_made_logs(public_file, run_command, name):
     assert is_judged == (name not in asks)
 
 
-@pytest.mark.parametrize(
-    "name", ["p_1,p_2,p_3", "q1,q2,q3,verdict", "score", "risk,sure", "task,trial"]
-)
-def test_hints_of_tables(tmp_path, run_command, name):
+def test_hints_of_tables(tmp_path, run_command):
     table = long_table(solved=successes)
-    columns = name.split(",")
-    if name == "task,trial":
-        runs = table.pop("run_id").str[1:].astype(int)
-        table = table.assign(task=runs // 4, trial=runs % 4)
-    elif len(columns) > 2:
-        table = table[table["step"] == 1].drop(columns="step")
-        table = table.assign(**dict.fromkeys(columns[:3], table["conf"])).drop(columns="conf")
-        if "verdict" in columns:
-            words = table.pop("solved").map({1: "pass", 0: "fail"})
-            table["verdict"] = words
-    else:
-        values = {"score": table["conf"] * 100, "risk": 1 - table["conf"], "sure": -1.0}
-        table = table.assign(**{column: values[column] for column in columns}).drop(columns="conf")
+    table = table.assign(score=table["conf"] * 100).drop(columns="conf")
     path = tmp_path / "t.csv"
     table.to_csv(path, index=False)
     describe, report = lead_on(path, run_command)

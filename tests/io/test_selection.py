@@ -178,7 +178,7 @@ def test_the_stop_reason_by_name(log):
 
 def test_what_is_not_understood_is_refused(write):
     rows = [{"id": k, "verbal": 0.5, "label": 1} for k in "ab"]
-    with pytest.raises(ValueError, match=r"is empty .*its fields are 'id', 'verbal', 'label'"):
+    with pytest.raises(ValueError, match=r"has the fields 'id', 'verbal', 'label'"):
         io.read_runs(write("a.json", rows))
 
 

@@ -41,17 +41,17 @@ def unknown_json(
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record and not problem:
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
-    found = [problem or "the format is not known"]
+    clauses = [problem or "the format is not known"]
     if record:
-        found.append(f"the first record has the fields {_names(record)}")
+        clauses.append(f"the first record has the fields {_names(record)}")
     common = {name: [key for key in keys if key in record] for name, keys in formats.items()}
     nearest = max(common, key=lambda name: len(common[name]))
     if len(common[nearest]) >= _NEAR:
         missing = [key for key in formats[nearest] if key not in record]
         lacks = f", but there is no {_names(missing)}" if missing else ""
-        found.append(f"the nearest format is {nearest}, for {_names(common[nearest])}{lacks}")
+        clauses.append(f"the nearest format is {nearest}, for {_names(common[nearest])}{lacks}")
     return ArgumentError(
-        f"{file}: {'; '.join(found)}. Pass the format as {{argument}} ({', '.join(formats)}), or "
+        f"{file}: {'; '.join(clauses)}. Pass the format as {{argument}} ({', '.join(formats)}), or "
         f"name the parts of a run, {_parts(record)}",
         "format",
     )

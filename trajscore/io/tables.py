@@ -231,8 +231,9 @@ def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
     hints = {
-        "step": f", or give {ROWS!r} for the order of the rows; a table with one row a run is for "
-        f"trajscore compare, or for {{argument:outcomes}} beside a log"
+        "step": f", or give {ROWS!r} for the order of the rows. Where a row is a run, name columns "
+        f"of steps with {{argument:wide}}; without steps it is for trajscore compare, or for "
+        f"{{argument:outcomes}} beside a log"
     }
     if "outcome" in parts:
         candidates = " or ".join(_outcome_candidates(frame))
