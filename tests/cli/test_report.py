@@ -197,7 +197,7 @@ def broken_gzip(path):
         (
             lambda f: f.assign(confidence="high"),
             ["--score", "confidence"],
-            "holds words such as 'high'",
+            "'high' in column 'confidence' is not a number",
         ),
         (lambda f: f.iloc[:0], [], "no rows"),
         (

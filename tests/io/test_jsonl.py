@@ -20,8 +20,7 @@ LOOK = "I look at it."
         ({"run": 1, "text": "x", "p": 0.5}, True),
         ({"p": 0.5}, False),
         ({"run": 1, "messages": []}, False),
-        ({"run": 1, "step": 2}, True),
-        ({"run": 1, "thought": LOOK}, True),
+        ({"run": 1, "step": 2}, False),
         ({"run": 1, "step": 1, "thought": LOOK}, False),  # its text would be lost
         ({"run": 1, "step": 1, "text": "x"}, True),
         ({"run": 1, "steps": [{"text": "x"}]}, True),

@@ -163,22 +163,6 @@ def test_outcomes_of_a_log_whose_high_values_are_failures(write, talk):
     assert runs.notes == ["outcome: not 'failed', so 1 counts as failure"]
 
 
-@pytest.mark.parametrize(
-    "outcomes",
-    [
-        {"a": True, "b": False},
-        {"a": {"resolved": True}, "b": {"resolved": False}},
-        {"resolved_ids": ["a"], "unresolved_ids": ["b"], "submitted_ids": ["a", "b"], "total": 2},
-        {"resolved_ids": ["a"], "error_ids": ["b"]},
-    ],
-)
-def test_outcomes_by_id(write, outcomes):
-    turn = {"role": "assistant", "content": "x"}
-    log = write("log.json", [{"id": name, "messages": [turn]} for name in "ab"])
-    runs = io.read_runs(log, outcomes=write("report.json", outcomes))
-    assert [run.outcome for run in runs] == [1, 0]
-
-
 def test_runs_and_rows_without_a_counterpart_are_counted():
     with pytest.raises(ArgumentError) as error:
         join_outcomes(LONG, Fields(), {"x": 1})

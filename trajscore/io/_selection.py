@@ -82,7 +82,6 @@ class Selection:
             tally.note_values(reward | run.extra | run.scores)
         if self.fields.stop_reason is not None or run.stop_reason is None:
             _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
-        tally.note_side(run)
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
