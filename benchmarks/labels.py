@@ -39,7 +39,6 @@ from trajscore.core.score_families import get_family
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
-from trajscore.inference._influence import influence_interval
 from trajscore.inference._labels import (
     OutcomeRatio,
     above_constant,
@@ -47,6 +46,7 @@ from trajscore.inference._labels import (
     score_of_outcomes,
     shares_by_outcome,
 )
+from trajscore.inference.influence import influence_interval
 from trajscore.inference.rate_intervals import wilson_interval
 
 FloatArray = NDArray[np.float64]

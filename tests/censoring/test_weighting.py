@@ -14,7 +14,7 @@ from trajscore.censoring import (
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
-from trajscore.inference import influence_interval
+from trajscore.inference.influence import influence_interval
 from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binomtest, t, ttest_1samp
 
 from joint_laws import short_runs_succeed
-from trajscore.inference import influence_interval
-from trajscore.inference._influence import Spread
+from trajscore.inference.influence import Spread, influence_interval
 from trajscore.inference.units import any_units
 from trajscore.metrics import tps_samples
 

@@ -6,8 +6,8 @@ from scipy.stats import t, ttest_1samp
 
 from trajscore.inference import mean_intervals
 from trajscore.inference._bootstrap import bootstrap_means
-from trajscore.inference._influence import Spread, influence_interval
 from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.influence import Spread, influence_interval
 from trajscore.inference.mean_intervals import (
     by_bootstrap,
     by_influence,

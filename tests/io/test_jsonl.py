@@ -76,7 +76,7 @@ def test_lines_in_the_order_of_their_steps(numbers, order):
     ],
 )
 def test_steps_that_give_no_order(numbers, problem):
-    with pytest.raises(io.MalformedRunError, match=problem):
+    with pytest.raises(ValueError, match=problem):
         jsonl._in_order([{"step": number} for number in numbers], Fields())
 
 

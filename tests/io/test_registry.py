@@ -25,7 +25,7 @@ def recognise(head):
 def run(raw, place, options):
     name = place.name(raw.get("game"))
     if not raw["moves"]:
-        raise io.MalformedRunError("nobody moved")
+        raise ValueError("nobody moved")
     steps = [io.Step("agent", move) for move in raw["moves"]]
     return io.Run(name, steps, raw["result"], stop_reason=raw.get("stop"))
 

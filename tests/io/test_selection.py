@@ -291,7 +291,7 @@ def test_id_of_a_run():
     tally = applied(run, id=("task", "trial", "session"))
     assert (run.id, tally.ids) == ("t-2-s", {"t-2-s": 1})
     assert list(tally.used.values()) == [1]
-    with pytest.raises(io.MalformedRunError, match="it has no value of the id field 'x'"):
+    with pytest.raises(ValueError, match="it has no value of the id field 'x'"):
         applied(io.Run("a"), id="x")
     assert applied(io.Run("a")).ids == {"a": 1}
 

@@ -557,7 +557,7 @@ def test_what_a_tools_span_knows_of_its_call():
 
 def test_nothing_was_recorded_is_told_from_no_spans():
     assert read().steps == []
-    with pytest.raises(io.MalformedRunError, match="its spans have no content: no messages"):
+    with pytest.raises(ValueError, match="its spans have no content: no messages"):
         read(Span("1", "model"), Span("2"))
     for fields in ({"inputs": "x"}, {"outputs": "x"}, {"scores": {"p": 1}}):
         assert read(Span("1", "model"), Span("2", **fields)).id == "a"

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator
-from trajscore.metrics import aggregate, tps_decomposition, tps_score
+from trajscore.core.collapse import aggregate
+from trajscore.metrics import tps_decomposition, tps_score
 from trajscore.plotting import DecompositionDisplay, ReliabilityDisplay
 
 

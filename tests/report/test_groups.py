@@ -11,9 +11,9 @@ from scipy.stats import t as student
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Work
+from trajscore.core.score_families import LogScore
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import LogScore
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, card_table, have_too_few_runs
 from trajscore.report._data import (

@@ -21,7 +21,7 @@ from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_numbers, is_number, number_of
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum
-from trajscore.inference import influence_interval
+from trajscore.inference.influence import influence_interval
 
 
 class StopHazard(BaseEstimator):

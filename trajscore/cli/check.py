@@ -16,8 +16,8 @@ from trajscore.cli.inputs import (
     note_if_same,
 )
 from trajscore.core.storage import replacing
-from trajscore.gates import Gate, check, read_gates
-from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
+from trajscore.gates import Gate, check
+from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules, read_gates
 from trajscore.gates._result import CheckResult
 
 

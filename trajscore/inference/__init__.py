@@ -2,7 +2,6 @@
 
 from trajscore.inference._bootstrap import bootstrap, paired_bootstrap
 from trajscore.inference._compare import compare_predictors
-from trajscore.inference._influence import influence_interval
 from trajscore.inference._label_design import LabelDesign, labels_needed
 from trajscore.inference._labels import label_intervals
 from trajscore.inference._sample_size import runs_needed
@@ -13,7 +12,6 @@ __all__ = [
     "SequentialComparison",
     "bootstrap",
     "compare_predictors",
-    "influence_interval",
     "label_intervals",
     "labels_needed",
     "paired_bootstrap",

@@ -21,7 +21,7 @@ from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.inference._influence import Spread, warn_few_clusters
+from trajscore.inference.influence import Spread, warn_few_clusters
 from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
 from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile

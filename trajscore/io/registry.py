@@ -144,8 +144,8 @@ class Format:
 
         Raises
         ------
-        MalformedRunError
-            If the run cannot be read.
+        ValueError
+            If the run cannot be read; it is left out and counted, with what the error says.
         """
         raise NotImplementedError
 

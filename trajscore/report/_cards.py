@@ -21,8 +21,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
-from trajscore.inference._influence import Spread
 from trajscore.inference._sample_size import ONE_DIGIT
+from trajscore.inference.influence import Spread
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
     intervals_of_means,

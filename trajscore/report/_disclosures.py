@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.inference._influence import FEW_CLUSTERS
+from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.mean_intervals import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.report._data import (
     BASE_RATE,

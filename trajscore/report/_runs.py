@@ -20,7 +20,7 @@ from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.inference._influence import FEW_CLUSTERS
+from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.units import units_of
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
