@@ -15,6 +15,7 @@ STEP_WEIGHTS = [
     {"weights": "linear_front", "horizon": 30},
     {"weights": "exponential_front"},
     {"weights": lambda step: 1 / (1 + step / 10)},
+    {"score": "brier"},
 ]
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}
@@ -22,12 +23,12 @@ OWN = {"weights": "linear_front", "horizon": "own"}
 
 @pytest.fixture(scope="module")
 def worlds():
-    """Outcomes of runs of 20 random laws, and forecasts that do not and that do know the end."""
+    """Outcomes of runs of 10 random laws, and forecasts that do not and that do know the end."""
     rng = np.random.default_rng(0)
     out = []
-    for _ in range(20):
+    for _ in range(10):
         law = draw_law(rng)
-        runs = law.sample(5_000, rng)
+        runs = law.sample(2_000, rng)
         out.append((runs.y, [law.forecasts(runs, knows_end=known) for known in (False, True)]))
     return out
 
@@ -38,18 +39,12 @@ def ahead(y, forecast, truth, **how):
     return d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
 
 
-@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str(how["weights"])[:12])
+@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str([*how.values()][0])[:12])
 def test_the_truth_wins_whatever_tells_of_the_length(worlds, how):
     for y, filtrations in worlds:
         for forecasts in filtrations:
             for name in RIVALS:
                 assert ahead(y, forecasts[name], forecasts["truth"], **how) < 3, name
-
-
-def test_the_truth_wins_by_the_brier_score(worlds):
-    for y, (forecasts, _) in worlds:
-        for name in RIVALS:
-            assert ahead(y, forecasts[name], forecasts["truth"], score="brier") < 3, name
 
 
 def test_published_weights_reward_the_tilted_forecast(worlds):
@@ -58,16 +53,15 @@ def test_published_weights_reward_the_tilted_forecast(worlds):
     assert min(z) > -3
 
 
-@pytest.mark.parametrize("size", [10, 30])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_the_truth_wins_in_small_sets(worlds, size, normalize):
-    for y, (forecasts, _) in worlds[:5]:
-        sets = [slice(first, first + size) for first in range(0, 2_000, size)]
-        scores = {
-            name: [tps_score(y[one], forecasts[name][one], normalize=normalize) for one in sets]
+def test_the_truth_wins_in_small_sets(worlds, normalize):
+    for y, (forecasts, _) in worlds[:4]:
+        sets = [slice(first, first + 20) for first in range(0, 2_000, 20)]
+        truth, tilted = (
+            [tps_score(y[one], forecasts[name][one], normalize=normalize) for one in sets]
             for name in ("truth", "tilted")
-        }
-        d = np.subtract(scores["tilted"], scores["truth"])
+        )
+        d = np.subtract(tilted, truth)
         assert d.mean() < 3 * d.std(ddof=1) / np.sqrt(len(sets))
 
 
@@ -96,12 +90,12 @@ def test_chances_of_random_laws_happen(knows_end):
     z = []
     for _ in range(5):
         law = draw_law(rng)
-        runs = law.sample(20_000, rng)
+        runs = law.sample(4_000, rng)
         stated = law.forecast(runs, knows_end=knows_end)
         known = 10 * runs.steps + runs.states + 1_000 * (runs.at_end & knows_end)
         spread = np.sqrt(np.bincount(known, stated * (1 - stated)))
         missed = np.bincount(known, np.repeat(runs.y, runs.lengths) - stated)
         z.extend((missed / np.maximum(spread, 1e-9))[spread > 3])
-    assert len(z) > 100
+    assert len(z) > 50
     assert 0.8 < np.std(z) < 1.2
     assert np.abs(z).max() < 4.5
