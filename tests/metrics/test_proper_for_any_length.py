@@ -39,7 +39,7 @@ def ahead(y, forecast, truth, **how):
     return d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
 
 
-@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str([*how.values()][0])[:12])
+@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str(next(iter(how.values())))[:12])
 def test_the_truth_wins_whatever_tells_of_the_length(worlds, how):
     for y, filtrations in worlds:
         for forecasts in filtrations:
