@@ -57,19 +57,6 @@ def test_shift_is_prefix_swap_and_tail_omission(ragged, rng, score, weights, hor
     np.testing.assert_allclose(table.loc["all", "censored"], censored)
 
 
-def test_leaving_out_the_tail_raises_the_score_only_where_the_tail_is_worse(ragged):
-    X, y = ragged
-    step = np.concatenate([np.arange(n) for n in X.lengths])
-    label = np.repeat(y, X.lengths)
-    sure = 0.5 + 0.04 * step
-    learns = X.with_cells(np.where(label == 1, sure, 1 - sure))
-    table = censoring_shift(y, learns, 2, q_z=y)
-    assert (table["tail_omission"] < -0.05).all()
-    forgets = learns.with_cells(1 - learns.cells)
-    table = censoring_shift(y, forgets, 2, q_z=y)
-    assert (table["tail_omission"] > 0.05).all()
-
-
 @pytest.mark.parametrize("own", [False, True])
 def test_a_failure_swaps_nothing_and_shy_forecasts_gain(ragged, own):
     X, y = ragged

@@ -57,12 +57,6 @@ def test_a_certain_stop_leaves_the_least_chance():
     np.testing.assert_allclose(hazard.survival_, [0.25] * 5 + [1] + [0.25] * 4)
 
 
-def test_where_nobody_was_stopped_the_chance_is_zero():
-    hazard = StopHazard(Rate(), cv=2).fit(X, np.zeros(4, dtype=bool))
-    assert not hazard.hazard_.any()
-    assert (hazard.survival_ == 1).all()
-
-
 def test_an_interval_counts_the_runs_that_were_not_stopped_less_two_for_each_feature():
     n = 40
     runs = TrajectoryArray(np.tile([0.4, 0.6], n), np.full(n, 2))
@@ -78,12 +72,6 @@ def test_an_interval_counts_the_runs_that_were_not_stopped_less_two_for_each_fea
     assert wide[1] - wide[0] > 0
     assert not not_refused(hazard.interval, [(samples[1:], {}, "samples must be 40")])
     assert not not_refused(StopHazard().interval, [(samples, {}, "not fitted")], NotFittedError)
-
-
-def test_few_runs_leave_at_least_one():
-    hazard = StopHazard(Rate(0.5), cv=2, min_probability=0.05).fit(X, STOPPED)
-    low, high = hazard.interval([1.0, 2.0, 3.0, 4.0], confidence_level=0.9)
-    assert high - low == pytest.approx(2 * t.ppf(0.95, 3) * np.sqrt(5 / 4 * 4 / 3 / 4 * 4))
 
 
 def test_small_chances_are_raised_with_a_warning_of_runs_that_were_not_stopped():

@@ -112,19 +112,6 @@ def test_signs_margins_and_ranks(shift):
     np.testing.assert_allclose(kept["shrinkage"], lost)
 
 
-def test_a_sign_is_one_on_which_all_families_agree():
-    # two runs: complete and won, and censored, with forecasts that are worse where the run failed
-    y = [1, -1]
-    mixed = practice_shift({"a": [[0.5], [0.45]]}, y, **QUICK)
-    per_score = mixed.table.loc["a", "shift"].unstack("score")
-    for weights, sign in mixed.signs().drop(columns="mean forecast").loc["a"].items():
-        values = per_score.loc[weights]
-        assert sign == ("+" if (values > 0).all() else "-" if (values < 0).all() else "+/-")
-    # log and Brier forecasts of one half are as good for a success as for a failure; Beta's not
-    one = practice_shift({"a": [[0.5], [0.5]]}, y, **QUICK)
-    assert (one.signs().loc["a"].iloc[1:] == "+/-").all()
-
-
 def test_intervals_are_of_runs_that_are_drawn(webshop):
     X, y = webshop
     X, y = X[:308], y[:308]

@@ -75,18 +75,6 @@ def test_parts_add_to_the_score(score, problem, way):
     assert table["weight"] @ table["uncertainty"] <= parts.uncertainty + 1e-12
 
 
-@settings(max_examples=20)
-@given(
-    problem=problems(), constant=probabilities, by=st.sampled_from(["pooled", "step"]),
-    score=st.sampled_from([*FAMILIES]),
-)  # fmt: skip
-def test_a_constant_forecast_has_no_discrimination(score, problem, constant, by):
-    y, X, w = problem
-    X = X.with_cells(np.full(len(X.cells), constant))
-    parts = tps_decomposition(y, X, score=score, sample_weight=w, by=by)
-    assert np.abs(parts.discrimination).max() == 0
-
-
 def early(T):
     """Weights of the steps of a run."""
     return np.arange(1, T + 1) ** -0.5
@@ -161,15 +149,6 @@ def test_order_of_rows_and_counts_of_runs(tied, rng, by):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-13)
 
 
-def test_a_monotone_map_moves_only_the_miscalibration(tied):
-    X, y = tied
-    raw = tps_decomposition(y, X, score="brier")
-    squared = tps_decomposition(y, X.with_cells(X.cells**2), score="brier")
-    assert squared.discrimination == pytest.approx(raw.discrimination, abs=1e-15)
-    assert squared.uncertainty == pytest.approx(raw.uncertainty, abs=1e-15)
-    assert squared.miscalibration > raw.miscalibration + 0.01
-
-
 def test_perfect_and_reversed_forecasts():
     parts = tps_decomposition([1, 0, 1], [[1.0], [0.0], [1.0]], score="brier")
     assert (parts.score, parts.miscalibration) == (0, 0)
@@ -180,22 +159,6 @@ def test_perfect_and_reversed_forecasts():
     parts = tps_decomposition([1, 0, 0, 1], [[0.1], [0.9], [0.9], [0.2]])
     assert parts.discrimination == 0
     assert parts.miscalibration > 1
-
-
-def test_an_unbounded_family_may_lose_everything():
-    class Unclipped:
-        def success(self, p):
-            with np.errstate(divide="ignore"):
-                return np.log(p)
-
-        def failure(self, p):
-            return self.success(1 - p)
-
-    perfect = tps_decomposition([1, 0], [[1.0], [0.0]], score=Unclipped())
-    assert (perfect.score, perfect.miscalibration) == (0, 0)
-    assert perfect.discrimination == pytest.approx(np.log(2))
-    wrong = tps_decomposition([1, 0], [[0.0], [0.5]], score=Unclipped())
-    assert (wrong.score, wrong.miscalibration) == (-np.inf, np.inf)
 
 
 def last_alone(T):
@@ -216,38 +179,13 @@ def test_custom_weights_may_leave_steps_out():
         tps_decomposition([1], cut, weights=last_alone, horizon="own")
 
 
-def test_cut_runs_with_a_horizon_keep_their_weights(tied):
-    X, y = tied
-    X = X.truncate(np.maximum(X.lengths - 2, 1)).with_horizon(X.lengths)
-    total = tps_score(y, X, **OWN)
-    assert rebuilt(tps_decomposition(y, X, **OWN)) == pytest.approx(total, abs=1e-12)
-    table = tps_decomposition(y, X, by="step", **OWN)
-    assert table["weight"].sum() < 1
-    assert table["weight"] @ table["score"] == pytest.approx(total, abs=1e-12)
-
-
-def test_parts_of_the_public_judge(hotpotqa):
-    X, y = hotpotqa
-    expected = {
-        "own": (OWN, "-0.684 0.053 0.061 0.693"),
-        "early": ({}, "-0.724 0.078 0.042 0.688"),
-    }
-    for how, printed in expected.values():
-        parts = tps_decomposition(y, X, **how)
-        assert " ".join(f"{getattr(parts, name):.3f}" for name in ALL) == printed
-
-
 def test_bad_input():
     y, F = [1, 0], [[0.5], [0.5]]
     rows = [
         (y, F, {"by": "run"}, "by must be .* got 'run'"),
-        (y, F, {"score": "bier"}, "score 'bier'"),
-        (y, F, {"weights": "front"}, "weights 'front'"),
         ([1, -1], F, {}, "run 1: the outcome is not observed"),
-        ([1], F, {}, "1 outcome for 2 runs"),
         (y, [[0.5], [1.5]], {}, r"forecast 1.5 lies outside \[0, 1\]"),
         (y, F, {"sample_weight": [1, -1]}, "row 1: sample_weight -1"),
-        (y, F, {"sample_weight": [0, 0]}, "all sample weights are zero"),
         (y, F, {"weights": lambda step: [0, 1]}, "weights for steps 1 to 1"),
         ([], TrajectoryArray([], []), {}, "no runs"),
     ]

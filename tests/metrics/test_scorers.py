@@ -121,8 +121,7 @@ def test_small_folds_are_warned_of(runs):
 
 SCORES = {
     "tps": tps_score,
-    "brier": lambda y, X, **how: tps_score(y, X, score="brier", **how),
-    "censored": censored_tps_score,
+    "censored": lambda y, X, **how: censored_tps_score(y, X, score="brier", **how),
     "ecuas": lambda y, X, **how: -ecuas_score(y, Weighted().fit(X).predict_proba(X), **how),
     "own": lambda y, X, **how: (
         -brier_score_loss(y, Weighted().fit(X).predict_proba(X)[:, 1], **how)
@@ -132,69 +131,42 @@ SCORES = {
 
 def scorers():
     own = make_scorer(brier_score_loss, response_method="predict_proba", greater_is_better=False)
-    return {
-        "tps": make_tps_scorer(),
-        "brier": make_tps_scorer("brier"),
-        "censored": make_censored_tps_scorer(),
-        "ecuas": make_ecuas_scorer(labels=[0, 1]),
-        "own": own,
-    }
-
-
-def by_fold(found, name):
-    """Scores of the two folds, from a search or a cross-validation."""
-    if f"split0_test_{name}" in found:
-        return [found[f"split{k}_test_{name}"][0] for k in (0, 1)]
-    return found[f"test_{name}"]
+    made = make_tps_scorer(), make_censored_tps_scorer("brier"), make_ecuas_scorer(labels=[0, 1])
+    return dict(zip(SCORES, [*made, own], strict=True))
 
 
 def expected(runs, name, weight=None):
     """What a scorer must give on each fold; `Weighted` passes the traces through."""
     X, y = runs
-    return pytest.approx(
-        [
-            SCORES[name](y[k], X[k], **({} if weight is None else {"sample_weight": weight[k]}))
-            for _, k in FOLDS.split()
-        ]
-    )
+    v = np.ones(80) if weight is None else weight
+    scores = [SCORES[name](y[k], X[k], sample_weight=v[k]) for _, k in FOLDS.split()]
+    return pytest.approx(scores)
 
 
 def test_weights_without_routing_go_to_our_scorers_as_to_others(runs, weight):
     # newer releases weight the scores of a search too; whichever it is, all scorers are alike
     search = GridSearchCV(Weighted(), {}, scoring=scorers(), refit="tps", cv=FOLDS)
-    found = search.fit(*runs, sample_weight=weight).cv_results_
-    taken = None if by_fold(found, "own") == expected(runs, "own") else weight
+    results = search.fit(*runs, sample_weight=weight).cv_results_
+    found = {name: [results[f"split{k}_test_{name}"][0] for k in (0, 1)] for name in SCORES}
+    taken = None if found["own"] == expected(runs, "own") else weight
     for name in SCORES:
-        assert by_fold(found, name) == expected(runs, name, taken), name
+        assert found[name] == expected(runs, name, taken), name
 
 
-@pytest.mark.parametrize("search", [False, True])
-def test_routed_weights_go_where_they_are_asked_for(runs, weight, search):
+def test_routed_weights_go_where_they_are_asked_for(runs, weight):
     X, y = runs
-    takers = ("tps", "censored", "ecuas")
     with config_context(enable_metadata_routing=True):
         asked = scorers()
         for name, scorer in asked.items():
-            scorer.set_score_request(sample_weight=name in takers)
+            scorer.set_score_request(sample_weight=name != "own")
         asked["tps"] = clone(asked["tps"], safe=False)  # a copy keeps its request
+        asked["censored"].set_score_request(sample_weight="importance")
+        given = {"sample_weight": weight, "importance": weight**2}
         model = Weighted().set_fit_request(sample_weight=False)
-        if search:
-            one = GridSearchCV(model, {}, scoring=asked, refit=False, cv=FOLDS)
-            found = one.fit(X, y, sample_weight=weight).cv_results_
-        else:
-            how = {"cv": FOLDS, "params": {"sample_weight": weight}}
-            found = cross_validate(model, X, y, scoring=asked, **how)
-    for name in SCORES:
-        assert by_fold(found, name) == expected(runs, name, weight if name in takers else None)
-
-
-def test_metadata(runs, weight):
-    X, y = runs
-    with config_context(enable_metadata_routing=True):
-        scorer = make_tps_scorer().set_score_request(sample_weight="importance")
-        how = {"scoring": scorer, "cv": FOLDS, "params": {"importance": weight}}
-        found = cross_validate(TraceAggregator(), X, y, **how)
-        assert found["test_score"] == expected(runs, "tps", weight)
+        found = cross_validate(model, X, y, scoring=asked, cv=FOLDS, params=given)
+        taken = {"tps": weight, "censored": weight**2, "ecuas": weight, "own": None}
+        for name, v in taken.items():
+            assert found[f"test_{name}"] == expected(runs, name, v), name
         how = {"scoring": make_tps_scorer(), "params": {"sample_weight": weight}}
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             cross_validate(TraceAggregator(), X, y, error_score="raise", **how)

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 from refused import not_refused
@@ -83,16 +82,6 @@ def test_the_sign_of_a_margin_can_flip(horizon):
     same = tps_sensitivity([1, 0, 0], near, horizon=None if horizon is None else "own")
     assert (same["rank"] == 1).all()
     assert not same["sign_flip"].any()
-
-
-def test_own_families_and_schedules_and_the_order_of_rows(ragged, rng):
-    X, y = ragged
-    for weights, horizon in ((lambda step: np.full(len(step), 3.0), None), (np.ones, "own")):
-        options = {"scores": [("beta", 3, 1)], "weights": [weights, "uniform"], "horizon": horizon}
-        table = tps_sensitivity(y, X, **options)
-        np.testing.assert_allclose(*table["score"].unstack("weights").to_numpy().T)
-    order = rng.permutation(len(y))
-    pd.testing.assert_frame_equal(tps_sensitivity(y, X), tps_sensitivity(y[order], X[order]))
 
 
 def test_bad_input():

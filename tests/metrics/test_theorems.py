@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajscore import TraceAggregator, TrajectoryArray
-from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
     censored_tps_samples,
     regret,
@@ -142,33 +141,6 @@ def test_no_adapted_trace_beats_the_truth_whatever_tells_of_the_length(score, se
     best = world.score(tilted, score, OWN)
     assert world.score(truth, score, OWN) <= best + 1e-14
     assert world.score(world.adapted(rng), score, OWN) < best
-
-
-def test_a_forecast_that_knows_the_length_at_the_start_is_judged_by_published_weights(rng):
-    # Remark A.4: within each length, the convention is one fixed horizon
-    world = WorldOfLengths(rng)
-    q = np.full(world.alive.shape, 0.5)
-    for t, T in itertools.product((1, 2, 3), repeat=2):
-        for prefix in range(2**t):
-            here = (world.lengths == T) & (world.prefix[:, t - 1] == prefix)
-            q[here, t - 1] = world.chance[here] @ world.y[here] / world.chance[here].sum()
-    truth = world.score(world.trace(q), "log", OWN)
-    for _ in range(20):
-        other = np.clip(q + rng.uniform(-0.1, 0.1, (3, 3))[world.lengths - 1], 0.01, 0.99)
-        assert world.score(world.trace(other), "log", OWN) < truth
-
-
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-def test_41_by_simulation(score):
-    # the experiment that could say yes: distortions of a known truth
-    runs = make_trajectories(8_000, random_state=3)
-    truth = tps_samples(runs.target, runs.q, score=score)
-    odds = np.log(runs.q.cells / (1 - runs.q.cells))
-    for sharpness, bias in ((1.5, 0), (0.6, 0), (1, 0.4), (1, -0.4), (2, 0.3)):
-        other = runs.q.with_cells(1 / (1 + np.exp(-(sharpness * odds + bias))))
-        gain = tps_samples(runs.target, other, score=score) - truth
-        error = gain.std() / np.sqrt(len(gain))
-        assert gain.mean() + 3 * error < 0, (sharpness, bias)
 
 
 @few
