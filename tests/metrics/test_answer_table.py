@@ -76,6 +76,11 @@ def test_eps_caps_what_a_certain_error_costs(eps):
     assert table["ECUAS_0"] == pytest.approx((eps - np.log(eps) + 0.5) / 2)
     table = Answers.from_proba([1, 0], [[1.0, 0.0], [0.5, 0.5]], eps=eps).metrics(n=[0])
     assert table["N-CE"] == pytest.approx((-np.log(eps) + np.log(2)) / 2 / np.log(2))
+    # a confidence that rounding has pushed above 1 is 1
+    with np.errstate(divide="ignore"):
+        for P, log in (([[1.00005, 0.0]] * 2, False), (np.log([[1.00005, 0.0]] * 2), True)):
+            table = Answers.from_proba([0, 1], P, log_proba=log).metrics()
+            assert table["BS of confidence"] == 0.5
     # certain answers that are right still cost the clip
     table = Answers.from_confidence([1, 1], [1.0, 1.0], eps=eps).metrics()
     assert table["CE of confidence"] == pytest.approx(-np.log(1 - eps), rel=1e-8)
