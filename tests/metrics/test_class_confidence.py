@@ -31,6 +31,8 @@ def test_probabilities_leave_the_rest_to_what_was_not_seen():
     np.testing.assert_allclose(found["confidence"], [0.5, 1.0, 0.2], rtol=1e-12)
     np.testing.assert_allclose(found["u"], [0.5, 0.0, 0.8], rtol=1e-12)
     assert found.index.name == "question"
+    nothing = class_confidence(["q", "q"], ["b", "a"], proba=[0.0, 0.0])
+    assert nothing.loc["q"].tolist() == ["a", 0, 1]
     # ties go to the first class whatever the rounding
     for proba in ([0.1, 0.2, 0.3], [0.2, 0.1, 0.3]):
         found = class_confidence([1, 1, 1], ["b", "b", "a"], proba=proba)

@@ -49,15 +49,6 @@ def test_aurc_is_the_mean_over_all_orders_of_ties(rows):
     assert found == pytest.approx(np.mean(areas), abs=1e-12)
 
 
-def test_values_by_hand():
-    found = diagnostics([0, 1, 0, 1], [[0.2], [0.4], [0.6], [0.9]])
-    assert found["AUROC"] == pytest.approx(3 / 4)
-    assert found["AUPRC"] == pytest.approx((1 + 2 / 3) / 2)
-    assert found["AURC"] == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4) / 4)
-    assert found["T-ECE"] == pytest.approx((0.2 + 0.6 + 0.6 + 0.1) / 4)
-    assert found["T-Brier"] == pytest.approx((0.04 + 0.36 + 0.36 + 0.01) / 4)
-
-
 def test_aurc_of_fractional_weights_continues_harmonic_numbers():
     def harmonic(x):
         return quad(lambda t: (1 - t**x) / (1 - t), 0, 1)[0]

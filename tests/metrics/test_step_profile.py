@@ -32,25 +32,6 @@ def test_all_columns():
     pd.testing.assert_frame_equal(table, expected)
 
 
-def test_of_many_runs(ragged):
-    X, y = ragged
-    profile = step_profile(y, X, score="brier")
-    for t, row in profile.iterrows():
-        alive = X.lengths >= t
-        errors = -((X.steps(t)[:, t - 1] - y[alive]) ** 2)
-        assert row["n_runs"] == row["n_observed"] == alive.sum()
-        assert row["score"] == pytest.approx(errors.mean())
-        assert row["std_error"] == pytest.approx(errors.std(ddof=1) / np.sqrt(alive.sum()))
-    # the columns of observed runs are those without the others
-    hidden = X.lengths > 5
-    found = step_profile(np.where(hidden, -1, y), X, q_z=0.3, score="brier")
-    alone = step_profile(y[~hidden], X[~hidden], score="brier")
-    for name in ("score", "std_error"):
-        np.testing.assert_allclose(found[f"{name}_observed"][: len(alone)], alone[name])
-    assert (found["n_observed"].iloc[5:] == 0).all()
-    assert found["score_observed"].iloc[5:].isna().all()
-
-
 def test_a_weight_says_how_often_a_run_counts():
     table = step_profile(Y, F, sample_weight=[2, 1, 3, 1])
     rows = [0, 0, 1, 2, 2, 2, 3]
