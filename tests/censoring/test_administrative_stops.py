@@ -100,6 +100,9 @@ def test_runs_of_one_task_are_not_independent():
     assert few.statistic < 10
     X, y, task = by_task(16, 1)
     assert administrative_stop_test(X, y, groups=task).df == 3
+    # a group may be of one step alone
+    found = administrative_stop_test([[0.5, 0.6], [0.4, 0.3]], [-1, 0], groups=[1, 2])
+    assert found.n_informative_stops == 0
     X, y = blind(40, 0, by_signal=False)
     with pytest.warns(UserWarning, match="only 2 groups"):
         found = administrative_stop_test(X, y, groups=np.arange(40) % 2)

@@ -101,6 +101,7 @@ def test_signs_margins_and_ranks(shift):
     assert (flips["rank_extended"] == 3).all()
     assert flips["rank_flip"].all()
     assert flips["sign_flip"].all()
+    assert not table.loc["base rate", "sign_flip"].any()
     same = table["rank_complete"] == table["rank_extended"]
     assert table["rank_flip"].equals(~same)
     # a shrinkage is the share of a margin that is lost, where it keeps its sign

@@ -76,6 +76,12 @@ def test_numerical_integral_is_the_closed_form(cost, u_max, rng):
     assert value == pytest.approx(certain.ecuas(0), rel=1e-10)
 
 
+def test_numerical_integral_sees_a_weight_that_lives_at_the_top(rng):
+    answers, n = Answers.from_proba([0, 1, 2], rng.dirichlet(np.ones(3), 3)), 10**7
+    value = answers.integrated(lambda g: (n + 1) * 1.5**2 * np.exp((n - 1) * np.log(1.5 * g)))
+    assert value == pytest.approx(answers.ecuas(n), rel=1e-7)
+
+
 def test_point_masses_and_jumps(rng):
     P, y = rng.dirichlet(np.ones(3), 100), rng.integers(0, 3, 100)
     answers = Answers.from_proba(y, P)
