@@ -5,7 +5,6 @@ import pytest
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import termination_audit
-from trajscore.core.stops import classify_stops
 from trajscore.metrics import censored_tps_score
 
 # Table 6: complete, max_steps, parse_error, tool_error, env_terminated
@@ -94,8 +93,10 @@ def test_what_the_reader_took_a_reason_to_mean_decides():
     assert given.mechanism.tolist() == ["complete"] + ["administrative"] * 4
     only_kinds = termination_audit(meta[["stop_kind"]].iloc[:3], y[:3])
     assert only_kinds.mechanism.tolist() == kinds[:3]
-    found = classify_stops([-1, -1, 0], ["a", "b", "b"], rule=lambda name: kinds[1 + (name == "b")])
-    assert found.tolist() == ["administrative", "informative", "complete"]
+    audit = termination_audit(
+        None, [-1, -1, 0], ["a", "b", "b"], rule=lambda name: kinds[1 + (name == "b")]
+    )
+    assert audit.mechanism.tolist() == ["administrative", "informative", "complete"]
 
 
 def test_unknown_reasons_are_named_and_not_scored():

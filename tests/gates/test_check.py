@@ -517,9 +517,7 @@ def test_a_metric_that_is_not_known_is_named(name):
 
 
 def test_rules_are_gates_or_what_was_read_of_them():
-    with pytest.raises(
-        ValueError, match="rules must be a Gate, or the path of a file of gates"
-    ):
+    with pytest.raises(ValueError, match="rules must be a Gate, or the path of a file of gates"):
         check(SAME, BASE, 5)
     with pytest.raises(ValueError, match="there is nothing to check: give a baseline, or gates"):
         check(SAME)

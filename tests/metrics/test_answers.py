@@ -116,6 +116,8 @@ def test_the_largest_uncertainty_of_a_matrix(cost, u_max):
         x, c = C[told].min() / (unit * u_max), C[k, decision] / (unit * u_max)
         found = ecuas_score([k], rows, cost=C, labels=range(K))
         assert found == pytest.approx(x**2 + 2 * (1 - x) * c, rel=1e-8), unit
+        own = Answers.from_decisions([0], [0], u_max=C)
+        assert own.scale.u_max == pytest.approx(unit * u_max, rel=1e-8), unit
 
 
 def test_a_floor_caps_the_logarithm_of_n_0_alone():
@@ -359,7 +361,8 @@ def test_bad_parameters():
         ([1, 1], [INF, 0], {"u_max": 1}, "row 0: u is inf"),
         ([1, 1], [0], {"u_max": 1}, r"paid has shape \(2,\) and u \(1,\)"),
         ([1], [0], {"u_max": 1, "eps": 1}, "eps"),
-        *(([1], [0], {"u_max": top}, "u_max") for top in (0, INF, [[0, 1], [1, 0]])),
+        *(([1], [0], {"u_max": top}, "u_max") for top in (0, INF, [1, 2])),
+        ([1], [0], {"u_max": [[0, 1], [0, 2]]}, "u_max"),
     ]
     assert not not_refused(Answers.from_decisions, rows)
     own = Answers.from_confidence([1, 0], [0.9, 0.4])

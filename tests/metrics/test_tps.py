@@ -3,12 +3,10 @@ import warnings
 import numpy as np
 import pytest
 
+from known_scores import beta_score, brier_score, log_score
 from refused import not_refused
 from trajscore import TrajectoryArray, metrics
 from trajscore.metrics import (
-    BetaScore,
-    BrierScore,
-    LogScore,
     regret,
     step_profile,
     tps_samples,
@@ -16,10 +14,10 @@ from trajscore.metrics import (
 )
 
 FAMILIES = {
-    "log": LogScore(),
-    "brier": BrierScore(),
-    ("beta", 2, 4): BetaScore(2, 4),
-    ("beta", 0.5, 2.5): BetaScore(0.5, 2.5),
+    "log": log_score(),
+    "brier": brier_score(),
+    ("beta", 2, 4): beta_score(2, 4),
+    ("beta", 0.5, 2.5): beta_score(0.5, 2.5),
 }
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 WAYS = ({}, {"weights": "uniform"}, {"normalize": False}, OWN)
