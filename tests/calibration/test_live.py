@@ -72,7 +72,7 @@ def test_every_forecaster_can_be_followed(runs, forecaster):
             for t, score in enumerate(run):
                 value = score if given.channels is None else np.atleast_1d(score)
                 decision = monitor.update(value, done=t == len(run) - 1, run=row)
-                assert np.log(decision.e_value) == pytest.approx(found[row][t], abs=1e-9)
+                assert decision.log_e_value == pytest.approx(found[row][t], abs=1e-9)
 
 
 # ------------------------------------------------------------------ one step
