@@ -70,7 +70,7 @@ USES_WIDTH = cheat("UsesWidth", lambda _, X: 1 / X.shape[1])
 USES_MEAN = cheat("UsesMean", lambda _, X: np.add.reduceat(X.cells, X.offsets[:-1]) / X.lengths)
 READS_IDS = cheat("ReadsIds", lambda _, X: [str(one).endswith("7") for one in X.ids])
 CHEATS = [
-    (cheat("Ho", lambda _, X: 1 / (X.lengths if X.horizon is None else X.horizon)), "horizon|la"),
+    (cheat("H", lambda _, X: 1 / (X.lengths if X.horizon is None else X.horizon)), "horiz|lat"),
     (cheat("NeedsHorizon", lambda _, X: 1 / X.horizon), "TypeError: .*horizon"),
     (cheat("IfThere", lambda s, X: s.rate_ if X.horizon is None else 1 / X.horizon), "on the horizon"),
     (LEARNS_IDS, "on the ids"),

@@ -47,7 +47,8 @@ class AnyFeatures(AffineCalibrator):
         return np.log(self.predict_proba(X))
 
     def predict(self, X):
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[chosen]
 
 
 class _Forecasts:
@@ -126,7 +127,6 @@ def test_scikit_learn(estimator, check):
         EnsembleCrossFitCalibrator(),
         TraceAggregator(),
         AliveRate(end="step"),
-        PrefixForecaster(min_class_count=1),
         PrefixForecaster(features="running", pooled=True, end="step", min_class_count=1),
     ],
     ids=repr,
