@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.calibration import AliveRate, cross_fit_traces
-from trajscore.metrics import tps_score
+from trajscore.calibration import AliveRate
 
 
 @pytest.fixture(scope="module")
@@ -135,16 +134,6 @@ def test_what_censored_runs_are(runs):
     np.testing.assert_allclose(half, AliveRate().fit(X, y).going_ / 2)
     none = AliveRate().fit([[0.5, 0.5]] * 4, [0, 0, 0, 0]).transform([[0.5, 0.5]])
     assert (none == 1e-6).all()
-
-
-def test_out_of_fold_it_beats_the_constant_where_length_tells(rng):
-    y = np.arange(400) % 2
-    lengths = np.where(y == 1, rng.integers(1, 11, 400), rng.integers(5, 20, 400))
-    X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths, ended=True)
-    alive, with_end = (cross_fit_traces(AliveRate(end=end), X, y) for end in (None, "step"))
-    base = np.average(np.repeat(y, lengths), weights=1 / np.sqrt(steps_of(X)))
-    constant = tps_score(y, X.with_cells(np.full(len(X.cells), base)))
-    assert constant + 0.05 < tps_score(y, alive) < tps_score(y, with_end) - 0.02
 
 
 def test_bad_parameters(runs):

@@ -10,19 +10,16 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     PredefinedSplit,
     ShuffleSplit,
-    StratifiedGroupKFold,
     StratifiedKFold,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeClassifier
 
 from trajscore import (
     ActionSignals,
@@ -31,15 +28,12 @@ from trajscore import (
     PrefixForecaster,
     TraceAggregator,
     TrajectoryArray,
-    censored_tps_scorer,
     evaluate,
     io,
-    make_tps_scorer,
     tps_scorer,
 )
 from trajscore.calibration import AliveRate, cross_fit_traces
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import aggregate, tps_score
 from trajscore.monitoring import RawVerifier
 
 SUMMARY = PrefixForecaster(features="summary", pooled=True)
@@ -208,17 +202,6 @@ def test_fit_transform_of_a_learned_forecaster_is_out_of_fold(runs, forecaster):
     assert routed.cells.tolist() == expected.cells.tolist()
 
 
-def test_a_calibrator_in_a_pipeline_does_not_learn_what_the_forecaster_knows_by_heart(runs):
-    X, y = runs
-    trees = PrefixForecaster(DecisionTreeClassifier(random_state=0), "summary", pooled=True)
-    pipeline = make_pipeline(trees, PlattCrossFitCalibrator()).fit(X, y)
-    new, outcomes = make_trajectories(500, lengths=(1, 6), random_state=1, return_X_y=True)
-    base = tps_score(outcomes, np.full((500, 6), y.mean()))
-    assert abs(tps_score(outcomes, pipeline.transform(new)) - base) < 0.1
-    by_heart = PlattCrossFitCalibrator().fit(pipeline[0].transform(X), y)
-    assert tps_score(outcomes, by_heart.transform(pipeline[0].transform(new))) < base - 0.5
-
-
 @pytest.mark.parametrize("routing", [False, True])
 def test_a_nested_search_keeps_groups_whole_inside_and_outside(runs, routing):
     X, y = runs
@@ -243,39 +226,6 @@ def test_a_nested_search_keeps_groups_whole_inside_and_outside(runs, routing):
             assert len(train | test) == 20  # two thirds of the 30 groups, the others held out
     # scikit-learn warns, here an error, where groups are not read
     cross_fit_traces(SEARCH, X, y, groups=groups, sample_weight=np.ones(len(y)), cv=3)
-
-
-def test_metadata_routing_says_who_gets_what(runs):
-    X, y = runs
-    weight = np.arange(len(y)) % 3
-    with config_context(enable_metadata_routing=True):
-        with pytest.raises(ValueError, match="sample_weight .*Pipeline.*set_fit_request"):
-            cross_fit_traces(make_pipeline(SUMMARY, TraceAggregator()), X, y, sample_weight=weight)
-        weighted = clone(SUMMARY).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(weighted, TraceAggregator())
-        routed = cross_fit_traces(pipeline, X, y, sample_weight=weight)
-        scorer = make_tps_scorer().set_score_request(sample_weight=False)
-        search = GridSearchCV(weighted, {"last": [1]}, scoring=scorer, cv=StratifiedGroupKFold(2))
-        found = cross_fit_traces(search, X, y, sample_weight=weight, groups=X.ids // 5)
-    assert routed == cross_fit_traces(SUMMARY, X, y, sample_weight=weight)
-    assert found == cross_fit_traces(SUMMARY, X, y, sample_weight=weight, groups=X.ids // 5)
-
-
-def test_noise_stays_noise():
-    tree = DecisionTreeClassifier(min_samples_leaf=3)
-    forecaster, found = PrefixForecaster(tree, features="summary", pooled=True), []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        X, y = TrajectoryArray(rng.random(300 * 3), [3] * 300), rng.integers(0, 2, 300)
-        assert roc_auc_score(y, aggregate(forecaster.fit(X, y).transform(X), "mean")) > 0.75
-        out = cross_fit_traces(forecaster, X, y, cv=3)
-        rate = X.with_cells(np.full(len(X.cells), y.mean()))
-        found.append(
-            (roc_auc_score(y, aggregate(out, "mean")), tps_score(y, out) - tps_score(y, rate))
-        )
-    auroc, margin = np.mean(found, axis=0)
-    assert auroc == pytest.approx(0.5, abs=0.05)
-    assert margin < 0
 
 
 class Uncloned:
@@ -376,24 +326,6 @@ def test_runs_of_a_log_go_through_pipelines_as_their_signals_do(log, rng):
     assert report.table.loc[("actions", "as_given"), "AUROC"] > 0.7
 
 
-class SeenBefore(TransformerMixin, BaseEstimator):
-    """1 for a run that was in the fit, at each of its steps."""
-
-    def fit(self, X, y):
-        self.ids_ = {run.id for run in X}
-        return self
-
-    def transform(self, X):
-        return TrajectoryArray.from_list([[float(run.id in self.ids_)] * len(run) for run in X])
-
-
-def test_what_reads_a_log_is_fitted_on_the_training_runs_too(log):
-    traces = cross_fit_traces(make_pipeline(SeenBefore()), log, io.outcomes(log))
-    assert (traces.cells == 0).all()
-    assert traces.lengths.tolist() == [len(run) for run in log]
-    assert traces.ids.tolist() == [run.id for run in log]  # though the transformer names none
-
-
 def test_a_held_out_run_has_ended_where_the_log_says_so(log):
     """Fits learn from the outcomes in `y`; a forecast is told nothing of its run by them."""
     y = io.outcomes(log)
@@ -410,25 +342,6 @@ def test_a_held_out_run_has_ended_where_the_log_says_so(log):
     assert cross_fit_traces(knows_ends, log, unobserved).ended.all()
     ended = cross_fit_traces(knows_ends, silent, unobserved).ended
     assert ended.tolist() == (unobserved != -1).tolist()
-
-
-@pytest.mark.filterwarnings("ignore:The fold has")
-def test_searches_and_scorers_over_a_log(log):
-    y, tasks = io.outcomes(log), np.array([run.task for run in log])
-    X, grid = SIGNALS.fit_transform(log), {"last": [1, 2]}
-    over_logs = {f"prefixforecaster__{name}": values for name, values in grid.items()}
-    for cv, known in ((3, {}), (GroupKFold(3), {"groups": tasks})):
-        for scoring in (tps_scorer, censored_tps_scorer):
-            searches = [
-                GridSearchCV(model, params, scoring=scoring, cv=cv).fit(given, y, **known)
-                for model, params, given in (
-                    (OVER_LOGS, over_logs, io.Runs(log)),
-                    (LAST, grid, X),
-                )
-            ]
-            scores = [one.cv_results_["mean_test_score"] for one in searches]
-            np.testing.assert_array_equal(*scores)
-            assert searches[0].best_estimator_.transform(log) == searches[1].transform(X)
 
 
 def test_bad_input_with_a_log(log):

@@ -46,6 +46,10 @@ def cheat(name, hint):
     return type(name, (Halfway,), {"_hint": hint})
 
 
+def horizon_of(_, X):
+    return 1 / (X.lengths if X.horizon is None else X.horizon)
+
+
 class IsRandomAtFirst(Halfway):
     def transform(self, X):
         cells = X.cells.copy()
@@ -70,9 +74,9 @@ USES_WIDTH = cheat("UsesWidth", lambda _, X: 1 / X.shape[1])
 USES_MEAN = cheat("UsesMean", lambda _, X: np.add.reduceat(X.cells, X.offsets[:-1]) / X.lengths)
 READS_IDS = cheat("ReadsIds", lambda _, X: [str(one).endswith("7") for one in X.ids])
 CHEATS = [
-    (cheat("H", lambda _, X: 1 / (X.lengths if X.horizon is None else X.horizon)), "horiz|lat"),
+    (cheat("ReadsHorizon", horizon_of), "horizon|later steps"),
     (cheat("NeedsHorizon", lambda _, X: 1 / X.horizon), "TypeError: .*horizon"),
-    (cheat("IfThere", lambda s, X: s.rate_ if X.horizon is None else 1 / X.horizon), "on the horizon"),
+    (cheat("IfThere", lambda s, X: 1 if X.horizon is None else 1 / X.horizon), "on the horizon"),
     (LEARNS_IDS, "on the ids"),
     (READS_IDS, "on the ids"),
     (cheat("ReadsEnded", lambda _, X: np.where(X.ended, 0.9, 0.1)), "on ended"),
@@ -159,23 +163,6 @@ def test_cross_fitting_warns_of_cheats_by_run_step_and_values(runs):
     assert int(step) <= int(seen) < len(scores)
     expected = (scores[int(step) - 1] + scores[: int(seen)].mean()) / 2
     assert float(prefix) == pytest.approx(expected, rel=1e-5)
-
-
-def test_runs_of_one_step_have_no_later_ones():
-    X = TrajectoryArray(np.linspace(0.1, 0.9, 60), np.ones(60, dtype=int), ended=True)
-    y = np.arange(60) % 2
-    cross_fit_traces(USES_MEAN(), X, y)
-    with pytest.warns(UserWarning, match="on the ids"):
-        cross_fit_traces(READS_IDS(), X, y)
-
-
-@pytest.mark.parametrize(("apart", "agrees"), [(0.9e-6, True), (4e-6, False)])
-def test_values_agree_up_to_a_millionth(runs, apart, agrees):
-    kind = cheat("Nearly", lambda _, X: 2 * apart * X.ended)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        cross_fit_traces(kind(), runs[0].with_cells(np.zeros(len(runs[0].cells))), runs[1])
-    assert (not caught) == agrees
 
 
 class CutsRuns(Halfway):

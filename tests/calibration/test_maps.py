@@ -1,15 +1,10 @@
 """Platt's, the beta, the isotonic and the ensemble map, against general optimisers and by hand."""
 
-import operator
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
-from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.model_selection import PredefinedSplit
 
 from known_agent import bent_forecasts
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, evaluate
@@ -206,26 +201,6 @@ def test_levels_of_the_isotonic_map(prior, values, probabilities):
     assert IsotonicCrossFitCalibrator().prior == 0.5
 
 
-def test_plain_isotonic_is_that_of_scikit_learn(rng):
-    X, y, _ = bent_forecasts(rng, 300)
-    ours = IsotonicCrossFitCalibrator(prior=0, weights="uniform").fit(X, y).full_map_
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(X.cells[::3], y)
-    grid = np.linspace(0, 1, 101)
-    expected = np.clip(theirs.predict(grid), 1e-6, 1 - 1e-6)
-    np.testing.assert_allclose(ours(grid), expected, rtol=0, atol=1e-6)
-    moved = X.with_cells(5 * logit(X.cells) - 3)  # any rising signal
-    seen, other = (IsotonicCrossFitCalibrator().fit(Z, y).transform(Z) for Z in (X, moved))
-    np.testing.assert_allclose(other.cells, seen.cells, atol=1e-12)
-
-
-def test_values_that_differ_by_rounding_are_one():
-    X = TrajectoryArray.from_list([[one] for one in [0.2, 0.3, 0.3, 0.6] * 5])
-    y = np.tile([0, 1, 0, 1], 5)
-    rounded = X.with_cells(np.where(y == 1, X.cells * (1 + 1e-13), X.cells))
-    maps = [IsotonicCrossFitCalibrator().fit(one, y).full_map_ for one in (rounded, X)]
-    assert maps[0]([0.3, 0.3 * (1 + 1e-13)]) == pytest.approx(maps[1]([0.3, 0.3]))
-
-
 # ------------------------------------------------------------------ ensemble
 
 
@@ -331,19 +306,6 @@ def test_weights_are_counts_and_rows_have_no_order(runs, kind, rng):
     assert list(many) == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "fold27", "fold28"]
 
 
-def test_groups_stay_in_one_fold(runs):
-    X, y = runs
-    groups = np.arange(len(y)) // 4
-    calibrator = PlattCrossFitCalibrator(cv=3)
-    out = calibrator.fit_transform(X, y, groups=groups)
-    order = np.argsort(X.ids)
-    splits = StratifiedGroupKFold(3).split(X[order], y[order], groups[order])
-    for k, (_, test) in enumerate(splits):
-        rows = order[test]
-        fitted = calibrator.maps_["ABC"[k]]  # of more than two, after the fold that it is for
-        np.testing.assert_array_equal(out[rows].cells, fitted(X[rows].cells))
-
-
 def test_what_censored_runs_are(runs):
     X, y = runs
     codes = np.where(np.arange(80) < 10, -1, y)
@@ -369,23 +331,6 @@ def test_what_censored_runs_are(runs):
     ):
         with pytest.raises(ValueError, match=words):
             fit(codes, q_z, censored=censored)
-
-
-def test_the_output_has_the_name_that_is_claimed(runs):
-    X, y = runs
-    named = X.with_cells(X.cells, channels=["judge"])
-    for given, name in ((X, "probability"), (named, "judge")):
-        for kind in CALIBRATORS:
-            fitted = kind().fit(given, y)
-            assert fitted.transform(given).channels == (name,)
-            assert fitted.get_feature_names_out().tolist() == [name]
-    scores = TrajectoryArray.stack([named, named], channels=["judge", "verbal"])
-    pick = [FunctionTransformer(operator.itemgetter(name)) for name in scores.channels]
-    parts = [(str(k), make_pipeline(one, PlattCrossFitCalibrator())) for k, one in enumerate(pick)]
-    union = FeatureUnion(parts, verbose_feature_names_out=False)
-    assert union.fit_transform(scores, y).channels == ("judge", "verbal")
-    plain = PlattCrossFitCalibrator().fit_transform(X.padded(), y)
-    np.testing.assert_array_equal(np.isnan(plain), np.isnan(X.padded()))
 
 
 def test_bad_parameters_and_outcomes(runs):

@@ -20,9 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from trajscore import PrefixForecaster, TraceAggregator, TrajectoryArray, tps_scorer
+from trajscore import PrefixForecaster, TraceAggregator, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import tps_score
 
 NAN = float("nan")
 TREES = HistGradientBoostingClassifier(max_iter=3)
@@ -186,35 +185,6 @@ def test_steps_with_few_runs_of_an_outcome_keep_the_forecast():
     np.testing.assert_allclose(found.cells.round(), [0, 1, 1, 0, 0])
 
 
-@pytest.mark.parametrize("pooled", [False, True])
-def test_fewest_runs_of_the_rarer_outcome(pooled):
-    model = KNeighborsClassifier(n_neighbors=1)
-    how = {"pooled": True, "end": "step", "features": "last"} if pooled else {}
-    for rarer, least, fits in ((1, 0, True), (1, 1, True), (1, 2, False), (2, 2, True)):
-        for first in (0, 1):
-            n = 3 + rarer
-            X = TrajectoryArray(np.linspace(0.1, 0.9, 2 * n), np.full(n, 2), ended=True)
-            y = np.r_[np.full(3, first), np.full(rarer, 1 - first)]
-            fitted = PrefixForecaster(model, min_class_count=least, **how).fit(X, y)
-            assert [one is not None for one in fitted.estimators_] == [fits, fits]
-            base = fitted.transform(X).cells == y.mean()
-            assert (~base).all() if fits else base.all()
-
-
-@pytest.mark.parametrize("end", ["step", "after"])
-def test_last_steps_have_a_classifier_of_their_own(end):
-    X, y = make_trajectories(400, lengths=(1, 5), random_state=0, return_X_y=True)
-    y = np.where(X.lengths == 1, 0, y)  # that a run ends at once tells all
-    forecaster = PrefixForecaster(features="running", pooled=True, end=end).fit(X, y)
-    first = X[X.lengths > 1].prefix(1)
-    going, ended = forecaster.transform(first), forecaster.transform(first.with_ended())
-    assert ended.cells.max() < 0.1 < going.cells.mean()
-    on_all = PrefixForecaster(features="running", pooled=True).fit(X, y).transform(first)
-    assert (np.abs(on_all.cells - going.cells).max() < 1e-12) == (end == "after")
-    score = tps_scorer(forecaster, X.with_ended(False), y)  # outcomes say what has ended
-    assert score == tps_score(y, forecaster.transform(X.with_ended()))
-
-
 OPTIONS = [
     {},
     {"features": "last", "last": 2, "pooled": True},
@@ -373,19 +343,6 @@ def test_bad_steps(runs):
             use()
 
 
-def test_forecasts_that_are_not_finite_are_refused_by_run_and_step(runs):
-    class Square(PrefixForecaster):
-        def _advance(self, state, scores, done):
-            after, p = super()._advance(state, scores, done)
-            return after, np.where(scores[:, 0] == 2, np.nan, p)
-
-    forecaster = Square(features="last", last=1).fit(*runs)
-    with pytest.raises(ValueError, match="row 1.*step 2"):
-        forecaster.transform(TrajectoryArray([0.1, 0.2, 0.3, 2.0, 2.0], [2, 3]))
-    with pytest.raises(ValueError, match="finite"):
-        forecaster.advance(forecaster.begin(2), [0.5, 2.0])
-
-
 # ------------------------------------------------------------------ scores that were not recorded
 
 
@@ -435,9 +392,7 @@ def test_what_takes_missing_scores_is_told_by_its_tags(gaps):
     ]
     refuses = [
         None,
-        LOGISTIC,
         make_pipeline(StandardScaler(), LOGISTIC),
-        make_pipeline("passthrough", LOGISTIC),
         make_pipeline(SelectKBest(), TREES),  # a selection keeps NaN, and this one refuses it
         CalibratedClassifierCV(LOGISTIC),
     ]

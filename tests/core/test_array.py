@@ -81,18 +81,11 @@ def test_every_form_holds_the_same_container(X):
     if len(X):  # joblib tells even an empty array of NumPy's from its copy
         assert joblib.hash(pickle.loads(pickle.dumps(X))) == joblib.hash(X)
         assert TrajectoryArray.from_list(X.to_list(), **kwargs) == X
-
-
-@settings(max_examples=25)
-@given(containers(least=1), st.randoms(use_true_random=False))
-def test_a_long_table_in_any_order_holds_the_same_runs(X, random):
-    frame = X.to_frame().sample(frac=1, random_state=random.randrange(99))
-    value = list(X.channels) if X.channels else "value"
-    assert frame.columns.tolist() == ["run", "step", *(X.channels or ["value"])]
-    back = TrajectoryArray.from_frame(frame, id="run", step="step", value=value, missing="allow")
-    back = back[[back.ids.tolist().index(one) for one in X.ids.tolist()]]
-    assert np.array_equal(back.cells, X.cells, equal_nan=True)
-    assert np.array_equal(back.offsets, X.offsets)
+        columns = {"id": "run", "step": "step", "value": [*X.channels] if X.channels else "value"}
+        frame = X.to_frame().sample(frac=1, random_state=0)
+        back = TrajectoryArray.from_frame(frame, **columns, missing="allow")
+        back = back[[back.ids.tolist().index(one) for one in X.ids.tolist()]]
+        assert np.array_equal(back.cells, X.cells, equal_nan=True)
 
 
 @settings(max_examples=25)
@@ -149,30 +142,16 @@ def test_looks_like_a_padded_array():
     assert (none.shape, none.value_range(), none.meta.shape) == ((0, 0), (0, 0), (0, 0))
     for key in ([True, False, True], ([0, 2], Ellipsis), pd.Series([0, 2]), slice(0, 3, 2)):
         assert X[key] == X[np.array([0, 2])], key
-    for shown in ("3 runs", "1 to 3 steps", "p, q"):
-        assert shown in repr(TWO)
-    assert "0 runs" in repr(none)
-    assert "1 to" not in repr(X[:1])
+    assert X.place(3) == "run 'b' (row 1), step 1"
+    assert ("1 to 3 steps" in repr(X), "0 runs" in repr(none)) == (True, True)
 
 
-def test_places_of_cells():
-    assert [X.place(cell, with_row=False) for cell in (0, 2, 3, 5)] == [
-        "run 'a', step 1", "run 'a', step 3", "run 'b', step 1", "run 'c', step 2",
-    ]  # fmt: skip
-    assert "row 1" in X.place(3)
-
-
-@pytest.mark.parametrize(("n_runs", "n_shown"), [(0, 0), (1, 1), (8, 8), (9, 8)])
-def test_a_notebook_shows_the_first_runs_by_their_ends(n_runs, n_shown):
-    X = TrajectoryArray.from_list(
-        [[k / 8, 0.5, k / 16] for k in range(n_runs)], ids=[f"<b{k}>" for k in range(n_runs)]
-    )
+def test_a_notebook_shows_the_first_runs_by_their_ends():
+    X = TrajectoryArray.from_list([[k / 8, 9, k / 16] for k in range(9)], ids=list("<bcdefghi"))
     html = X._repr_html_()
-    assert [f"&lt;b{k}&gt;" in html for k in range(n_runs)] == [k < n_shown for k in range(n_runs)]
-    if n_runs > 1:
-        first, last = html.index("<td>0.125</td>"), html.index("<td>0.0625</td>")
-        assert first < last
-    assert ("<table" in html) == (n_runs > 0)
+    assert ("<th>&lt;</th>" in html, "<th>h</th>" in html, "<th>i</th>" in html) == (1, 1, 0)
+    assert html.index("<td>0.125</td>") < html.index("<td>0.0625</td>")
+    assert "<table" not in X[:0]._repr_html_()
     assert "q last" in TWO._repr_html_()
 
 
@@ -194,10 +173,8 @@ def test_is_immutable():
 
 def test_is_never_turned_into_an_array_unasked():
     for work in (np.asarray, np.mean, lambda X: np.concatenate([X, X], axis=2)):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"\.padded\(\)|implementation"):
             work(ROWS)
-    with pytest.raises(TypeError, match=r"\.padded\(\)"):
-        np.asarray(ROWS)
 
 
 def test_what_differs_is_not_equal():
@@ -249,18 +226,12 @@ def test_a_run_has_a_horizon_and_an_end_only_where_it_is_said():
     assert TrajectoryArray.stack([ROWS, ROWS]).horizon is None
 
 
-def test_concat_fills_meta_with_missing_values():
+def test_joins_fill_meta_with_missing_values_and_number_names_that_are_shared():
     bare = TrajectoryArray.from_list([[0.7]], ids=["d"])
     both = TrajectoryArray.concat([X, bare, bare[[]]])
     assert both.meta["task"].fillna("-").tolist() == [*"xyz", "-"]
-    assert TrajectoryArray.concat([bare, X]).meta["task"].isna().tolist() == [True] + [False] * 3
-    assert TrajectoryArray.concat([X, X[[]]]) == X
     assert TrajectoryArray.concat([bare, bare]).meta.shape == (2, 0)
-    wide = TrajectoryArray.concat([ROWS, np.array([[0.7, NAN, NAN, NAN]])])
-    assert (wide.lengths.tolist(), wide.shape) == ([3, 1, 2, 1], (4, 4))
-
-
-def test_names_that_two_containers_share_are_numbered():
+    assert TrajectoryArray.concat([ROWS, np.array([[0.7, NAN, NAN, NAN]])]).shape == (4, 4)
     for join in (np.hstack, lambda both: np.concatenate(both, 1), TrajectoryArray.stack):
         assert join([X, X]).channels == ("value0", "value1")
     assert np.concatenate([X, X], axis=-1) == np.hstack([X, X])
@@ -320,28 +291,21 @@ BAD = [
     (lambda: TrajectoryArray.from_list([[0.1], 0.5]), "row 1"),
     (lambda: TrajectoryArray.from_list(0.5), "runs"),
     (lambda: TrajectoryArray.from_list([[10**400]]), "row 0"),
-    (lambda: TrajectoryArray.from_list([[0.1], np.array([1j])]), "row 1.*Complex"),
-    (lambda: TrajectoryArray([10**400], [1]), "real numbers"),
     (lambda: TrajectoryArray(["x"], [1]), "'x'"),
     (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates"),
-    (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations"),
     (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex"),
     (lambda: TrajectoryArray([0.1], [2]), "lengths .* 2, .* 1 cells"),
     (lambda: TrajectoryArray([0.1], [1.0]), "lengths"),
-    (lambda: TrajectoryArray([0.1], [[1]]), "lengths"),
-    (lambda: TrajectoryArray([0.1], np.array([1], "m8[s]")), "lengths"),
     (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1"),
     (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[2.0]), "horizon"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[2**53, 2**53 + 1]), "row 1: horizon"),
     (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "ids"),
-    (lambda: TrajectoryArray([0.1], [1], ids=np.array([1, 2])), "ids"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]), "text"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1.5, 2.5]), "text"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[3, 2**63]), r"row 1.*astype\(str\)"),
     (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0"),
     (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
     (lambda: TrajectoryArray([0.1], [1], channels=3), "channels"),
-    (lambda: TrajectoryArray([[0.1, 1.0]], [1], channels=["a"]), "2 .*channel"),
     (lambda: TrajectoryArray([[0.1, 1.0]], [1], channels=["a", "a"]), "2 .*channel"),
     (lambda: TrajectoryArray([0.1], [1], missing="fill"), "missing .*'ffill'.* 'fill'"),
     (lambda: TrajectoryArray([0.1], [1], ended=[1]), "ended"),

@@ -97,23 +97,18 @@ def test_rows_count_by_their_place_whatever_the_index():
 def test_the_value_of_a_run_may_stand_on_some_of_its_rows():
     for ids, column, values in (
         ("aab", [1, 1, 2], [1, 2]),
-        ("aab", [None, 1, 2], [1, 2]),
         ("aab", ["x", None, None], ["x", None]),
         ("aba", [True, False, True], [True, False]),
         ("abab", ["x", None, None, "y"], ["x", "y"]),
-        ("abab", [None, None, "x", None], ["x", None]),
         ("abab", [0.5, None, None, 0.25], [0.5, 0.25]),
-        ("ab", [2, 2], [2, 2]),
     ):
         frame = pd.DataFrame({"run": list(ids), "p": 0.5, "m": column})
         found = read(frame, step=None, meta="m").meta["m"]
         assert found.astype(object).where(found.notna(), None).tolist() == values, column
     for ids, column, words in (
         ("aab", [1, 2, 3], "'a' .*'m', 1 and 2"),
-        ("abb", [1, 2, 3], "'b' .*'m', 2 and 3"),
         ("abab", [1, 2, 1, 3], "'b' .*'m', 2 and 3"),
         ("aba", ["x", None, "y"], "'a' .*'m', 'x' and 'y'"),
-        ("aaa", [None, "x", "y"], "'a' .*'m', 'x' and 'y'"),
         ("aa", [["x"], ["y"]], "column 'm'"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -220,7 +215,6 @@ BAD = [
     (table(run=list("baba"), t=[1, 1, 2, 3]), {}, "'a' .*no step 2"),
     (table(run=list("baba"), t=[2, 1, 2, 2]), {}, "'b' .*step 2 more than once"),
     (table(t=[0, 1, 0, 1]), {}, "'b' .*step 0 .*first_step=0"),
-    (table(t=[17, 18, 17, 18]), {}, "step 17 .*first_step=17"),
     (table(t=[1, 2, 17, 18]), {}, "'a' .*step 17 .*renumber"),
     (table(t=[1, 2.5, 1, 2]), {}, "row 1: step 2.5 .*'t'"),
     (table(t=[1, None, 1, 2]), {}, "row 1: step nan"),
@@ -238,8 +232,6 @@ BAD = [
     (table(p=pd.Series([0.1, 10**400, 0.3, 0.4], dtype=object)), {}, "step 2.* inf"),
     (table(p=pd.Series([-(10**400), 1, 0.3, 0.4], dtype=object)), {}, "step 1.* -inf"),
     (table(p=DATES), {}, "'p' .*dates"),
-    (table(p=DATES - DATES[0]), {}, "'p' .*durations"),
-    (table(p=DATES.tz_localize("UTC")), {}, "'p' .*dates"),
     (table(p=[0.5 + 1j, 0.1, 0.1, 0.1]), {}, "'p' .*Complex"),
     # ids
     (table(run=["b", "b", 1, 1]), {}, r"'run' .*int, str.*astype\(str\)"),
@@ -247,7 +239,6 @@ BAD = [
     (table(run=pd.array([1, 1, None, 2], dtype="Int64")), {}, "row 2.*'run'"),
     (table(run=pd.array([None] * 4, dtype="Int64")), {}, "row 0.*'run'"),
     (table(run=[LARGEST + 1] * 4, t=[1, 2, 3, 4]), {}, r"run id 9.*'run'.*astype\(str\)"),
-    (table(run=[2**63 + 1] * 4, t=[1, 2, 3, 4]), {}, r"9223372036854775809 .*astype\(str\)"),
     (table(run=[np.inf, np.inf, 1.0, 1.0]), {}, "'run' .*float"),
     (table(run=[7.5, 7.5, 3.0, 3.0]), {}, "'run' .*float"),
     (table(run=["x-1", "x"] * 2, q=["u", "1-u"] * 2), {"id": ["run", "q"]}, "'run'.*'q'"),
@@ -256,7 +247,6 @@ BAD = [
     (table(budget=DATES[:1].repeat(4)), {"horizon": "budget"}, "'budget' .*dates"),
     (table(budget=[5, 5, None, None]), {"horizon": "budget"}, "'a': horizon nan .*'budget'"),
     (table(budget=[2.5, 2.5, 2, 2]), {"horizon": "budget"}, r"'b': horizon 2\.5"),
-    (table(budget=[1, 1, 2, 2]), {"horizon": "budget"}, "horizon 1 "),
     (table(solved=[1, 0, 0, 0]), {"outcome": "solved"}, "'b' .*'solved', 1 and 0"),
     (table(solved=[{"x": 1}] * 4), {"outcome": "solved"}, "'solved'"),
     (table(solved=[[k] for k in range(4)]), {"outcome": "solved", "step": None}, "'solved'"),

@@ -13,7 +13,6 @@ from trajscore.metrics import (
     BrierScore,
     LogScore,
     aggregate,
-    censored_tps_score,
     tps_samples,
     tps_score,
 )
@@ -74,24 +73,6 @@ def test_the_log_score_clips(clip):
     expected = (np.log(held) + np.log(1 - held)).mean() / 2
     assert tps_score([1, 0], X, score=log, weights="uniform") == pytest.approx(expected, rel=1e-6)
     assert not BrierScore().clipped(p).any()
-
-
-def test_every_score_takes_its_clip(ragged):
-    X, y = ragged
-    saturated = X.with_cells(np.where(X.cells > 0.5, 1.0, X.cells))
-    held = X.with_cells(np.clip(saturated.cells, 0.01, 0.99))
-    score = LogScore(clip=0.01)
-    for function in (
-        tps_score,
-        censored_tps_score,
-        lambda y, F, **how: metrics.step_profile(y, F, **how)["score"],
-        lambda y, F, **how: metrics.tps_decomposition(y, F, **how).score,
-        lambda y, F, **how: metrics.tps_decomposition(y, F, **how, by="step")["score"],
-        lambda y, F, **how: metrics.regret(held, F, **how),
-    ):
-        clipped = function(y, saturated, score=score)
-        assert_allclose(clipped, function(y, held, score="log"), rtol=1e-12, atol=1e-12)
-        assert not np.allclose(clipped, function(y, saturated, score="log"))
 
 
 def test_families_have_names():

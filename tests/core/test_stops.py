@@ -60,23 +60,6 @@ def test_bad_reasons_and_rules():
             classify_stops([-1, -1], **{"reasons": ["a", "b"], **kwargs})
 
 
-def test_an_audit_takes_given_reasons_and_rules_before_what_the_log_says():
-    meta = {"stop_reason": ["a", "done"], "stop_kind": ["informative", None]}
-    X = TrajectoryArray.from_list([[0.5], [0.4]], meta=meta)
-
-    def first(*args, X=X):
-        return termination_audit(X, [-1, 1], *args).mechanism[0]
-
-    assert first() == "informative"
-    assert first(["max_steps", "done"]) == "administrative"
-    assert first(None, {"a": "excluded"}) == "excluded"
-    kinds = TrajectoryArray(X.cells, [1, 1], meta=X.meta[["stop_kind"]])
-    assert first(X=kinds) == "informative"
-    for reasons, words in (([["done"], "done"], "stop reasons"), (["done"], "2, got 1")):
-        with pytest.raises(ValueError, match=words):
-            first(reasons)
-
-
 # ------------------------------------------------------------------ own stops
 
 

@@ -16,7 +16,6 @@ from trajscore import (
     TraceAggregator,
     censoring,
     io,
-    make_tps_scorer,
     tps_scorer,
     tracer,
     trusted_types,
@@ -24,7 +23,6 @@ from trajscore import (
 from trajscore import calibration as c
 from trajscore import monitoring as m
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import BetaScore, BrierScore, LogScore
 
 X, Y = make_trajectories(120, lengths=(3, 6), random_state=0, return_X_y=True)
 LOG_P = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
@@ -112,15 +110,6 @@ def test_every_public_estimator_comes_back():
             assert type(again) is type(fitted)
             for one, other in zip(told(again), expected, strict=True):
                 np.testing.assert_array_equal(one, other, err_msg=str(kind))
-
-
-def test_scorers_of_families_come_back():
-    skops = pytest.importorskip("skops.io")
-    for score in (LogScore(0.01), BrierScore(), BetaScore(4, 2)):
-        scorer = make_tps_scorer(score)
-        model = c.PlattCrossFitCalibrator().fit(X, Y)
-        again = skops.loads(skops.dumps(scorer), trusted=trusted_types())
-        assert again(model, X, Y) == scorer(model, X, Y)
 
 
 def test_names_are_those_of_types_that_are_there():

@@ -163,21 +163,3 @@ def test_a_mean_weighs_steps_or_by_the_convention_of_the_paper_runs():
     assert own == pytest.approx(-loss.mean())
     by_run = metrics.tps_samples(y, squares, score="brier", weights="uniform", normalize=False)
     assert_allclose(by_run, [-1.21, -0.09])
-
-
-def test_a_function_is_a_schedule_for_several_conventions():
-    def falling(t):
-        return 1 / np.asarray(t, dtype=float)
-
-    X, y = TrajectoryArray.from_list([[0.9, 0.7], [0.2, 0.4], [0.6]]), [1, 0, 1]
-
-    def schedules(**how):
-        table = metrics.tps_sensitivity(y, X, scores=["brier"], **how)
-        return set(table.index.get_level_values("weights"))
-
-    assert len(schedules(weights=[falling, "early"], horizon=4)) == 2
-    assert schedules(horizon="own") == set(OVER)
-    assert schedules() == set(STEP)
-    for weights in ([], "early", ["early", "early"], ["front"]):
-        with pytest.raises(ValueError, match="weights"):
-            metrics.tps_sensitivity(y, X, scores=["brier"], weights=weights)
