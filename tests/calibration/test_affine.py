@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
@@ -110,18 +109,6 @@ def test_rows_that_look_like_probabilities():
             warnings.simplefilter("always")
             AffineCalibrator(bias=False).fit([row, [0.5, 0.5], [0.6, 0.4]], [0, 1, 1])
         assert any("logarithms" in str(one.message) for one in caught) == looks, row
-
-
-def test_classes_by_name():
-    log_p = pd.DataFrame(
-        np.log([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.2, 0.8]]), columns=["n", "y"]
-    )
-    fitted = AffineCalibrator().fit(log_p, ["no", "yes", "yes", "no"])
-    assert fitted.classes_.tolist() == ["no", "yes"]
-    assert fitted.feature_names_in_.tolist() == ["n", "y"]
-    assert fitted.get_feature_names_out().tolist() == ["log_p_no", "log_p_yes"]
-    p = fitted.predict_proba(log_p)
-    assert fitted.predict(log_p).tolist() == np.where(p[:, 1] > 0.5, "yes", "no").tolist()
 
 
 def test_bad_input(sample):

@@ -122,20 +122,6 @@ def test_live_rates_are_those_of_whole_runs_whatever_the_scores(runs, end):
         rows = rows[~ends]
 
 
-def test_what_censored_runs_are(runs):
-    X, y = runs
-    codes = np.where(np.arange(300) < 60, -1, y)
-    failures, zeros = AliveRate().fit(X, codes), AliveRate().fit(X, np.maximum(codes, 0))
-    assert failures.going_.tolist() == zeros.going_.tolist()
-    dropped, rest = AliveRate(censored="drop").fit(X, codes), AliveRate().fit(X[60:], y[60:])
-    shared = min(len(dropped.going_), len(rest.going_))
-    np.testing.assert_allclose(dropped.going_[:shared], rest.going_[:shared])
-    half = AliveRate().fit(X, np.where(y == 1, 0.5, 0.0)).going_
-    np.testing.assert_allclose(half, AliveRate().fit(X, y).going_ / 2)
-    none = AliveRate().fit([[0.5, 0.5]] * 4, [0, 0, 0, 0]).transform([[0.5, 0.5]])
-    assert (none == 1e-6).all()
-
-
 def test_bad_parameters(runs):
     X, y = runs
     codes = np.where(np.arange(300) < 9, -1, y)

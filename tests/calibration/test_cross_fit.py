@@ -28,7 +28,6 @@ from trajscore import (
     PrefixForecaster,
     TraceAggregator,
     TrajectoryArray,
-    evaluate,
     io,
     tps_scorer,
 )
@@ -197,9 +196,6 @@ def test_fit_transform_of_a_learned_forecaster_is_out_of_fold(runs, forecaster):
     expected = PlattCrossFitCalibrator().fit_transform(inner, y, groups=groups)
     given = {f"{step}__groups": groups for step in pipeline.named_steps}
     assert pipeline.fit_transform(X, y, **given).cells.tolist() == expected.cells.tolist()
-    with config_context(enable_metadata_routing=True):
-        routed = pipeline.fit_transform(X, y, groups=groups)
-    assert routed.cells.tolist() == expected.cells.tolist()
 
 
 @pytest.mark.parametrize("routing", [False, True])
@@ -322,8 +318,6 @@ def test_runs_of_a_log_go_through_pipelines_as_their_signals_do(log, rng):
     held[:] = log
     for form in (tuple(log), io.Runs(log), pd.Series(log), held):
         assert cross_fit_traces(OVER_LOGS, form, y) == found
-    report = evaluate({"actions": found}, y, intervals="influence")
-    assert report.table.loc[("actions", "as_given"), "AUROC"] > 0.7
 
 
 def test_a_held_out_run_has_ended_where_the_log_says_so(log):

@@ -21,7 +21,6 @@ from trajscore import (
 from trajscore.calibration import IsotonicCrossFitCalibrator, cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.testing import CHECKS, check_trajectory_estimator
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, ToolCallCount, TracerScorer
 
 check_no_look_ahead = next(check for check in CHECKS if check.__name__ == "check_no_look_ahead")
 
@@ -132,10 +131,6 @@ def test_honest_forecasters_pass(runs):
             cross_fit_traces(estimator, *runs)
         # what ids tell of other runs is no use out of fold
         cross_fit_traces(LEARNS_IDS(), *runs)
-    for scorer in (TracerScorer(), SAUP(), MeanSurprisal(), RunLength()):
-        channels = ["surprisal", "repetition"]
-        check_trajectory_estimator(scorer, channels=channels, probabilities=False)
-    check_trajectory_estimator(ToolCallCount(), channels=["tool_calls"], probabilities=False)
 
 
 def test_cross_fitting_warns_of_cheats_by_run_step_and_values(runs):

@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, logit
 from sklearn.model_selection import PredefinedSplit
 
 from known_agent import bent_forecasts
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, evaluate
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
@@ -15,7 +15,7 @@ from trajscore.calibration import (
 )
 from trajscore.core.weights import step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import aggregate, tps_score
+from trajscore.metrics import tps_score
 
 CALIBRATORS = [
     PlattCrossFitCalibrator,
@@ -227,16 +227,6 @@ def test_the_ensemble_is_the_mean_in_log_odds_of_its_members(link, logistic, lat
     np.testing.assert_allclose(logit(fitted(values)), np.average(odds, axis=0, weights=shares))
 
 
-def test_the_isotonic_map_counts_more_with_more_runs(latent):
-    X, y = latent
-    summary = EnsembleCrossFitCalibrator().fit(X, y).summary()
-    expected = [1 / (1 + (1000 / n) ** (2 / 3)) for n in summary["n_runs"]]
-    assert summary["isotonic_share"].tolist() == pytest.approx(expected)
-    free = EnsembleCrossFitCalibrator(n_half=0).fit(X, y).transform(X)
-    isotonic = IsotonicCrossFitCalibrator().fit(X, y).transform(X)
-    np.testing.assert_allclose(free.cells, isotonic.cells, rtol=1e-9)
-
-
 @pytest.mark.parametrize("link", ["logit", "identity"])
 def test_the_ensemble_never_turns_a_signal_round(link, latent):
     X, y = latent
@@ -428,23 +418,3 @@ def test_names_of_calibrators(runs):
     ):
         with pytest.raises(ValueError, match=words):
             evaluate(X, y, calibrator=calibrator)
-
-
-def test_an_aggregator_passes_traces_on_and_collapses_them():
-    X = [[0.9, 0.1, 0.5], [0.2, 0.6]]
-    for how in ({}, {"phi": "mean"}, {"phi": "weighted", "weights": lambda t: 1 / t}):
-        model = TraceAggregator(**how).fit(X)
-        success = aggregate(X, **{"phi": "last", **how})
-        np.testing.assert_allclose(model.predict_proba(X), np.c_[1 - success, success])
-        assert model.predict(X).tolist() == (success >= 0.5).tolist()
-        assert model.classes_.tolist() == [0, 1]
-        assert [run.tolist() for run in model.transform(X)] == X
-    for how, given, y, words in (
-        ({"phi": "max"}, X, None, "phi"),
-        ({"weights": "late"}, X, None, "weights"),
-        ({}, [[0.5, 1.5]], None, "1.5"),
-        ({}, X, [1], "1 outcome for 2 runs"),
-        ({}, X, [1, 2], "outcome 2"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            TraceAggregator(**how).fit(given, y)

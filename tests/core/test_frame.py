@@ -86,14 +86,6 @@ def test_is_a_loop_over_rows(rows, kind):
     assert why == [row[4] for row in of_run.values()]
 
 
-def test_rows_count_by_their_place_whatever_the_index():
-    for index in ([4, 4, 4, 4], list("abcd"), range(1, 5), range(8, 0, -2)):
-        for part in (slice(None), slice(1, None), slice(None, None, -1)):
-            frame = table(t=[1, 2, 2, 1]).set_index(pd.Index(index)).iloc[part]
-            plain = read(frame.reset_index(drop=True), step=None, meta="task")
-            assert read(frame, step=None, meta="task") == plain, (index, part)
-
-
 def test_the_value_of_a_run_may_stand_on_some_of_its_rows():
     for ids, column, values in (
         ("aab", [1, 1, 2], [1, 2]),
@@ -150,14 +142,6 @@ def test_missing_values_where_that_is_allowed():
     assert y.tolist() == [1, -1]
 
 
-def test_whole_numbers_of_steps_are_exact():
-    large = 2**60 + 1
-    X = read(table(t=[large + 1, large, large, large + 1]), first_step=large)
-    assert [run.tolist() for run in X] == [[0.2, 0.1], [0.3, 0.4]]
-    floats = table(t=[LARGEST - 1, LARGEST, LARGEST - 1, LARGEST])
-    assert len(read(floats, first_step=int(LARGEST) - 1)) == 2
-
-
 def test_other_dataframes(monkeypatch):
     pa = pytest.importorskip("pyarrow")
     other = pa.Table.from_pandas(table())
@@ -209,17 +193,12 @@ BAD = [
     (table().iloc[:0], {}, "no rows"),
     # steps
     (table(t=[1, 1, 1, 2]), {}, "'b' .*step 1 .*'t'"),
-    (table(t=[1, 2, 2, 2]), {}, "'a' .*step 2 .*'t'"),
     (table(t=[1, 3, 1, 2]), {}, "'b' .*no step 2 .*'t', only 1 and then 3"),
-    (table(t=[1, 2, 1, 4]), {}, "'a' .*no step 2 .*'t', only 1 and then 4"),
     (table(run=list("baba"), t=[1, 1, 2, 3]), {}, "'a' .*no step 2"),
-    (table(run=list("baba"), t=[2, 1, 2, 2]), {}, "'b' .*step 2 more than once"),
     (table(t=[0, 1, 0, 1]), {}, "'b' .*step 0 .*first_step=0"),
     (table(t=[1, 2, 17, 18]), {}, "'a' .*step 17 .*renumber"),
     (table(t=[1, 2.5, 1, 2]), {}, "row 1: step 2.5 .*'t'"),
-    (table(t=[1, None, 1, 2]), {}, "row 1: step nan"),
     (table(t=[1, 2, LARGEST + 1, 2]), {}, r"row 2: step .*2\*\*53"),
-    (table(t=[1, 2, -LARGEST - 1, 2]), {}, r"row 2: step .*2\*\*53"),
     (table(t=["2026-01-01"] * 4), {}, "'b' .*'t', 2026-01-01; .*step=None"),
     (table(t=["2026-01-02", "2026-01-01", *["2026-01-03"] * 2]), {}, "'a' .*2026-01-03"),
     (table(t=pd.to_datetime(["2026-01-01", None, "2026-01-01", "2026-01-02"])), {}, "row 1.*'t'"),
@@ -228,7 +207,6 @@ BAD = [
     (table(p=["0.1", "52%", "0.3", "0.4"]), {}, r"'b', step 2: '52%' .*df\['p'\].*/ 100"),
     (table(run=list("baba"), t=[1, 1, 2, 2], p=["1", "2", "3", "x"]), {}, "'a', step 2: 'x'"),
     (table(p=[0.1, None, 0.3, 0.4]), {}, r"'b' \(row 0\), step 2.*NaN"),
-    (table(p=[0.1, np.inf, 0.3, 0.4]), {}, "step 2.*inf"),
     (table(p=pd.Series([0.1, 10**400, 0.3, 0.4], dtype=object)), {}, "step 2.* inf"),
     (table(p=pd.Series([-(10**400), 1, 0.3, 0.4], dtype=object)), {}, "step 1.* -inf"),
     (table(p=DATES), {}, "'p' .*dates"),
@@ -236,10 +214,8 @@ BAD = [
     # ids
     (table(run=["b", "b", 1, 1]), {}, r"'run' .*int, str.*astype\(str\)"),
     (table(run=["b", "b", None, "a"]), {}, r"row 2.*'run'.*ffill\(\)"),
-    (table(run=pd.array([1, 1, None, 2], dtype="Int64")), {}, "row 2.*'run'"),
     (table(run=pd.array([None] * 4, dtype="Int64")), {}, "row 0.*'run'"),
     (table(run=[LARGEST + 1] * 4, t=[1, 2, 3, 4]), {}, r"run id 9.*'run'.*astype\(str\)"),
-    (table(run=[np.inf, np.inf, 1.0, 1.0]), {}, "'run' .*float"),
     (table(run=[7.5, 7.5, 3.0, 3.0]), {}, "'run' .*float"),
     (table(run=["x-1", "x"] * 2, q=["u", "1-u"] * 2), {"id": ["run", "q"]}, "'run'.*'q'"),
     (table(task=["x", None, "x", "x"]), {"id": ["run", "task"]}, "row 1.*'task'"),
@@ -248,10 +224,8 @@ BAD = [
     (table(budget=[5, 5, None, None]), {"horizon": "budget"}, "'a': horizon nan .*'budget'"),
     (table(budget=[2.5, 2.5, 2, 2]), {"horizon": "budget"}, r"'b': horizon 2\.5"),
     (table(solved=[1, 0, 0, 0]), {"outcome": "solved"}, "'b' .*'solved', 1 and 0"),
-    (table(solved=[{"x": 1}] * 4), {"outcome": "solved"}, "'solved'"),
     (table(solved=[[k] for k in range(4)]), {"outcome": "solved", "step": None}, "'solved'"),
     (table(solved=["pass"] * 4), {"outcome": "solved"}, "2 of 2 runs.*outcome_map="),
-    (table(solved=[5, 5, 1, 1]), {"outcome": "solved"}, "'b': outcome 5"),
 ]  # fmt: skip
 
 

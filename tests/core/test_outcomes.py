@@ -72,15 +72,6 @@ def test_a_series_of_the_same_runs_in_another_order_is_refused():
     assert check_outcomes(y.set_axis([1, 2, 0]).rename_axis("run"), bare).tolist() == [1, 0, 1]
 
 
-def test_an_index_of_several_levels_is_joined_as_ids_are():
-    table = pd.DataFrame({"model": list("abab"), "task": [2, 1, 1, 2], "t": 1, "p": 0.5, "y": 1})
-    X = TrajectoryArray.from_frame(table, id=["model", "task"], step="t", value="p")
-    y = table.set_index(["model", "task"])["y"]
-    assert check_outcomes(y, X).tolist() == [1, 1, 1, 1]
-    with pytest.raises(ValueError, match="row 0: y is of run 'a-1', X of run 'a-2'"):
-        check_outcomes(y.sort_index(), X)
-
-
 # ------------------------------------------------------------------ what unobserved runs stand for
 
 

@@ -10,7 +10,6 @@ from sklearn.metrics import roc_auc_score
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.inference import influence_interval
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
-from trajscore.plotting import LengthDisplay
 from trajscore.tracer import early_warning
 
 
@@ -252,18 +251,6 @@ def test_auroc_at_a_step_is_of_pairs_within_folds(rng):
     longer = TrajectoryArray(rng.random(200 * 60), [60] * 200)
     steps = early_warning(y, longer).by_step.index.tolist()
     assert steps == [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50]
-
-
-def test_success_by_length():
-    lengths, y = np.array([3, 1, 3, 7, 7, 2]), [1, 0, -1, 1, 0, -1]
-    X = TrajectoryArray(np.zeros(lengths.sum()), lengths)
-    table = LengthDisplay.from_predictions(y, X).table
-    assert table[["low", "high", "n_runs", "n_observed"]].to_numpy().tolist() == [
-        [1, 1, 1, 1], [2, 2, 1, 0], [3, 3, 2, 1], [7, 7, 2, 2],
-    ]  # fmt: skip
-    assert_allclose(table["success_rate"], [0, np.nan, 1, 0.5])
-    few = LengthDisplay.from_predictions(y, X, n_bins=2).table
-    assert few[["low", "high"]].to_numpy().tolist() == [[1, 2], [3, 7]]
 
 
 def test_the_public_judge_has_864_confidences(hotpotqa):

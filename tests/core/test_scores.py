@@ -8,14 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from trajscore import TrajectoryArray, evaluate, make_tps_scorer, metrics
-from trajscore.metrics import (
-    BetaScore,
-    BrierScore,
-    LogScore,
-    aggregate,
-    tps_samples,
-    tps_score,
-)
+from trajscore.metrics import BetaScore, BrierScore, LogScore, aggregate, tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
 FAMILIES = [

@@ -178,21 +178,6 @@ def test_five_stops_and_fifty_other_steps_are_enough(n_stopped, n_others, last, 
     assert refused(X, np.arange(len(X)) < n_stopped) == threshold
 
 
-def test_one_run_that_goes_on_below_it_is_enough(world):
-    X, _, _ = world
-    cut, stopped = stopped_by(X, X.cells < 0.3)
-    short = cut(X)
-    assert refused(short, stopped) == 0.3
-    row = int(np.flatnonzero(~stopped & (short.lengths > 2))[0])
-    cells = short.cells.copy()
-    cells[short.offsets[row]] = 0.01
-    assert refused(short, stopped, cells) is None
-    # below it at its own end it would have been too late
-    cells = short.cells.copy()
-    cells[short.offsets[row + 1] - 1] = 0.01
-    assert refused(short, stopped, cells) == 0.3
-
-
 @pytest.mark.parametrize(
     ("low", "high", "number"),
     [(0.1, 0.9, 0.2), (0.1, 0.2, 0.2), (0.25, 0.3, 0.3), (0.2, 0.25, 0.21), (0.0, 0.5, 0.1),
