@@ -286,16 +286,11 @@ def test_bad_parameters_and_outcomes(runs):
     for how, words in (
         ({"features": "all"}, "features .*'all'"),
         ({"features": "last", "last": 0}, "last .*0"),
-        ({"features": "last", "last": 1.5}, "last .*1.5"),
         ({"estimator": SVC()}, r"CalibratedClassifierCV\(SVC\(\)\)"),
-        ({"estimator": "tree"}, "estimator .*'tree'"),
         ({"pooled": True}, 'features="summary"'),
-        ({"end": "never"}, "end .*'never'"),
         ({"end": "step"}, "end .*pooled=True"),
         ({"min_class_count": "a"}, "min_class_count .*'a'"),
-        ({"min_class_count": True}, "min_class_count .*True"),
         ({"features": lambda seen: seen[:1, -1]}, r"shape \(1, 1\) for 300 runs after step 1"),
-        ({"features": lambda seen: seen}, r"shape \(300, 1, 1\)"),
         ({"features": lambda s: s[:, :, 0], "pooled": True}, "1 at step 1 and 2 at step 2"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -325,9 +320,7 @@ def test_bad_steps(runs):
     for fitted, scores, words in (
         (forecaster, [[0.1, 0.2]], r"\(n_runs, 1\), got \(1, 2\)"),
         (forecaster, [NAN], "missing or infinite"),
-        (forecaster, [np.inf], "missing or infinite"),
         (aggregator, [1.01], r"1.01 .*\[0, 1\]"),
-        (aggregator, [-0.01], r"-0.01 .*\[0, 1\]"),
     ):
         with pytest.raises(ValueError, match=words):
             fitted.advance(fitted.begin(), scores)

@@ -46,18 +46,6 @@ def test_all_forms_are_the_same_runs():
     assert check_trajectories([[1.0, NAN, NAN]]).shape == (1, 3)
 
 
-def test_labels_of_rows_are_ids_where_they_can_be():
-    for index, ids in (
-        ([3, 1], [3, 1]),
-        (["b", "a"], ["b", "a"]),
-        ([1, 1], [0, 1]),
-        ([0.5, 1.5], [0, 1]),
-        ([1, "a"], [0, 1]),
-    ):
-        for X in (pd.Series(RUNS, index=index), pd.DataFrame({1: [0, 1]}, index=index)):
-            assert check_trajectories(X).ids.tolist() == ids, index
-
-
 def test_bad_traces_name_the_place():
     class Run(list):
         steps, outcome = (), 1

@@ -202,15 +202,3 @@ def test_a_save_that_fails_half_way_leaves_the_old_file(path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert sorted(path.parent.iterdir()) == sorted([source, path])
     assert TrajectoryArray.load(path) == old
-
-
-def test_a_save_replaces_what_a_link_names_and_keeps_its_mode(path):
-    kept = path.with_name("kept" + path.suffix)
-    array_with([1, 2]).save(kept)
-    kept.chmod(0o640)
-    path.symlink_to(kept)
-    new = array_with([3, 4])
-    new.save(path)
-    assert path.is_symlink()
-    assert TrajectoryArray.load(kept) == new
-    assert kept.stat().st_mode & 0o777 == 0o640
