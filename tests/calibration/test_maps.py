@@ -218,6 +218,9 @@ def test_the_ensemble_is_the_mean_in_log_odds_of_its_members(link, logistic, lat
     X, y = latent
     fitted = EnsembleCrossFitCalibrator(n_half=300, link=link).fit(X, y).full_map_
     assert fitted.isotonic_share == pytest.approx(0.5)
+    free = EnsembleCrossFitCalibrator(link=link).fit(X, y).summary()
+    expected = [1 / (1 + (1000 / n) ** (2 / 3)) for n in free["n_runs"]]
+    assert free["isotonic_share"].tolist() == pytest.approx(expected)
     shares = [*(0.5 * share for share in logistic), 0.5]
     np.testing.assert_allclose(fitted.shares, shares)
     platt = PlattCrossFitCalibrator(link=link, increasing=True)
@@ -292,6 +295,10 @@ def test_weights_are_counts_and_rows_have_no_order(runs, kind, rng):
     order = rng.permutation(len(y))
     one, other = (kind().fit_transform(X[rows], y[rows]) for rows in (np.arange(80), order))
     assert other == one[order]
+    three = kind(cv=3)  # of more than two, maps are named after the fold that they are for
+    out = three.fit_transform(X, y)
+    held_out = np.flatnonzero(out.meta["cross_fit_fold"] == 0)
+    np.testing.assert_array_equal(out[held_out].cells, three.maps_["A"](X[held_out].cells))
     many = kind(cv=28).fit(X, y).maps_
     assert list(many) == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "fold27", "fold28"]
 
