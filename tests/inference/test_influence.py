@@ -1,4 +1,4 @@
-"""Intervals from influences: coverage, clusters, draws."""
+"""Intervals from influences."""
 
 import warnings
 
@@ -8,35 +8,70 @@ from scipy.stats import binomtest, t, ttest_1samp
 
 from joint_laws import short_runs_succeed
 from trajscore.inference import influence_interval
-from trajscore.inference._influence import Spread
-from trajscore.inference.units import any_units
 from trajscore.metrics import tps_samples
 
 
+def of_mean(x, **options):
+    return influence_interval(x.mean(axis=0), x - x.mean(axis=0), **options)
+
+
 def test_interval_of_a_mean_is_that_of_student(rng):
-    x = rng.normal(size=20)
-    low, high = influence_interval(x.mean(), x - x.mean())
-    assert (low, high) == pytest.approx(tuple(ttest_1samp(x, 0).confidence_interval()))
+    x = rng.normal(size=5000)  # more than are added up at a time
+    for n in (20, 5000):
+        for level in (0.95, 0.8):
+            student = tuple(ttest_1samp(x[:n], 0).confidence_interval(level))
+            assert of_mean(x[:n], confidence_level=level) == pytest.approx(student)
 
 
-def test_clusters_of_one_run_change_nothing(rng):
+def test_errors_of_clusters_are_of_leaving_one_out(rng):
+    groups = np.repeat(np.arange(20), rng.integers(1, 6, 20))
+    x = rng.normal(size=len(groups)) + groups
+    sizes, n = np.bincount(groups), len(groups)
+    # what the mean would be without a cluster, with weights that leave the others as they are
+    left_out = np.array([x[groups != k].mean() for k in range(20)]) - x.mean()
+    error = np.sqrt(19 / 20 * (left_out**2).sum())
+    reach = t.ppf(0.975, n**2 / (sizes**2).sum() - 1) * error
+    shuffled = rng.permutation(n)
+    low, high = of_mean(x[shuffled], groups=groups[shuffled])
+    assert (low, high) == pytest.approx((x.mean() - reach, x.mean() + reach))
+
+
+def test_clusters_of_one_run_change_nothing_and_copies_add_nothing(rng):
     x = rng.normal(size=(30, 2))
-    plain = influence_interval(x.mean(axis=0), x - x.mean(axis=0))
-    alone = influence_interval(x.mean(axis=0), x - x.mean(axis=0), groups=np.arange(30))
-    np.testing.assert_allclose(plain, alone)
+    np.testing.assert_allclose(of_mean(x), of_mean(x, groups=np.arange(30)))
+    twice = of_mean(np.repeat(x, 2, axis=0), groups=np.repeat(np.arange(30), 2))
+    np.testing.assert_allclose(of_mean(x), twice)
 
 
-def test_runs_given_twice_in_a_cluster_add_nothing(rng):
-    x = np.repeat(rng.normal(size=30), 2)
-    once = influence_interval(x[::2].mean(), x[::2] - x.mean())
-    twice = influence_interval(x.mean(), x - x.mean(), groups=np.repeat(np.arange(30), 2))
-    np.testing.assert_allclose(once, twice)
+def test_runs_that_a_statistic_does_not_use_count_as_0(rng):
+    psi = rng.normal(size=30)
+    unused = np.where(np.arange(30) < 5, np.nan, psi)
+    assert influence_interval(0.5, unused) == influence_interval(0.5, np.nan_to_num(unused))
 
 
-def test_few_clusters_warn_and_one_has_no_bound():
-    x = np.array([0.1, 0.3, 0.2])
-    with pytest.warns(UserWarning, match="there are 1 clusters"):
-        low, high = influence_interval(x.mean(), x - x.mean() + 0.1, groups=["a"] * 3)
+@pytest.mark.parametrize(
+    ("sizes", "warns"),
+    [
+        ([2] * 15, None),
+        ([2] * 14, "14 clusters of runs;"),
+        ([1] * 29 + [60], "30 clusters of runs, .* 2.2 "),
+    ],
+)
+def test_few_clusters_warn(sizes, warns):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        influence_interval(0.0, np.resize([0.5, -0.5], len(groups)), groups=groups)
+    if warns is None:
+        assert not caught
+    else:
+        with pytest.warns(UserWarning, match=warns):
+            influence_interval(0.0, np.zeros(len(groups)), groups=groups)
+
+
+def test_one_cluster_has_no_bound():
+    with pytest.warns(UserWarning, match="1 clusters"):
+        low, high = influence_interval(0.2, [0.1, 0.3, 0.2], groups=["a"] * 3)
     assert np.isinf([low, high]).all()
 
 
@@ -45,37 +80,22 @@ def test_few_clusters_are_covered_be_they_unequal(sizes):
     rng, n_repeats = np.random.default_rng(6), 1000
     groups = np.repeat(np.arange(8), sizes)
     x = 2 * rng.normal(size=(8, n_repeats))[groups] + rng.normal(size=(40, n_repeats))
-    mean = x.mean(axis=0)
-    with pytest.warns(UserWarning, match="there are 8 clusters"):
-        low, high = influence_interval(mean, x - mean, groups=groups)
+    with pytest.warns(UserWarning, match="8 clusters"):
+        low, high = of_mean(x, groups=groups)
     assert ((low <= 0) & (high >= 0)).mean() > 0.935  # 0.88 for the unequal, at 7 degrees
 
 
-def test_warning_counts_equally_large_clusters():
-    sizes = [1] * 29 + [60]
-    x = np.ones(89)
-    with pytest.warns(UserWarning, match="30 clusters of runs, equivalent to 2.2 equal ones"):
-        influence_interval(1.0, x - 1, groups=np.repeat(np.arange(30), sizes))
-
-
-def test_logit_scale_stays_inside():
-    psi = np.array([0.5, -0.5] * 10)
-    low, high = influence_interval([0.97, 0.5], np.stack([psi, psi], axis=1), on_logit=True)
-    assert (low > 0).all()
-    assert (high < 1).all()
-    plain = influence_interval(0.97, psi)[1]
-    assert plain > 1
-    # what does not vary has no width, on either scale
+def test_each_statistic_may_have_its_own_scale():
+    psi = np.stack([np.resize([0.5, -0.5], 40)] * 3 + [np.zeros(40)], axis=1)
+    scales = [True, False, True, True]
+    low, high = influence_interval([0.9, 0.9, 1.0, 0.4], psi, on_logit=scales)
+    reach = t.ppf(0.975, 39) * 0.5 / np.sqrt(39)
+    assert (low[1], high[1]) == pytest.approx((0.9 - reach, 0.9 + reach))
+    odds = np.log(9) + np.array([-1, 1]) * reach / 0.09
+    assert [low[0], high[0]] == pytest.approx(list(1 / (1 + np.exp(-odds))))
+    assert (low[2], high[2]) == pytest.approx((1 - reach, 1 + reach))  # 1 has no logit
+    assert (low[3], high[3]) == pytest.approx((0.4, 0.4), abs=1e-15)  # what does not vary
     assert influence_interval(1.0, np.zeros(5), on_logit=True) == (1.0, 1.0)
-
-
-def test_draws_do_not_jump_with_the_last_digit(rng):
-    x = rng.normal(size=(40, 3))
-    x -= x.mean(axis=0)
-    x = np.column_stack([x, x[:, 0] + x[:, 1]])  # of a singular covariance
-    nudged = x * (1 + 1e-13 * rng.normal(size=x.shape))
-    one, other = (Spread(psi, any_units(None, 40)).draw(100) for psi in (x, nudged))
-    np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
 
 
 def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
@@ -88,10 +108,10 @@ def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
         first, second = (tps_samples(runs.y, forecasts[name]) for name in ("truth", "down"))
         return np.stack([first, first - second], axis=1)
 
-    truth, hits, means, errors = numbers(200_000).mean(axis=0), np.zeros(2), [], []
+    truth, hits, means, errors = numbers(100_000).mean(axis=0), np.zeros(2), [], []
     for _ in range(n_simulations):
         x = numbers(100)
-        low, high = influence_interval(x.mean(axis=0), x - x.mean(axis=0))
+        low, high = of_mean(x)
         hits += (low <= truth) & (truth <= high)
         means.append(x.mean(axis=0))
         errors.append(x.std(axis=0, ddof=1) / 10)
@@ -101,102 +121,18 @@ def test_intervals_of_a_score_hold_where_length_tells(n_simulations):
     np.testing.assert_allclose(np.mean(errors, axis=0), np.std(means, axis=0), rtol=0.15)
 
 
-@pytest.mark.parametrize(
-    ("estimate", "influence", "message"),
-    [
-        ([], [0.1], "estimate is empty"),
-        ([0.1, 0.2], [[0.1], [-0.1]], "a column for each of 2 statistics, got shape \\(2, 1\\)"),
-        ([0.1, 0.2], [0.1, 0.2, -0.3, 0.0], "statistics, got shape \\(4, 1\\)"),
-        ([0.1, 0.2], [0.1, 0.2, -0.3], "a column for each of 2 statistics, got shape \\(3, 1\\)"),
-        (0.1, np.zeros((2, 1, 1)), "a column for each of 1 statistics, got shape \\(2, 1, 1\\)"),
-        ([[0.1]], [0.1, -0.1], "a column for each of 1 statistics"),
-    ],
-)
-def test_bad_input(estimate, influence, message):
-    with pytest.raises(ValueError, match=message):
-        influence_interval(estimate, influence)
-
-
-def test_what_does_not_vary_has_no_width_be_it_alone_or_among_others():
-    psi = np.array([0.5, -0.5] * 10)
-    low, high = influence_interval([0.3, 0.4], np.c_[psi, 0 * psi])
-    assert low[0] < 0.3 < high[0]
-    assert low[1] == high[1] == 0.4
-    assert influence_interval(0.3, 0 * psi) == (0.3, 0.3)
-
-
-def test_acceleration_is_the_skewness_of_influences():
-    influence = np.array([[3.0, 0.0, -3.0], [-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0]])
-    # sums of cubes 18, of squares 14
-    expected = 18 / (6 * 14**1.5)
-    acceleration = Spread(influence, any_units(None, 3)).acceleration()
-    np.testing.assert_allclose(acceleration, [expected, 0, -expected])
-
-
-@pytest.mark.parametrize("n", [4096, 4097, 10_000])
-@pytest.mark.parametrize("clustered", [False, True])
-def test_powers_are_summed_over_all_blocks_of_runs(n, clustered):
-    x = np.stack([np.sin(np.arange(n)), np.arange(n) % 7.0], axis=1)
-    x -= x.mean(axis=0)
-    spread = Spread(x, any_units(np.arange(n) if clustered else None, n))
-    squares = (x**2).sum(axis=0)
-    np.testing.assert_allclose(spread.half_width(2.0), 2 * np.sqrt(squares / (n * (n - 1))))
-    np.testing.assert_allclose(spread.effective_n(), squares**2 / (x**4).sum(axis=0))
-    np.testing.assert_allclose(spread.acceleration(), (x**3).sum(axis=0) / (6 * squares**1.5))
-    np.testing.assert_allclose(spread.left_out()[:5], x[:5] * np.sqrt(n / (n - 1)))
-
-
-def test_draws_have_the_covariance_of_units_left_out(rng):
-    x = rng.normal(size=(30, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
-    x -= x.mean(axis=0)
-    for groups in (None, np.arange(30) // 2):
-        spread = Spread(x, any_units(groups, 30))
-        expected = spread.left_out().T @ spread.left_out() / 30**2
-        drawn = spread.draw(40_000)
-        np.testing.assert_allclose(drawn.T @ drawn / 40_000, expected, rtol=0.05)
-        assert np.sqrt(np.diag(expected)) == pytest.approx(spread.half_width(1.0))
-        np.testing.assert_array_equal(drawn[:10], spread.draw(10))  # seeded
-        assert (drawn[:10] != spread.draw(10, random_state=1)).all()
-
-
-@pytest.mark.parametrize(("n_clusters", "warns"), [(14, True), (15, False)])
-def test_fewer_than_fifteen_clusters_are_few(n_clusters, warns):
-    groups, psi = np.repeat(np.arange(n_clusters), 2), np.resize([0.5, -0.5], 2 * n_clusters)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        influence_interval(0.0, psi, groups=groups)
-    assert [str(one.message).split(";")[0] for one in caught] == (
-        [f"there are {n_clusters} clusters of runs"] if warns else []
-    )
-
-
-@pytest.mark.parametrize(
-    ("estimate", "influence", "options", "match"),
-    [
-        ([], np.zeros((3, 0)), {}, "estimate is empty"),
-        (0.5, np.zeros((3, 2)), {}, r"a column for each of 1 statistics, got shape \(3, 2\)"),
-        ([[0.5]], np.zeros((3, 1)), {}, "a column for each of 1 statistics"),
-        (0.5, np.zeros(3), {"on_logit": 1}, "on_logit must be true or false, or one for each"),
-        ([0.5, 0.5], np.zeros((3, 2)), {"on_logit": [True]}, "on_logit must be true or false"),
-    ],
-)
-def test_what_does_not_fit_is_refused(estimate, influence, options, match):
-    with pytest.raises(ValueError, match=match):
-        influence_interval(estimate, influence, **options)
-
-
-def test_each_statistic_may_have_its_own_scale():
-    psi = np.stack([np.resize([0.5, -0.5], 40)] * 3, axis=1)
-    low, high = influence_interval([0.9, 0.9, 1.0], psi, on_logit=[True, False, True])
-    reach = t.ppf(0.975, 39) * 0.5 / np.sqrt(39)
-    assert (low[1], high[1]) == pytest.approx((0.9 - reach, 0.9 + reach))
-    odds = np.log(9) + np.array([-1, 1]) * reach / 0.09
-    assert [low[0], high[0]] == pytest.approx(list(1 / (1 + np.exp(-odds))))
-    assert (low[2], high[2]) == pytest.approx((1 - reach, 1 + reach))  # 1 has no logit
-
-
-def test_acceleration_by_hand():
-    totals = np.array([[0.1, 0.0, 3.0], [-0.05, 0.0, -1.0], [-0.05, 0.0, -2.0]])
-    found = Spread(totals, any_units(None, 3)).acceleration()
-    expected = [0.00075 / (6 * 0.015**1.5), 0, 18 / (6 * 14**1.5)]
-    np.testing.assert_allclose(found, expected)
+def test_bad_input_is_named():
+    two = np.zeros((3, 2))
+    for estimate, influence, options, problem in [
+        ([], np.zeros((3, 0)), {}, "estimate"),
+        (0.5, two, {}, r"influence .*\(3, 2\)"),
+        (0.5, two[..., None], {}, r"influence .*\(3, 2, 1\)"),
+        ([0.1, 0.2], [0.1, 0.2, -0.3], {}, r"influence .*\(3, 1\)"),
+        ([[0.5]], [0.1, -0.1], {}, "influence"),
+        (0.5, two[:, 0], {"on_logit": 1}, "on_logit"),
+        ([0.5, 0.5], two, {"on_logit": [True]}, "on_logit"),
+        (0.5, two[:, 0], {"groups": [1, 2]}, "groups"),
+        (0.5, two[:, 0], {"confidence_level": 95}, "confidence_level"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            influence_interval(estimate, influence, **options)
