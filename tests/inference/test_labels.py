@@ -259,7 +259,9 @@ def test_all_labels_give_what_all_outcomes_give(runs):
     for name in (SCORE, MARGIN):
         row = table.loc[name]
         reach = t.ppf(0.975, 599) * row["std_error"]
-        assert [row["low"], row["high"]] == pytest.approx([value[name] - reach, value[name] + reach])
+        assert [row["low"], row["high"]] == pytest.approx(
+            [value[name] - reach, value[name] + reach]
+        )
 
 
 @pytest.mark.parametrize("rate", [0, 1])
