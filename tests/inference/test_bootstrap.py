@@ -153,30 +153,6 @@ def test_row_order_does_not_matter(rng, method):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def test_standard_errors_of_runs_clusters_and_strata(rng):
-    x = np.repeat(rng.normal(size=40), 10)  # ten copies: the error is that of 40 runs
-    options = {"random_state": 0, "n_resamples": 2000}
-    alone = paired_bootstrap(x[:, None], **options)["std_error"][0]
-    assert alone == pytest.approx(x.std() / 20, rel=0.06)
-    whole = paired_bootstrap(x[:, None], groups=np.repeat(np.arange(40), 10), **options)
-    assert whole["std_error"][0] == pytest.approx(np.sqrt(10) * alone, rel=0.1)
-    strata = np.repeat([0, 1], [100, 300])
-    within = np.sqrt(sum((strata == s).sum() * x[strata == s].var() for s in (0, 1))) / 400
-    some = paired_bootstrap(x[:, None] + 5 * strata[:, None], strata=strata, **options)
-    assert some["std_error"][0] == pytest.approx(within, rel=0.06)
-
-
-def test_bca_errs_on_both_sides_alike_for_a_skewed_mean(rng):
-    x = rng.exponential(size=(25, 2000))  # each column is a repeat
-    above, missed = {}, {}
-    for method in ("percentile", "bca"):
-        table = paired_bootstrap(x, n_resamples=1000, random_state=0, method=method)
-        above[method] = (table["high"] < 1).mean()
-        missed[method] = above[method] + (table["low"] > 1).mean()
-    assert above["bca"] < 0.8 * above["percentile"]
-    assert missed["bca"] < missed["percentile"] < 0.12
-
-
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_intervals_of_few_clusters_cover(method):
     rng, groups = np.random.default_rng(5), np.repeat(np.arange(8), 5)

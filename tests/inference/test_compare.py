@@ -155,23 +155,6 @@ def test_simultaneous_coverage_over_clusters():
     assert 0.9 <= held / 150 <= 0.99
 
 
-def test_a_predictor_that_seldom_differs_widens_no_other_interval():
-    options = {"reference": "a", "n_resamples": 1999, "random_state": 0}
-    # no wider than one more comparison makes them by Bonferroni's inequality
-    more = stats.norm.ppf(1 - 0.025 / 3) / stats.norm.ppf(1 - 0.025 / 2)
-    for n_apart in (0, 1, 2, 4, 8):
-        table = with_rare(np.random.default_rng(0), n_apart)
-        out = compare_predictors(table, **options).set_index("predictor")
-        without = compare_predictors(table.drop(columns="rare"), **options).set_index("predictor")
-        others = out.loc[without.index]
-        np.testing.assert_allclose(others["difference"], without["difference"])
-        assert (critical_values(others) < 1.05 * more * critical_values(without)).all(), n_apart
-        rare = out.loc["rare"]
-        assert rare["low"] < 0 < rare["high"], n_apart
-        assert rare["high"] - rare["low"] < 0.1 * np.ptp(table["a"]), n_apart
-        assert rare["p_value"] > 0.01, n_apart
-
-
 @pytest.mark.parametrize("clustered", [False, True])
 def test_intervals_by_range_hold_where_runs_seldom_differ(clustered):
     # a predictor is right where the other is wrong in 1 of 25 runs or clusters
@@ -219,12 +202,6 @@ def test_one_difference_in_all_runs_needs_runs_to_be_believed(n, p):
     long = np.resize(a, 3 * n - 1)
     out = compare_predictors({"a": long, "b": long - 0.1}, groups=groups, random_state=0).iloc[0]
     assert out["p_value"] == pytest.approx(max(min(1, 2 * (1 - share) ** n), 1 / 10_001))
-
-
-def test_differences_lie_within_the_range_of_the_scores():
-    out = compare_predictors({"a": [1.0, 2, 3], "b": [3.0, 2, 2]}, random_state=0).iloc[0]
-    assert -2 <= out["low"] < out["difference"] < out["high"] <= 2
-    assert out["high"] - out["low"] > 3.5
 
 
 def test_holm_by_hand(rng):

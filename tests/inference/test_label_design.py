@@ -27,14 +27,6 @@ def labelled(runs, rows):
     return y
 
 
-def test_draws_as_many_as_asked_for(runs):
-    design = LabelDesign(60, random_state=0).fit(runs.data, judge=verdicts(runs))
-    rows = design.query()
-    assert len(np.unique(rows)) == 60
-    assert (np.diff(rows) > 0).all()
-    assert design.probabilities_.sum() == pytest.approx(60)
-
-
 def test_probabilities_are_how_often_runs_are_drawn(runs):
     judge, count = verdicts(runs), np.zeros(400)
     for seed in range(400):
@@ -46,14 +38,6 @@ def test_probabilities_are_how_often_runs_are_drawn(runs):
     assert z.std() == pytest.approx(1, abs=0.15)
 
 
-@pytest.mark.parametrize("target", ["margin", "score", "rate"])
-def test_every_run_has_a_chance_and_uncertain_ones_a_larger(runs, target):
-    design = LabelDesign(40, target=target, random_state=0).fit(runs.data, judge=verdicts(runs))
-    p = design.probabilities_
-    assert p.min() > 0.5 * 40 / 400
-    assert p.max() > 1.1 * p.mean()
-
-
 def test_the_same_whatever_the_order_of_rows(runs):
     order = np.random.default_rng(3).permutation(400)
     judge = verdicts(runs)
@@ -61,18 +45,6 @@ def test_the_same_whatever_the_order_of_rows(runs):
     other = LabelDesign(50, random_state=4).fit(runs.data[order], judge=judge[order])
     np.testing.assert_array_equal(np.sort(order[other.query()]), design.query())
     np.testing.assert_array_equal(other.probabilities_, design.probabilities_[order])
-
-
-def test_a_later_batch_draws_other_runs_and_replaces_probabilities(runs):
-    judge = verdicts(runs)
-    first = LabelDesign(60, random_state=0).fit(runs.data, judge=judge)
-    y = labelled(runs, first.query())
-    then = LabelDesign(60, random_state=1).fit(
-        runs.data, y, judge=judge, label_probability=first.probabilities_
-    )
-    assert len(np.intersect1d(first.query(), then.query())) == 0
-    assert (then.probabilities_ > 0).all()
-    assert (then.probabilities_ <= 1).all()
 
 
 def test_batches_together_are_right_on_average(runs):
@@ -84,7 +56,8 @@ def test_batches_together_are_right_on_average(runs):
         then = LabelDesign(30, random_state=seed).fit(
             runs.data, y, judge=judge, label_probability=first.probabilities_
         )
-        rows = np.concatenate([first.query(), then.query()])
+        rows = np.unique([*first.query(), *then.query()])
+        assert len(rows) == 70
         values.append((runs.target[rows] / then.probabilities_[rows]).sum() / 400)
     error = np.std(values) / np.sqrt(200)
     assert abs(np.mean(values) - runs.target.mean()) < 4 * error
@@ -98,11 +71,6 @@ def test_all_that_are_left_are_sure_to_be_drawn(runs):
     rest = LabelDesign(1000).fit(runs.data, y, label_probability=0.25)
     np.testing.assert_array_equal(rest.query(), np.arange(100, 400))
     np.testing.assert_allclose(rest.probabilities_, 1)
-
-
-def test_signals_that_are_no_forecasts_are_sampled_for_the_rate(runs):
-    signal = runs.data.with_cells(5 * runs.data.cells)
-    assert len(LabelDesign(30, random_state=0).fit(signal).query()) == 30
 
 
 def test_is_an_estimator(runs):
@@ -125,42 +93,7 @@ def test_no_probability_exceeds_one():
     assert (design.probabilities_ == 1).sum() > 1
 
 
-def test_bad_parameters_are_named(runs):
-    for change, problem in [
-        ({"n_labels": 0}, "n_labels"),
-        ({"target": "auroc"}, "target.* 'auroc'"),
-        ({"score": "logg"}, "score 'logg'"),
-        ({"random_state": "a"}, "random_state"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            LabelDesign(**change).fit(runs.data)
-
-
-def test_bad_input_is_named(runs):
-    with pytest.raises(ValueError, match="label_probability is not given; pass probabilities_"):
-        LabelDesign().fit(runs.data, labelled(runs, [1, 2]))
-    with pytest.raises(ValueError, match="every run is labelled"):
-        LabelDesign().fit(runs.data, runs.target, label_probability=1)
-    with pytest.raises(ValueError, match="judge must be 400 verdicts"):
-        LabelDesign().fit(runs.data, judge=[1])
-
-
 # ------------------------------------------------------------------------- how many
-
-
-def test_more_labels_for_shorter_intervals_and_fewer_with_a_judge():
-    plain = [labels_needed(width, n_runs=2000) for width in (0.1, 0.05, 0.03)]
-    judged = [
-        labels_needed(width, n_runs=2000, sensitivity=0.9, specificity=0.8)
-        for width in (0.1, 0.05, 0.03)
-    ]
-    assert plain == sorted(plain)
-    assert all(few < many for few, many in zip(judged, plain, strict=True))
-
-
-def test_no_number_of_labels_replaces_runs():
-    with pytest.raises(ValueError, match="labels of all 400 runs would give a half-width of 0.049"):
-        labels_needed(0.03, n_runs=400)
 
 
 def test_as_many_as_a_pilot_promises():
@@ -177,11 +110,6 @@ def test_as_many_as_a_pilot_promises():
         runs.data, labelled(runs, rows), judge=judge, label_probability=n / 4000
     ).loc["TPS log margin"]
     assert (row["high"] - row["low"]) / 2 == pytest.approx(0.03, rel=0.2)
-
-
-def test_runs_of_one_step_and_ids(runs):
-    X = TrajectoryArray([0.2, 0.9, 0.5], [1, 1, 1], ids=["c", "a", "b"])
-    assert len(LabelDesign(2, random_state=0).fit(X).query()) == 2
 
 
 # ------------------------------------------------------------- documented probabilities
@@ -204,47 +132,11 @@ def shares(slope, g, n_drawn):
     return n_drawn / len(g) * (1.6 / 3 + 1.4 / 3 * relative)
 
 
-def test_probabilities_follow_the_target():
-    g = surer_at_most(FORECASTS)
-    log_odds, rate = np.log(FORECASTS / (1 - FORECASTS)), g.mean()
-    slopes = {
-        "rate": np.ones(50),
-        "score": log_odds,
-        "margin": log_odds - np.log(rate / (1 - rate)),
-    }
-    for target, slope in slopes.items():
-        design = LabelDesign(10, target=target, random_state=0).fit(of_one_step(FORECASTS))
-        np.testing.assert_allclose(design.probabilities_, shares(slope, g, 10), err_msg=target)
-
-
-def test_verdict_and_last_forecast_count_alike_before_there_are_labels():
-    judge = np.arange(50) % 2
-    g = (surer_at_most(FORECASTS) + surer_at_most(judge)) / 2
-    X = TrajectoryArray.from_list([[0.5, p] for p in FORECASTS])
-    design = LabelDesign(10, target="rate", random_state=0).fit(X, judge=judge)
-    np.testing.assert_allclose(design.probabilities_, shares(np.ones(50), g, 10))
-
-
-@pytest.mark.parametrize(("shift", "factor"), [(-0.5, 1), (0, 2)])
-@pytest.mark.parametrize("grades", [None, np.linspace(0.1, 0.9, 50)])
-def test_of_a_signal_only_the_judge_forecasts_and_the_target_is_the_rate(shift, factor, grades):
-    design = LabelDesign(10, random_state=0).fit(
-        of_one_step(shift + factor * FORECASTS), judge=grades
-    )
-    g = np.full(50, 0.5) if grades is None else grades
-    np.testing.assert_allclose(design.probabilities_, shares(np.ones(50), g, 10))
-
-
-def test_runs_are_as_likely_as_each_other_where_no_outcome_moves_the_target():
-    X = of_one_step(np.full(50, 0.5))
-    design = LabelDesign(10, target="score", random_state=0).fit(X)
-    np.testing.assert_allclose(design.probabilities_, 0.2)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_each_batch_has_its_share_of_all_kinds(runs, seed):
+def test_each_batch_has_its_share_of_all_kinds(runs):
     judge = verdicts(runs)
-    design = LabelDesign(60, random_state=seed).fit(runs.data, judge=judge)
+    design = LabelDesign(60, random_state=0).fit(runs.data, judge=judge)
+    assert len(np.unique(design.query())) == 60
+    assert (np.diff(design.query()) > 0).all()
     last = runs.data.cells[runs.data.offsets[1:] - 1]
     g = np.round(surer_at_most(last) + surer_at_most(judge), 9)
     drawn = np.isin(np.arange(400), design.query())
@@ -329,9 +221,39 @@ def test_requests_that_are_refused_are_named():
             labels_needed(0.1, **given)
 
 
-def test_forecasts_may_reach_0_and_1():
-    cells = np.array([0.0, 0.5, 0.5, 1.0])
-    # a success of cell c has a score of -(1 - c)^2, a failure of -c^2
-    g, slope = surer_at_most(cells), 2 * cells - 1
-    design = LabelDesign(1, target="score", score="brier", random_state=0).fit(of_one_step(cells))
-    np.testing.assert_allclose(design.probabilities_, shares(slope, g, 1))
+def test_probabilities_are_as_documented():
+    g, judge = surer_at_most(FORECASTS), np.arange(50) % 2
+    grades, one, half = np.linspace(0.1, 0.9, 50), np.ones(50), np.full(50, 0.5)
+    log_odds, rate = np.log(FORECASTS / (1 - FORECASTS)), g.mean()
+    ends = np.r_[0.0, FORECASTS[1:-1], 1.0]
+    last = TrajectoryArray.from_list([[0.5, p] for p in FORECASTS])
+    signal, high = of_one_step(FORECASTS - 0.5), of_one_step(2 * FORECASTS)
+    for X, options, verdict, slope, forecast in [
+        (of_one_step(FORECASTS), {"target": "rate"}, None, one, g),
+        (of_one_step(FORECASTS), {"target": "score"}, None, log_odds, g),
+        (of_one_step(FORECASTS), {}, None, log_odds - np.log(rate / (1 - rate)), g),
+        # a success of cell c has a score of -(1 - c)^2, a failure of -c^2
+        (of_one_step(ends), {"target": "score", "score": "brier"}, None, 2 * ends - 1, None),
+        # verdict and last forecast count alike; of a signal only the judge forecasts, and the rate
+        (last, {"target": "rate"}, judge, one, (g + surer_at_most(judge)) / 2),
+        (signal, {}, None, one, half),
+        (high, {"target": "score"}, grades, one, grades),
+        (of_one_step(half), {"target": "score"}, None, 0 * one, half),  # nothing moves it
+    ]:
+        design = LabelDesign(10, random_state=0, **options).fit(X, judge=verdict)
+        expected = shares(slope, surer_at_most(ends) if forecast is None else forecast, 10)
+        np.testing.assert_allclose(design.probabilities_, expected, err_msg=str(options))
+
+
+def test_bad_input_is_named(runs):
+    for parameters, y, options, problem in [
+        ({"n_labels": 0}, None, {}, "n_labels"),
+        ({"target": "auroc"}, None, {}, "target.* 'auroc'"),
+        ({"score": "logg"}, None, {}, "score 'logg'"),
+        ({"random_state": "a"}, None, {}, "random_state"),
+        ({}, labelled(runs, [1, 2]), {}, "label_probability"),
+        ({}, runs.target, {"label_probability": 1}, "every run is labelled"),
+        ({}, None, {"judge": [1]}, "judge .*400"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            LabelDesign(**parameters).fit(runs.data, y, **options)
