@@ -121,24 +121,30 @@ def acts(*calls):
 
 
 def counted(signal, *calls):
-    return ActionSignals([signal], so_far=False).fit_transform([acts(*calls)]).cells.ravel().tolist()
+    X = ActionSignals([signal], so_far=False).fit_transform([acts(*calls)])
+    return X.cells.ravel().tolist()
+
+
+WRITES = (
+    "update_booking", "sendEmail", "HTTPPost", "POST_item", "make-payment", "file_write", "Edit",
+    "the_book", "book_flight",
+)  # fmt: skip
+OTHERS = (
+    "get_updates", "getUpdate", "list_orders", "can_send_mms", "findUser", "Read", "view", "find",
+    "bash", "order", "issue_23", "tool", "transfer_money", "supervise", "sets",
+)  # fmt: skip
+TRANSFERS = (
+    "transfer_to_human_agents", "escalate", "HandOffToHuman", "call_supervisor", "to_HUMAN",
+    "liveagent", "escalate_and_close", "book_live_agent",
+)  # fmt: skip
 
 
 def test_names_of_tools_tell_what_they_do():
-    writes = (
-        "update_booking sendEmail HTTPPost POST_item make-payment file_write Edit the_book "
-        "book_flight"
-    ).split()
-    transfers = "transfer_to_human_agents escalate HandOffToHuman call_supervisor to_HUMAN liveagent"
-    others = (
-        "get_updates getUpdate list_orders can_send_mms findUser Read view find bash order issue_23 "
-        "tool transfer_money supervise sets"
-    ).split()
-    for name, changes in [*((one, 1) for one in writes), *((one, 0) for one in others)]:
+    for name, changes in [*((one, 1) for one in WRITES), *((one, 0) for one in OTHERS)]:
         assert counted("writes", call(name)) == [changes], name
         assert counted("reads", call(name)) == [1 - changes], name
         assert counted("transfers", call(name)) == [0], name
-    for name in [*transfers.split(), "escalate_and_close", "book_live_agent"]:
+    for name in TRANSFERS:
         assert counted("transfers", call(name)) == [1], name
         assert counted("writes", call(name)) == [0], name
 

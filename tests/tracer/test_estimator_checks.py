@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore import (
     ActionSignals,
@@ -29,7 +28,6 @@ from trajscore.tracer import (
     SemanticEntropy,
     ToolCallCount,
 )
-from trajscore.tracer._embedders import SentenceTransformerEmbedder, WordLlamaEmbedder
 
 
 class AnyLabels(TracerScorer):
@@ -45,7 +43,6 @@ class AnyLabels(TracerScorer):
 @parametrize_with_checks(
     [
         TracerScorer(),
-        TracerScorer(k=0.5, w=0.3, aggregation="additive"),
         AnyLabels(tune="pairwise_logistic"),
         SAUP(),
         MeanSurprisal(),
@@ -109,8 +106,7 @@ WITHOUT_DATA = [
 @pytest.mark.parametrize("check", WITHOUT_DATA, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "estimator",
-    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy(), WordLlamaEmbedder(),
-     SentenceTransformerEmbedder("some-model")],
+    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()],
     ids=repr,
 )  # fmt: skip
 def test_scikit_learn_without_data(estimator, check):
@@ -140,10 +136,3 @@ def test_estimators_of_runs(estimator, talk):
     with pytest.raises(ValueError, match="gives runs of different lengths, not a table"):
         fitted.set_output(transform="pandas")
     assert joblib.hash(talk) == before
-
-
-@pytest.mark.parametrize("embedder", [WordLlamaEmbedder(), SentenceTransformerEmbedder("m")])
-def test_embedders_travel(embedder):
-    check_is_fitted(embedder)
-    assert embedder.fit(["bag"]) is embedder
-    assert pickle.loads(pickle.dumps(embedder)).get_params() == embedder.get_params()

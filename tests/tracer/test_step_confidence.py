@@ -35,10 +35,6 @@ def test_by_hand():
     assert found["action_entropy_confidence"] == pytest.approx(0.5)
 
 
-
-
-
-
 def test_entropy_is_that_of_the_five_likeliest_brought_to_one():
     p = np.array([0.4, 0.2, 0.1, 0.05, 0.05, 0.01])
     top = (tuple(zip("fabcde", np.log(p[[5, 0, 1, 2, 3, 4]]).tolist(), strict=True)),)
@@ -164,5 +160,3 @@ def test_alternatives_that_fit_no_token_are_refused_by_name():
     few = Step("agent", "x", top_logprobs=padded, **one)
     assert np.isnan(values(few)["entropy_confidence"]).all()
     assert values(few, top=3)["entropy_confidence"] == pytest.approx(0)
-
-
