@@ -122,7 +122,7 @@ SHA256 = {
 
 # of the folder made_logs, which has no address
 MADE_LOGS = [
-    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
+    "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
     "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
     "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
     "otel.json", "sharegpt.json",

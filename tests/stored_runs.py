@@ -96,17 +96,6 @@ def write_files():
     for part in range(2):
         half = plain[plain["run"].str[-1].astype(int) % 2 == part]
         half.to_parquet(f"steps/{part}.parquet", index=False)
-    once = plain.groupby("run", as_index=False).agg(grade=("solved", "first"))
-    noise = np.random.default_rng(3).random(len(once))
-    graded = plain.assign(
-        grade=np.where(noise < 0.2, 1 - once["grade"], once["grade"])[
-            plain["run"].str[1:].astype(int)
-        ]
-    )
-    graded.drop(columns="solved").to_csv("graded.csv", index=False)
-    labels = once.assign(outcome=once["grade"].where(np.arange(len(once)) % 2 == 0).astype("Int64"))
-    labels = labels.assign(label_probability=0.5)[["run", "outcome", "label_probability"]]
-    labels[labels["outcome"].notna()].to_csv("labels.csv", index=False)
 
 
 def compare(stored, said):

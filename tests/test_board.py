@@ -1,15 +1,12 @@
 """benchmarks/board.py: what looks ahead is refused, what knows wins, and noise gains nothing."""
 
-import io as io_bytes
 import json
-import tarfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import Bunch
 
 from scripts import load_script
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
@@ -233,58 +230,22 @@ def test_sets_that_are_absent_are_named(tmp_path, monkeypatch):
         assert why.startswith(f"{name}: ")
 
 
-def test_sql_is_grouped_by_database(tmp_path, monkeypatch):
-    log = {
-        str(k): {
-            "query": "Where?",
-            "turn_history": {"actions": ["execute[SELECT 1]", "submit"]},
-            "summary": {"max_reward": won},
-        }
-        for k, won in enumerate([0, 1, 1])
-    }
-    file = tmp_path / "runs.json"
-    file.write_text(json.dumps(log))
-    X = TrajectoryArray(
-        np.ones(6), [2, 2, 2], meta={"task": list("abc"), "environment": ["cars", "cars", "poker"]}
-    )
-    files = {"sql_react": [str(file), "questions.json"], "bash_react": [str(file)]}
-
-    def fetched(which, data_home):
-        return Bunch(data=X, target=np.array([0, 1, 1]), filenames=files[which])
-
-    monkeypatch.setattr(sets, "fetch_intercode", fetched)
-    runs = sets.intercode("sql_react", "SQL", None, None)
-    assert runs.group.tolist() == ["cars", "cars", "poker"]
-    assert [call.name for step in runs.X[0].steps for call in step.tool_calls] == [
+def test_sql_is_grouped_by_database(monkeypatch):
+    turn = {"turn_history": {"actions": ["execute[SELECT 1]", "submit"]}}
+    runs = [
+        sets.public_sets.intercode_run(
+            task, turn | {"summary": {"max_reward": won}}, environment
+        )
+        for task, won, environment in zip("abc", (0, 1, 1), ("cars", "cars", "poker"), strict=True)
+    ]  # fmt: skip
+    monkeypatch.setattr(sets.public_sets, "intercode", lambda which, data_home: runs)
+    of_set = sets.intercode("sql_react", "SQL", None, None)
+    assert of_set.group.tolist() == ["cars", "cars", "poker"]
+    assert [call.name for step in of_set.X[0].steps for call in step.tool_calls] == [
         "execute", "submit",
     ]  # fmt: skip
-    assert sets.intercode("bash_react", "Bash", None, None).group.tolist() == list("abc")
-
-
-def test_games_are_unpacked_from_their_archive(tmp_path, monkeypatch):
-    names = [f"{agent}/babyai/goto_run_00" for agent in ("a", "b")]
-    with tarfile.open(tmp_path / "games.tar.gz", "w:gz") as archive:
-        for name in names:
-            for ending, text in ((".json", EPISODE), (".csv", MOVES)):
-                content = tarfile.TarInfo(f"games/submissions/LLM/{name}{ending}")
-                content.size = len(text)
-                archive.addfile(content, io_bytes.BytesIO(text.encode()))
-    X = TrajectoryArray(
-        np.ones(4), [2, 2], ids=names, meta={"agent": ["a", "b"], "task": ["t", "t"]}
-    )
-    bunch = Bunch(data=X, target=np.array([1, 0]), filename=str(tmp_path / "games.tar.gz"))
-    monkeypatch.setattr(sets, "fetch_balrog", lambda which, data_home: bunch)
-    runs = sets.balrog("babyai", "BabyAI", None, None)
-    assert runs.group.tolist() == ["a", "b"]
-    # what a game answered to a move is known at that move, and nothing later
-    assert [step.tool_calls[0].result for step in runs.X[0].steps] == ["a wall", "a door"]
-
-
-EPISODE = '{"task": "goto", "progression": 1, "episode_return": 1, "num_steps": 2, "done": true}'
-MOVES = """Step,Action,Reasoning,Observation,Reward,Done
-0,left,,a wall,0,False
-1,up,,a door,1,True
-"""
+    of_bash = sets.intercode("bash_react", "Bash", None, None)
+    assert of_bash.group.tolist() == ["cars/a", "cars/b", "poker/c"]
 
 
 def test_the_page_is_built_from_the_stored_numbers(tmp_path):

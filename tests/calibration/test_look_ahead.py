@@ -25,7 +25,8 @@ from trajscore.calibration import (
 from trajscore.calibration.look_ahead import LookAhead, find_look_ahead, sample_look_ahead
 from trajscore.core.outcomes import check_outcomes
 from trajscore.datasets import make_trajectories
-from trajscore.testing import CHECKS, check_trajectory_estimator
+from trajscore.testing import check_trajectory_estimator
+from trajscore.testing._estimator_checks import CHECKS
 from trajscore.tracer import SAUP, MeanSurprisal, RunLength, ToolCallCount
 
 check_no_look_ahead = next(check for check in CHECKS if check.__name__ == "check_no_look_ahead")

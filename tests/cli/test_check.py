@@ -10,7 +10,8 @@ import pytest
 
 from known_agent import runs_of
 from trajscore.cli.main import main
-from trajscore.gates import RunSet, read_gates
+from trajscore.gates import RunSet
+from trajscore.gates._gate import read_gates
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "gates.rst"
 

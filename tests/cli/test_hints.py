@@ -1,16 +1,13 @@
-"""What describe and errors tell people to type leads to the right reading."""
+"""What errors tell people to type leads to a report."""
 
-import json
 import re
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from public_data import MADE_LOGS
-from trajscore import io
 from trajscore.cli.main import main
 
 _VALUE = r"(?:'[^']*'|[\w.=%-]+(?:,[\w.=%-]+)*)"
@@ -25,25 +22,6 @@ def successes(k):
     return int(k % 3 == 0)
 
 
-@pytest.fixture
-def follow(tmp_path, capsys):
-    """Describe a file, and do what is said until nothing is refused; return the facts."""
-
-    def describe(path, *options, most=3):
-        for _ in range(most):
-            code = main(["describe", str(path), "--json", *options])
-            out, err = capsys.readouterr()
-            facts = {"report": err} if code else json.loads(out)
-            if "refused" not in facts["report"] and not code:
-                return facts | {"options": options}
-            hints = _HINT.findall(facts["report"])
-            assert hints, facts["report"]
-            options = (*options, *shlex.split(hints[0]))
-        raise AssertionError(facts["report"])
-
-    return describe
-
-
 def long_table(**columns):
     """Make a table of runs with two steps each; columns are functions of the run."""
     rows = [
@@ -55,398 +33,12 @@ def long_table(**columns):
     return pd.DataFrame(rows)
 
 
-def check(facts, report=None):
-    outcome = facts["outcome"]
-    assert (outcome["successes"], outcome["failures"]) == (N_RUNS // 3, N_RUNS - N_RUNS // 3)
-    if report is not None:
-        assert facts["report"] == f"would judge {report}"
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"hallucination": lambda k: 1 - successes(k)},
-        {"failed": lambda k: not successes(k)},
-        {"verdict": lambda k: "pass" if successes(k) else "fail"},
-        {"solved": lambda k: "Yes" if successes(k) else "No"},
-        {"error": lambda k: "no" if successes(k) else "yes"},
-    ],
-)
-def test_outcomes_of_tables(follow, tmp_path, columns):
-    path = tmp_path / "t.csv"
-    long_table(**columns).to_csv(path, index=False)
-    facts = follow(path)
-    check(facts, "conf")
-    turned = [note for note in facts.get("not_used", ()) if "counts as failure" in note]
-    assert len(turned) == (columns.keys() <= {"hallucination", "failed"})
-
-
-def log(path, **fields):
-    """Write a log with fields of its runs."""
-    lines = [
-        {"id": f"r{k}", "messages": [{"role": "assistant", "content": f"Confidence: {40 + k}%"}]}
-        | {name: of_run(k) for name, of_run in fields.items()}
-        for k in range(N_RUNS)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"scores": lambda k: {"toxicity": 1.0 - successes(k)}},
-        {"risk": lambda k: 1.0 - successes(k) * (1 - 1e-9)},
-        {"jailbreak": lambda k: not successes(k)},
-        {"scores": lambda k: [{"name": "bias", "value": 1 - successes(k)}]},
-        {"pii_leak": lambda k: "no" if successes(k) else "yes"},
-        {"resolved": lambda k: "true" if successes(k) else "False"},
-        {"grade": lambda k: "A" if successes(k) else "B"},
-    ],
-)
-def test_outcomes_of_logs(follow, tmp_path, fields):
-    path = log(tmp_path / "l.jsonl", **fields)
-    if "grade" in fields:  # only the user knows
-        check(follow(path, "--outcome", "grade", "--map", "A=1,B=0"), "verbal")
-    else:
-        check(follow(path), "verbal")
-
-
-# ------------------------------------------------------------------ one row a run
-
-
-def runs_of(k):
-    """Return the confidences of a run: two to four of them."""
-    return [round(0.4 + 0.05 * (k % 7) + 0.1 * t, 3) for t in range(2 + k % 3)]
-
-
-@pytest.mark.parametrize("prefix", ["step_", "conf_", "p", ""])
-@pytest.mark.parametrize("with_ids", [True, False])
-def test_wide_tables(follow, tmp_path, prefix, with_ids):
-    """Columns are taken in the order of their numbers; what is behind a run's end is no step."""
-    rows = []
-    for k in range(N_RUNS):
-        values = dict(enumerate(runs_of(k), start=1))
-        row = {f"{prefix}{t}": values.get(t) for t in (10, *range(1, 10))}
-        rows.append(
-            {"run_id": f"r{k}", "started_at": "2025-01-01"} | row | {"solved": successes(k)}
-        )
-    frame = pd.DataFrame(rows)
-    path = tmp_path / "t.csv"
-    (frame if with_ids else frame.drop(columns="run_id")).to_csv(path, index=False)
-    facts = follow(path)
-    check(facts, prefix.strip("_") if prefix in ("conf_", "p") else "confidence")
-    assert facts["options"] == ("--wide", prefix)
-    assert facts["steps"]["agent"] == sum(len(runs_of(k)) for k in range(N_RUNS))
-
-
-def test_several_predictors_of_wide_tables(follow, tmp_path):
-    rows = []
-    for k in range(N_RUNS):
-        row = {"id": k, "solved": successes(k)}
-        for t, p in enumerate(runs_of(k)):
-            row |= {f"step_{t}_judge": p, f"step_{t}_verbal": 1 - p, f"step_{t}_tokens": 9}
-        rows.append(row)
-    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
-    facts = follow(tmp_path / "t.csv")
-    check(facts, "judge, verbal")
-    assert facts["options"] == ("--wide", "step_*_judge", "--wide", "step_*_verbal")
-    check(follow(tmp_path / "t.csv", "--wide", "step_*_verbal"), "verbal")
-
-
-def test_missing_values_of_wide_tables(describe_facts, tmp_path):
-    rows = [[0.5, None, 0.6], [0.4, 0.3, None], [None, None, None], [0.4, 0.2, 0.1]]
-    frame = pd.DataFrame(rows, columns=["p1", "p2", "p3"]).assign(solved=[1, 0, 1, 1])
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    facts = describe_facts(tmp_path / "t.csv", "--wide", "p")
-    assert (facts["n_runs"], facts["steps"]["agent"]) == (3, 8)
-    assert facts["not_used"] == [
-        "steps: columns p1 to p3",
-        "Left out: 1 run without a value in columns p1 to p3",
-        "missing: 1 value before the last step of a run",
-    ]
-    assert facts["left_out"] == {"a value of p is missing": 1}
-
-
-@pytest.fixture
-def describe_facts(capsys):
-    """Describe a file, and return the facts."""
-
-    def describe(path, *options):
-        assert main(["describe", str(path), "--json", *options]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return describe
-
-
-def as_text(cell):
-    """Write a list as a cell of a CSV file."""
-    if isinstance(cell, np.ndarray):
-        cell = cell.astype(float).tolist()
-    return json.dumps(cell) if isinstance(cell, list) else cell
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "json", "parquet", "csv"])
-@pytest.mark.parametrize(
-    "steps",
-    [
-        lambda k: {"confidences": runs_of(k), "tags": ["a"]},
-        lambda k: {"p": np.array(runs_of(k), dtype=np.float32)},
-        lambda k: {"steps": [{"confidence": p, "success": True} for p in runs_of(k)]},
-        lambda k: {"history": [{"thought": "so", "confidence": p} for p in runs_of(k)]},
-    ],
-)
-def test_lists_of_steps(describe_facts, tmp_path, ending, steps):
-    rows = [{"run_id": f"r{k}", "success": successes(k)} | steps(k) for k in range(N_RUNS)]
-    path, frame = tmp_path / f"t.{ending}", pd.DataFrame(rows)
-    if ending == "parquet":
-        frame.to_parquet(path)
-    elif ending == "csv":  # which holds lists as text
-        frame.apply(lambda column: column.map(as_text)).to_csv(path)
-    else:
-        frame.to_json(path, orient="records", lines=ending == "jsonl")
-    for more in ([], ["--format", "jsonl"] * ending.startswith("json")):
-        facts = describe_facts(path, *more)
-        check(facts)
-        assert facts["report"].startswith("would judge")
-        assert facts["steps"]["agent"] == sum(len(runs_of(k)) for k in range(N_RUNS))
-
-
-def test_runs_within_an_object(describe_facts, tmp_path):
-    runs = [
-        {"run": k, "success": successes(k), "steps": [{"confidence": p} for p in runs_of(k)]}
-        for k in range(N_RUNS)
-    ]
-    (tmp_path / "t.json").write_text(json.dumps({"agent": "a", "data": {"runs": runs}}))
-    check(describe_facts(tmp_path / "t.json"), "confidence")
-
-
-def test_lists_of_different_lengths(follow, tmp_path):
-    rows = [
-        {"id": k, "solved": successes(k), "judge": runs_of(k), "embedding": [0.1] * 9}
-        for k in range(N_RUNS)
-    ]
-    path = tmp_path / "t.jsonl"
-    pd.DataFrame(rows).to_json(path, orient="records", lines=True)
-    with pytest.raises(
-        AssertionError, match="lists of different lengths; with --score, name those"
-    ):
-        follow(path)
-    check(follow(path, "--score", "judge"), "judge")
-
-
-def test_nested_steps_that_say_something_are_a_log(describe_facts, tmp_path):
-    rows = [
-        {"run_id": f"r{k}", "success": successes(k), "steps": [{"text": "so"}, {"action": "look"}]}
-        for k in range(N_RUNS)
-    ]
-    path = tmp_path / "t.jsonl"
-    pd.DataFrame(rows).to_json(path, orient="records", lines=True)
-    facts = describe_facts(path)
-    check(facts)
-    assert facts["kind"] == "a log in the format jsonl"
-    assert facts["steps"]["agent"] == 2 * N_RUNS
-
-
-# ------------------------------------------------------------------ crashes
-
-
-def test_scores_of_runs_that_crashed(describe_facts, tmp_path):
-    def run(k):
-        reason = "too_many_errors" if k == 1 else "agent_stop"
-        turn = {"role": "assistant", "content": "Confidence: 50%"}
-        about = {"id": f"r{k}", "task_id": k, "termination_reason": reason}
-        return about | {"messages": [turn], "reward_info": {"reward": float(successes(k))}}
-
-    path = tmp_path / "t.json"
-    path.write_text(
-        json.dumps({"info": {}, "tasks": [], "simulations": [*map(run, range(N_RUNS))]})
-    )
-    facts = describe_facts(path)
-    assert facts["outcome"]["not observed"] == 1
-    (note,) = (note for note in facts["not_used"] if "too_many_errors" in note)
-    hint = shlex.split(_HINT.search(note)[1])
-    assert hint == ["--stop", "too_many_errors=complete"]
-    check(describe_facts(path, *hint))
-
-
-# ------------------------------------------------------------------ records of a log as a table
-
-
-def test_a_log_that_was_saved_as_a_table(describe_facts, tmp_path):
-    chat = {"messages": [{"role": "user", "content": "Hi"}]}
-    answer = {"choices": [{"message": {"role": "assistant", "content": "Confidence: 70%"}}]}
-    rows = [
-        {
-            "id": f"{kind}{k}",
-            "trace_id": f"t{k}",
-            "parent_run_id": None if kind == "chain" else f"chain{k}",
-            "run_type": kind,
-            "start_time": f"2025-01-01T00:00:0{kind == 'llm':d}",
-            "inputs": json.dumps(chat),
-            "outputs": json.dumps(answer if kind == "llm" else {}),
-            "feedback_stats": json.dumps({"correctness": {"avg": successes(k)}}),
-        }
-        for k in range(N_RUNS)
-        for kind in ("chain", "llm")
-    ]
-    df = pd.DataFrame(rows)
-    df.to_csv(tmp_path / "t.csv", index=False)
-    report = describe_facts(tmp_path / "t.csv")["report"]
-    assert "records of a log in the format langsmith" in report
-    log = tmp_path / "log.jsonl"
-    assert "df.to_json('log.jsonl', orient='records', lines=True, date_format='iso')" in report
-    df.to_json(log, orient="records", lines=True, date_format="iso")
-    check(describe_facts(log), "verbal")
-
-
-# ------------------------------------------------------------------ rewards, trials, tests
-
-
-@pytest.mark.parametrize("name", ["cum_reward", "final_reward", "rewards"])
-def test_rewards_are_proposed_before_flags_of_the_end(follow, tmp_path, name):
-    reward = [0.0, 0.5] if name == "rewards" else 0
-    path = log(
-        tmp_path / "l.jsonl",
-        truncated=lambda k: k % 2 == 0,
-        **{name: lambda k: [*reward, successes(k)] if name == "rewards" else float(successes(k))},
-    )
-    facts = follow(path)
-    check(facts, "verbal")
-    assert facts["options"] in (("--outcome", name), ("--outcome", f"{name}.-1"))
-
-
-def test_a_reward_a_step(follow, tmp_path):
-    table = long_table()
-    table["reward"] = [successes(k) * t for k in range(N_RUNS) for t in (0, 1)]
-    for rows in (table, table[::-1]):  # the last step counts, wherever it stands
-        rows.to_csv(tmp_path / "t.csv", index=False)
-        check(follow(tmp_path / "t.csv"), "conf")
-
-
-@pytest.mark.parametrize("others", [("trial",), ("seed",), ("model", "seed")])
-def test_tasks_and_trials_make_the_id(follow, tmp_path, others):
-    table = long_table(solved=successes)
-    runs = table.pop("run_id").str[1:].astype(int)
-    table.insert(0, "task", runs // 4)
-    for place, name in enumerate(others):
-        table[name] = runs % 4 if len(others) == 1 else runs % 4 // (place + 1) % 2
-    path = tmp_path / "t.csv"
-    table.to_csv(path, index=False)
-    asked = tuple(word for name in ("task", *others) for word in ("--id", name))
-    for options in ((), ("--id", "task")):
-        facts = follow(path, *options)
-        check(facts, "conf")
-        assert facts["options"][len(options) :] == asked
-
-
-def test_a_map_of_counts_has_both_outcomes(follow, tmp_path):
-    path = log(tmp_path / "l.jsonl", passed=lambda k: 4, failed=lambda k: 2 * (1 - successes(k)))
-    facts = follow(path)
-    check(facts, "verbal")
-    assert facts["options"] == ("--outcome", "failed", "--map", "0=1,1=0,2=0")
-
-
-@pytest.mark.parametrize("name", ["rating", "stars", "outcome", "reward"])
-def test_stars_are_asked_about(describe_facts, tmp_path, name):
-    path = log(tmp_path / "l.jsonl", **{name: lambda k: 5 if successes(k) else 1 + k % 3})
-    assert "--map '2=?,3=?,5=?'" in describe_facts(path)["report"]
-    options = ("--outcome", name, "--map", "2=0,3=0,5=1")
-    check(describe_facts(path, *options), "verbal")
-
-
-# ------------------------------------------------------------------ parts, and other files
-
-
-@pytest.mark.parametrize("lines", [False, True])
-def test_thoughts_and_actions(follow, tmp_path, lines):
-    steps = [
-        {"thought": f"I look {k} up, {t}", "action": "find[it]", "observation": "no"}
-        for k in range(N_RUNS)
-        for t in range(2)
-    ]
-    runs = [{"episode": k, "solved": successes(k)} for k in range(N_RUNS)]
-    if lines:
-        rows = [runs[k // 2] | step for k, step in enumerate(steps)]
-    else:
-        rows = [run | {"steps": steps[2 * k : 2 * k + 2]} for k, run in enumerate(runs)]
-    path = tmp_path / "l.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    facts = follow(path)
-    check(facts)
-    assert facts["tools"] == {"action": 2 * N_RUNS}
-
-
-def test_results_lead_to_other_commands(describe_facts, tmp_path, capsys):
-    results = [
-        {"id": f"r{k}", "success": bool(successes(k)), "score": 0.5, "prompt": {"raw": "Do it"},
-         "response": {"output": f"It is {k}"}, "vars": {"q": f"task {k}"}}
-        for k in range(N_RUNS)
-    ]  # fmt: skip
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps({"evalId": "e", "results": {"results": results}}))
-    assert "trajscore compare" in describe_facts(path)["report"]
-    with pytest.raises(ValueError, match="holds outcomes of runs, and no steps"):
-        io.read_runs(path)
-    assert main(["compare", str(path), str(path)]) == 0
-
-
-def test_rows_with_prose_are_compared(tmp_path, capsys):
+def test_rows_with_prose_are_compared(tmp_path):
     path = tmp_path / "t.jsonl"
     table = long_table(outcome=successes, note=lambda k: f"Run {k} went all right")
     table.drop(columns="conf").to_json(path, orient="records", lines=True)
     assert main(["compare", str(path), str(path)]) == 0
 
-
-def test_a_named_outcome_that_is_an_object(describe_facts, tmp_path):
-    path = log(tmp_path / "l.jsonl", feedback=lambda k: {"up": successes(k), "comment": "Fine"})
-    report = describe_facts(path, "--outcome", "feedback")["report"]
-    assert "name one of its fields (feedback.up, feedback.comment)" in report
-    check(describe_facts(path, "--outcome", "feedback.up"), "verbal")
-
-
-def test_measures_of_answers_are_no_log(describe_facts, tmp_path):
-    path = tmp_path / "ragas.csv"
-    rows = [{"question": "Why?", "answer": "So.", "faithfulness": k / N_RUNS} for k in range(9)]
-    pd.DataFrame(rows).to_csv(path, index=False)
-    assert "records of a log" not in describe_facts(path)["report"]
-
-
-@pytest.mark.parametrize("name", ["score", "confidence"])
-def test_scales_are_said_of_what_is_judged(follow, capsys, tmp_path, name):
-    path = tmp_path / "t.csv"
-    table = long_table(solved=successes).rename(columns={"conf": name})
-    table.assign(**{name: (table[name] * 100).round()}).to_csv(path, index=False)
-    (note,) = follow(path)["not_used"]
-    assert note.endswith(f"add --scale {name}=100 if 100 means certainty")
-    assert main(["report", str(path)]) == 0
-    assert f"--scale {name}=100" in capsys.readouterr().out
-    assert "not_used" not in follow(path, "--scale", f"{name}=100")
-
-
-def test_calls_of_sessions(follow, tmp_path):
-    """A session of which every request is a record of its own, with an id of its own."""
-    turns = [{"role": "user", "content": "Go"}]
-    lines = []
-    for k in range(N_RUNS):
-        talk = [*turns, {"role": "user", "content": f"Do {k}"}]
-        for t in range(2):
-            answer = {"role": "assistant", "content": f"Step {t}. Confidence: {40 + k}%"}
-            lines.append(
-                {"request_id": f"q{k}-{t}", "properties": {"Session-Id": f"s{k}"},
-                 "request_body": {"messages": talk}, "rating": bool(successes(k)),
-                 "response_body": {"choices": [{"message": answer}]}}
-            )  # fmt: skip
-            talk = [*talk, answer, {"role": "user", "content": "And now?"}]
-    path = tmp_path / "l.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    facts = follow(path, "--outcome", "rating", "--map", "True=1,False=0")
-    check(facts, "verbal")
-    assert facts["options"][4:] == ("--id", "properties.Session-Id")
-    assert facts["steps"]["agent"] == 2 * N_RUNS
-
-
-# ------------------------------------------------------------------ every hint of every sample
 
 SAMPLES = sorted((Path(__file__).parents[2] / "docs" / "formats" / "samples").iterdir())
 # What only a person can mend: more runs, what words mean, or outcomes that the file does not have.
@@ -468,25 +60,18 @@ def run_command(capsys):
 
 
 def lead_on(path, run_command):
-    """Follow `next:` of describe, and hints of errors of report; return the last words of each."""
-    ends = []
-    for command in ("describe", "report"):
-        words, said = [command, str(path)], set()
-        while True:
-            code, text = run_command(words)
-            assert text not in said, f"the hint was followed and nothing changed: {text}"
-            said.add(text)
-            after = re.search(r"^next: trajscore (.*)$", text, re.MULTILINE)
-            hints = _HINT.findall(text) if code else []
-            if after is not None:
-                words = shlex.split(after[1])
-            elif hints and "=?" not in hints[0]:
-                words = [*words, *shlex.split(hints[0])]
-            else:
-                break
-        assert not code or _ASKS.search(" ".join(text.split())), text
-        ends.append(text)
-    return ends
+    """Follow the hints of errors; return the last words."""
+    words, said = ["report", str(path)], set()
+    while True:
+        code, text = run_command(words)
+        assert text not in said, f"the hint was followed and nothing changed: {text}"
+        said.add(text)
+        hints = _HINT.findall(text) if code else []
+        if not hints or "=?" in hints[0]:
+            break
+        words = [*words, *shlex.split(hints[0])]
+    assert not code or _ASKS.search(" ".join(text.split())), text
+    return text
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
@@ -497,32 +82,15 @@ def test_hints_of_samples(sample, run_command):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MADE_LOGS)
 def test_hints_of_made_logs(public_file, run_command, name):
-    _, report = lead_on(public_file("made_logs", name), run_command)
+    report = lead_on(public_file("made_logs", name), run_command)
     is_judged = "give a table of run ids" not in report
     asks = ("openai_bare.json", "openai_noout.json", "openai_score.jsonl")
     assert is_judged == (name not in asks)
 
 
-@pytest.mark.parametrize(
-    "name", ["p_1,p_2,p_3", "q1,q2,q3,verdict", "score", "risk,sure", "task,trial"]
-)
-def test_hints_of_tables(tmp_path, run_command, name):
+def test_hints_of_tables(tmp_path, run_command):
     table = long_table(solved=successes)
-    columns = name.split(",")
-    if name == "task,trial":
-        runs = table.pop("run_id").str[1:].astype(int)
-        table = table.assign(task=runs // 4, trial=runs % 4)
-    elif len(columns) > 2:
-        table = table[table["step"] == 1].drop(columns="step")
-        table = table.assign(**dict.fromkeys(columns[:3], table["conf"])).drop(columns="conf")
-        if "verdict" in columns:
-            words = table.pop("solved").map({1: "pass", 0: "fail"})
-            table["verdict"] = words
-    else:
-        values = {"score": table["conf"] * 100, "risk": 1 - table["conf"], "sure": -1.0}
-        table = table.assign(**{column: values[column] for column in columns}).drop(columns="conf")
+    table = table.assign(score=table["conf"] * 100).drop(columns="conf")
     path = tmp_path / "t.csv"
     table.to_csv(path, index=False)
-    describe, report = lead_on(path, run_command)
-    assert "24 runs" in report
-    assert "24 runs" in describe
+    assert "24 runs" in lead_on(path, run_command)

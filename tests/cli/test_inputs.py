@@ -259,8 +259,8 @@ def test_a_scale_is_proposed_where_nothing_else_is_a_score(refuse):
 def test_columns_that_other_signs_separate(tmp_path, capsys):
     rows = [f"r{k};{t};0,{k + t};{k % 2}" for k in range(1, 7) for t in (1, 2)]
     (tmp_path / "a.csv").write_text("\n".join(["run;step;p;solved", *rows]))
-    assert main(["describe", str(tmp_path / "a.csv")]) == 0
-    assert "would judge p\n" in capsys.readouterr().out
+    assert main(["report", str(tmp_path / "a.csv")]) == 0
+    assert "scores: column 'p'" in capsys.readouterr().out
 
 
 def test_options_that_do_nothing_are_refused(refuse):

@@ -11,6 +11,7 @@ import pytest
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.cli.main import main
 from trajscore.cli.report import add_parser
+from trajscore.core.score_families import LogScore
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 
@@ -197,7 +198,7 @@ def broken_gzip(path):
         (
             lambda f: f.assign(confidence="high"),
             ["--score", "confidence"],
-            "holds words such as 'high'",
+            "'high' in column 'confidence' is not a number",
         ),
         (lambda f: f.iloc[:0], [], "no rows"),
         (
@@ -470,7 +471,7 @@ def test_the_defaults_of_the_command_are_those_of_evaluate():
     defaults = {name: one.default for name, one in inspect.signature(evaluate).parameters.items()}
     for name in ("weights", "horizon", "phi", "calibrator", "censored", "missing", "end"):
         assert command[name] == defaults[name]
-    assert command["family"] == metrics.LogScore()
+    assert command["family"] == LogScore()
     draws = IntervalOptions()
     assert command["n_resamples"] == draws.n_resamples
     assert command["random_state"] == draws.random_state

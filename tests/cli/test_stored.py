@@ -45,30 +45,19 @@ versus = 0.6
 COLUMNS = "--id run --step step --score judge --score verbal --outcome solved"
 CHECK = f"{COLUMNS} --group task --baseline tasks.csv"
 CASES = {
-    "describe": "describe runs.csv --json",
-    "describe_gaps": "describe gaps.csv --id run --step step",
-    "describe_chats": "describe chats.json",
-    "describe_chats_json": "describe chats.json --json",
     "compare": f"compare tasks.csv other.csv {COLUMNS} --group task",
     "compare_unpaired": f"compare runs.csv tasks.csv {COLUMNS} --group run",
     "compare_few": f"compare few.csv runs.csv {COLUMNS} --group run",
     "compare_chats": "compare chats.json chats.json",
     "check": f"check other.csv {CHECK} --margin 0.05",
     "check_gates": f"check other.csv {CHECK} --gates gates.toml --junit out.xml",
-    "check_labels": "check graded.csv --id run --step step --score judge --group run --judge grade "
-    "--labels labels.csv --gates few.toml",
     "watch": f"watch reference.csv shifted.csv {COLUMNS} --group run --after 100",
-    "label": f"label runs.csv {COLUMNS[:-17]} --n 12 --out to_read.csv",
-    "label_judge": "label graded.csv --id run --step step --score judge --judge grade --n 12 "
-    "--out judged.csv --target score",
     "fit": f"fit runs.csv {COLUMNS.replace(' --score verbal', '')} --group run --alpha 0.2 "
     "--out model.skops",
     "fit_guard": "fit chats.json --guard --out guard.skops",
 }
 WRITTEN = {
     "check_gates": "out.xml",
-    "label": "to_read.csv",
-    "label_judge": "judged.csv",
 }
 
 
@@ -86,7 +75,6 @@ def files(tmp_path_factory):
         )
         shifted.to_csv("shifted.csv", index=False)
         Path("gates.toml").write_text(GATES)
-        Path("few.toml").write_text('[[gate]]\nmetric = "success"\nversus = 0.2\n')
         yield folder
 
 

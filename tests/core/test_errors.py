@@ -32,23 +32,3 @@ def test_names_of_arguments(error, in_python, on_a_command_line):
     assert isinstance(error, ValueError)
     assert str(error) == error.in_options({}) == in_python
     assert error.in_options(OPTIONS) == on_a_command_line
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ArgumentError("pass {argument}", "id", 0), ["--id", "0"]),
-        (ArgumentError("pass {argument} {argument:a=1}", "id", "x"), ["--id", "x"]),
-        (ArgumentError("{argument} is missing", "id"), []),
-        (ArgumentError("pass {argument}", "step", 0), []),
-        (ArgumentError("pass {argument} or {argument:a=1}", "step", 0), ["--a", "1"]),
-        (ArgumentError("{argument:a=1} {argument:b=2}"), ["--a", "1", "--b", "2"]),
-        (ArgumentError("{argument:a=1}{argument:b=x y}"), ["--a", "1", "--b", "x y"]),
-        (ArgumentError("{argument:a=1}, {argument:b=2}"), ["--a", "1"]),
-        (ArgumentError("{argument:a} {argument:step=t} {argument:b=2}"), ["--b", "2"]),
-        (ArgumentError("{argument:a=1} {argument:step=t} {argument:b=2}"), ["--a", "1"]),
-        (ArgumentError("none"), []),
-    ],
-)
-def test_what_a_command_line_proposes(error, words):
-    assert error.proposal(OPTIONS) == words

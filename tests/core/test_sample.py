@@ -15,7 +15,6 @@ from trajscore.core.sample import check_sample, ended_where_known
 from trajscore.metrics import (
     censored_tps_samples,
     censored_tps_score,
-    murphy_curve,
     step_calibration_error,
     step_profile,
     tps_decomposition,
@@ -114,7 +113,6 @@ SCORES = (
     censored_tps_score,
     censored_tps_samples,
     tps_decomposition,
-    murphy_curve,
     step_calibration_error,
     step_profile,
     trajectory_diagnostics,

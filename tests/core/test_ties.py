@@ -65,13 +65,6 @@ def test_rounding_moves_no_part_of_a_score():
         if by == "pooled":
             noisy, exact = (np.array([*vars(parts).values()]) for parts in (noisy, exact))
         np.testing.assert_allclose(noisy, exact, atol=1e-12)
-    noisy, exact = (metrics.murphy_curve(y, G, thresholds=[0.3, 0.5]) for G in (F, F.round(3)))
-    np.testing.assert_allclose(noisy, exact, atol=1e-12)
-
-
-def test_a_forecast_at_the_threshold_does_not_exceed_it():
-    curve = metrics.murphy_curve([1, 0], [[0.1 + 0.2], [0.2]], thresholds=[0.3])
-    assert curve["score"].item() == pytest.approx(-0.7 / 2)
 
 
 @pytest.mark.parametrize("c", [0.07, 0.29, 0.57, 0.58])

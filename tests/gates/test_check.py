@@ -11,10 +11,10 @@ from scipy.stats import t
 
 from known_agent import runs_of
 from trajscore import TrajectoryArray, metrics
-from trajscore.gates import Gate, RunSet, check, compare, read_gates
+from trajscore.gates import Gate, RunSet, check, compare
 from trajscore.gates._change import Estimate, difference, match, paired_estimates
 from trajscore.gates._check import _decided, _Question
-from trajscore.gates._gate import DataRules, Rules
+from trajscore.gates._gate import DataRules, Rules, read_gates
 from trajscore.gates._measures import Key, Measures
 
 BASE, SAME, WORSE = runs_of(1), runs_of(3), runs_of(2, 0.2)
@@ -517,8 +517,8 @@ def test_a_metric_that_is_not_known_is_named(name):
 
 
 def test_rules_are_gates_or_what_was_read_of_them():
-    with pytest.raises(ValueError, match="rules must be a Gate, or what read_gates returns, got"):
-        check(SAME, BASE, "success")
+    with pytest.raises(ValueError, match="rules must be a Gate, or the path of a file of gates"):
+        check(SAME, BASE, 5)
     with pytest.raises(ValueError, match="there is nothing to check: give a baseline, or gates"):
         check(SAME)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from trajscore.gates import Gate, read_gates
-from trajscore.gates._gate import DataRules, Rules, allowed
+from trajscore.gates import Gate
+from trajscore.gates._gate import DataRules, Rules, allowed, read_gates
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What came of gates, in words and for machines, from results made by hand."""
 
 import json
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -157,23 +156,3 @@ def test_json():
     assert (second["value"], second["why"]) == (None, "no metric named 'speed'")
     alone = json.loads(check_of(baseline=None).to_json())
     assert (alone["paired_by"], alone["n_tasks"]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("y", "share"), [([1, 0, 1, 1], "0.028"), ([0, 0, 0, 1], "0.083"), ([1, 1], "0.000")]
-)
-def test_verdicts_of_a_judge_are_called_so(y, share):
-    judged = RunSet(None, y)
-    judged.is_judged = True
-    result = CheckResult([PASSED], [], Rules((Gate(),)), judged, None, None)
-    text = (
-        "Outcomes are a judge's verdicts, so these gates compare verdicts. A judge that has become "
-        "more lenient looks like a better agent: calling one failure in ten a success would lift "
-        f"success by about {share}, where the change is -0.250. Label some runs of both sets "
-        "(trajscore label), and give the labels."
-    )
-    assert result.on_verdicts() == [text]
-    without = text.partition(":")[0] + "." + text.partition(" -0.250.")[2]
-    for gate in (UNUSABLE, GateResult(Gate("length"), "pass", 1, 1, 0, 0, 0)):
-        assert replace(result, gates=[gate]).on_verdicts() == [without]
-    assert check_of(PASSED).on_verdicts() == []

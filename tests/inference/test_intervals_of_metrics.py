@@ -114,11 +114,18 @@ def test_margins_at_a_step_have_that_of_enough_replicates(clustered):
 
 def test_a_rare_outcome_has_all_its_intervals_by_bootstrap():
     rng = np.random.default_rng(0)
-    for n_failures, n, is_rare in [(9, 100, True), (10, 100, False), (59, 700, True)]:
+    for n_failures, n, is_rare in [
+        (2, 30, True),
+        (9, 100, True),
+        (10, 100, False),
+        (59, 700, True),
+    ]:
         y = (np.arange(n) >= n_failures).astype(int)
         report = report_of({"p": rng.uniform(0.2, 0.8, n)}, y, n_resamples=50)
         how = report.interval_methods.loc[OFTEN, "value"]
         assert (how == "bootstrap") == is_rare, n_failures
+        ranks = report.intervals.loc[("p", "as_given", "AUROC")]  # undefined in some replicates
+        assert ranks["low"] < ranks["value"] < ranks["high"], n_failures
 
 
 def test_no_loss_seen_is_the_rule_of_three():

@@ -1,5 +1,6 @@
 """Intervals from few labels and a judge: by a slow implementation, by simulation, refusals."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy.stats import binomtest, t
 from sklearn.linear_model import LogisticRegression
 
 from trajscore import TrajectoryArray
-from trajscore.core.folds import assign_folds
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
 from trajscore.metrics import tps_score
@@ -79,8 +79,11 @@ class Slowly:
     def _folds(self, ids):
         outcome = self.outcome.astype(int)
         if self.groups is None:
-            n_folds = min(10, np.bincount(outcome[self.labelled]).max())
-            return assign_folds(int(n_folds), ids, outcome, counts=self.labelled)
+            n_folds, fold = min(10, np.bincount(outcome[self.labelled]).max()), 0 * outcome
+            for kind in itertools.product((0, 1), (False, True)):  # they alternate within each
+                rows = np.flatnonzero((outcome == kind[0]) & (self.labelled == kind[1]))
+                fold[rows[np.argsort(ids[rows])]] = np.arange(len(rows)) % n_folds
+            return fold
         has_label = np.bincount(self.unit, self.labelled) > 0
         n_folds, fold = max(2, min(10, has_label.sum())), np.empty(len(has_label), dtype=int)
         for kind in (has_label, ~has_label):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trajscore.inference import design_effect, runs_needed
+from trajscore.inference import runs_needed
 
 
 def test_the_formula_by_hand():
@@ -23,6 +23,11 @@ def test_power_of_the_paired_test_is_as_asked(rng, difference, power):
     assert seen.mean() == pytest.approx(power, abs=0.025)
 
 
+def with_effect(values, effect):
+    """How many runs it takes at a design effect, of values with the pilot's deviation."""
+    return runs_needed(0.3, sd=values.std(ddof=1), design_effect=effect)
+
+
 def test_power_with_clusters_is_as_asked(rng):
     # trials of a task share half of their variance
     def draw(size, n_tasks, trials):
@@ -30,10 +35,8 @@ def test_power_with_clusters_is_as_asked(rng):
         return shared + rng.normal(size=(size, n_tasks, trials))
 
     pilot = draw(1, 3000, 4)[0]
-    groups = np.repeat(np.arange(3000), 4)
-    assert design_effect(pilot.ravel(), groups) == pytest.approx(1 + 3 * 0.5, rel=0.05)
-    n = runs_needed(0.3, pilot.ravel(), groups=groups)
-    assert n == pytest.approx(runs_needed(0.3, sd=np.sqrt(2), design_effect=2.5), rel=0.08)
+    n = runs_needed(0.3, pilot.ravel(), groups=np.repeat(np.arange(3000), 4))
+    assert n == pytest.approx(runs_needed(0.3, sd=np.sqrt(2), design_effect=1 + 3 / 2), rel=0.08)
     means = 0.3 + draw(3000, n // 4, 4).mean(axis=2)
     seen = stats.ttest_1samp(means, 0, axis=1).pvalue < 0.05
     assert seen.mean() == pytest.approx(0.8, abs=0.04)
@@ -48,12 +51,11 @@ def test_two_columns_are_their_difference(rng):
 def test_design_effects_by_hand(rng):
     # 10 runs in 5 clusters of two equal ones: the variance of 5, estimated with n - 1, over that
     # of 10, estimated with n - 1
-    values = np.repeat(rng.normal(size=5), 2)
-    assert design_effect(values, np.repeat(np.arange(5), 2)) == pytest.approx(9 / 4)
+    values, groups = np.repeat(rng.normal(size=5), 2), np.repeat(np.arange(5), 2)
+    assert runs_needed(0.3, values, groups=groups) == with_effect(values, 9 / 4)
     # below one it is not used
     values, groups = np.tile([1.0, -1.1], 20), np.repeat(np.arange(20), 2)
-    assert design_effect(values, groups) < 1
-    assert runs_needed(0.5, values, groups=groups) == runs_needed(0.5, values)
+    assert runs_needed(0.3, values, groups=groups) == with_effect(values, 1)
 
 
 def test_bad_input_is_named():
@@ -82,4 +84,4 @@ def test_bad_input_is_named():
             runs_needed(1, sd=1, design_effect=value)
     for groups, problem in [([1, 1, 1], "one cluster"), ([1, 2, 3], "every cluster has one run")]:
         with pytest.raises(ValueError, match=problem):
-            design_effect([1, 2, 3], groups)
+            runs_needed(1, [1, 2, 3], groups=groups)

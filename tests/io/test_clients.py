@@ -1,7 +1,6 @@
 """What clients of tracers and agents really write, run here without a network."""
 
 import asyncio
-import json
 
 import pytest
 
@@ -21,67 +20,6 @@ def find(order: int) -> str:
     """Find an order."""
     assert order == 3
     return "in Paris"
-
-
-# ------------------------------------------------------------------ OpenAI's Agents SDK
-
-
-def test_agents_sdk(write):
-    agents = pytest.importorskip("agents")
-    from openai.types import responses as made
-
-    text = made.ResponseOutputText(text="I look.", type="output_text", annotations=[])
-    first = [
-        made.ResponseOutputMessage(
-            id="m1", content=[text], role="assistant", status="completed", type="message"
-        ),
-        made.ResponseFunctionToolCall(
-            arguments='{"order": 3}', call_id="c1", name="find", type="function_call"
-        ),
-    ]
-    told = first[0].model_copy(update={"content": [text.model_copy(update={"text": "In Paris."})]})
-    answers = iter([first, [told]])
-
-    class Fake(agents.Model):
-        async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
-            given = [{"role": "user", "content": input}] if isinstance(input, str) else input
-            given = [{"role": "system", "content": system_instructions}, *given]
-            with agents.generation_span(model="fake", input=given) as span:
-                output = next(answers)
-                span.span_data.output = [one.model_dump() for one in output]
-                span.span_data.usage = {"input_tokens": 5, "output_tokens": 2}
-            return agents.ModelResponse(output=output, usage=agents.Usage(), response_id=None)
-
-        def stream_response(self, *args, **kwargs):
-            raise NotImplementedError
-
-    written = []
-
-    class Keep(agents.TracingProcessor):
-        def on_trace_start(self, trace): ...
-
-        def on_trace_end(self, trace):
-            written.append(trace.export())
-
-        def on_span_start(self, span): ...
-
-        def on_span_end(self, span):
-            written.append(span.export())
-
-        def shutdown(self): ...
-
-        def force_flush(self): ...
-
-    agents.set_trace_processors([Keep()])
-    agent = agents.Agent(
-        name="A", instructions="Be kind.", model=Fake(), tools=[agents.function_tool(find)]
-    )
-    result = asyncio.run(agents.Runner.run(agent, TALK[0][1]))
-    (run,) = io.read_runs(write("trace.jsonl", written, lines=True))
-    check(run)
-    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (10, 4)
-    items = json.loads(json.dumps(result.to_input_list(), default=str))
-    check(io.read_runs(write("items.json", items))[0], system=False)
 
 
 # ------------------------------------------------------------------ LangChain and LangGraph

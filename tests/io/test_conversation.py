@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trajscore import io
-from trajscore.io import MalformedRunError, Run
+from trajscore.io import Run
 from trajscore.io._conversation import (
     Conversation,
     as_number,
@@ -62,7 +62,7 @@ def test_calls(call, name, arguments, identifier):
 def test_other_fields_of_a_call_are_extra():
     call = {"name": "f", "type": "function", "index": 2, "cache": None}
     assert read_call(call, 0).extra == {"index": 2}
-    with pytest.raises(MalformedRunError, match="message 3: a tool call is str, not an object"):
+    with pytest.raises(ValueError, match="message 3: a tool call is str, not an object"):
         read_call("f", 3)
 
 
@@ -85,9 +85,9 @@ def test_numbers(value, number):
 
 
 def test_values_that_are_not_numbers_are_refused():
-    with pytest.raises(MalformedRunError, match="message 4: its cost is 'x', not a number"):
+    with pytest.raises(ValueError, match="message 4: its cost is 'x', not a number"):
         as_number("x", "cost", 4)
-    with pytest.raises(MalformedRunError, match="message 4: its cost is infinite"):
+    with pytest.raises(ValueError, match="message 4: its cost is infinite"):
         as_number(-math.inf, "cost", 4)
 
 
@@ -133,12 +133,12 @@ def test_the_older_form_of_a_call(conversation):
     ],
 )
 def test_messages_that_cannot_be_read(conversation, message, problem):
-    with pytest.raises(MalformedRunError, match=problem):
+    with pytest.raises(ValueError, match=problem):
         conversation.add(message, 2)
 
 
 def test_messages_must_be_a_list(conversation):
-    with pytest.raises(MalformedRunError, match="its messages are dict, not a list"):
+    with pytest.raises(ValueError, match="its messages are dict, not a list"):
         conversation.add_all({"role": "user"})
 
 
@@ -176,7 +176,7 @@ def test_confidences_may_be_objects(conversation, stated, confidence):
 
 
 def test_several_confidences_of_one_turn_are_refused(conversation):
-    with pytest.raises(MalformedRunError, match=r"its confidence is \[0.1\], not a number$"):
+    with pytest.raises(ValueError, match=r"its confidence is \[0.1\], not a number$"):
         conversation.add(AGENT | {"confidence": [0.1]}, 0)
 
 
@@ -407,5 +407,5 @@ def test_a_refusal_is_one_turn_where_a_completion_repeats_it(write):
 def test_confidences_in_per_cent_and_in_words(conversation):
     turn = {"role": "assistant", "content": "So", "confidence": "36%"}
     assert conversation.add(turn, 0).confidence == pytest.approx(0.36)
-    with pytest.raises(MalformedRunError, match="'low', not a number; write numbers for words"):
+    with pytest.raises(ValueError, match="'low', not a number; write numbers for words"):
         conversation.add(turn | {"confidence": "low"}, 1)

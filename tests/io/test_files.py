@@ -6,8 +6,6 @@ import json
 import math
 import os
 import pickle
-import re
-import subprocess
 import tracemalloc
 from pathlib import Path
 
@@ -257,9 +255,6 @@ def test_missing_files(tmp_path):
         io.read_tau2(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError, match="has no .json"):
         io.read_tau2(tmp_path)
-    (tmp_path / "a.parquet").touch()
-    with pytest.raises(FileNotFoundError, match="read its Parquet files with trajscore report"):
-        io.read_tau2(tmp_path)
 
 
 def test_several_files(write, tmp_path):
@@ -453,17 +448,6 @@ def test_a_pipe_is_refused(tmp_path, name, capsys):
     assert "is a folder, a pipe or a device; name a file" in capsys.readouterr().err
 
 
-def test_folders_within_a_folder(tmp_path):
-    for name in "ab":
-        (tmp_path / "logs" / name / "out").mkdir(parents=True)
-        (tmp_path / "logs" / name / "out" / "traj.jsonl").write_text("{}\n")
-    with pytest.raises(FileNotFoundError, match="2 folders within it have, such as a/out") as error:
-        files.find_files(tmp_path / "logs", [".jsonl"])
-    command = re.search(r"(mkdir runs; .*done), and give runs", str(error.value))[1]
-    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
-    assert len(files.find_files(tmp_path / "runs", [".jsonl"])) == 2
-
-
 def test_tables_in_other_codes(tmp_path):
     path = tmp_path / "t.csv"
     for code, name in (("utf-16", "UTF-16"), ("cp1252", "WINDOWS-1252")):
@@ -475,48 +459,6 @@ def test_tables_in_other_codes(tmp_path):
             file.read()
 
 
-def test_one_folder_within_a_folder(tmp_path):
-    (tmp_path / "logs" / "a").mkdir(parents=True)
-    (tmp_path / "logs" / "a" / "b.jsonl").write_text("{}\n")
-    (tmp_path / "logs" / "a" / "c.jsonl").write_text("{}\n")
-    with pytest.raises(FileNotFoundError) as error:
-        files.find_files(tmp_path / "logs", (".jsonl", ".ndjson"))
-    folder = tmp_path / "logs"
-    assert str(error.value) == (
-        f"the folder {folder} has no .jsonl, .ndjson file; its folder a has, give {folder / 'a'}"
-    )
-
-
-def test_tables_in_a_folder_without_logs(tmp_path):
-    for name, more in (("b.csv", ""), ("a.tsv", " (and 1 more)"), ("c.CSV", " (and 2 more)")):
-        (tmp_path / name).write_text("a,b\n")
-        first = min(path.name for path in tmp_path.iterdir())
-        with pytest.raises(FileNotFoundError) as error:
-            files.find_files(tmp_path, (".json",))
-        said = f"; tables are read one at a time, give {tmp_path / first}{more}, or write all to"
-        assert said in str(error.value)
-
-
-def test_texts_in_a_folder_without_logs(tmp_path):
-    def hint(*listed):
-        return files.text_hint([tmp_path / name for name in listed])
-
-    (tmp_path / "a.md").write_text("user: Hi")
-    (tmp_path / "b.md").write_text("user: Ho")
-    (tmp_path / "c.log").write_text('{"a": 1}')
-    (tmp_path / "d.txt").write_text("words")
-    assert hint() == hint("d.txt") == ""
-    assert hint("c.log") == (
-        f"; {tmp_path / 'c.log'} holds JSON, give it that ending, mv {tmp_path / 'c.log'} "
-        f"{tmp_path / 'c.log'}.jsonl"
-    )
-    assert f"for f in {tmp_path / 'a.md'}; do" in hint("a.md", "d.txt")
-    assert f"for f in {tmp_path / '*.md'}; do" in hint("a.md", "b.md")
-    with pytest.raises(FileNotFoundError) as error:
-        files.find_files(tmp_path, (".json",))
-    assert str(error.value).endswith(".json file" + hint("a.md", "b.md"))
-
-
 def test_a_packed_file_that_is_cut_off(write):
     path = write("a.json.gz", [{"id": k, "text": f"{k} " * 1500} for k in range(200)])
     packed = path.read_bytes()
@@ -524,18 +466,6 @@ def test_a_packed_file_that_is_cut_off(write):
     items = files.LogFile(path).items()
     with pytest.raises(ValueError, match=r"a\.json\.gz is cut off in the run with index \d+"):
         list(items)
-
-
-def test_what_is_said_of_logs_in_several_folders(tmp_path):
-    for name in ("b/x.json.gz", "a/in/y.json", "a/in/z.json"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("{}")
-    assert files._elsewhere(tmp_path, (".json", ".json.gz")) == (
-        "; 2 folders within it have, such as a/in. Copy their files to one: mkdir runs; find "
-        f'{tmp_path} -name \'*.json\' | while read -r f; do cp "$f" "runs/$(echo "$f" | tr / _)'
-        '"; done, and give runs'
-    )
-    assert files._elsewhere(tmp_path / "b", (".jsonl",)) == ""
 
 
 @pytest.mark.parametrize(("n_blank", "is_lines"), [(0, True), (1, True), (2, False)])
@@ -561,7 +491,7 @@ def test_a_file_and_its_places():
     assert (file.n_files, file.one_by_one, file.is_head, file.info) == (1, False, False, {})
     file.info["x"] = 1
     place = file.place(3)
-    assert (place.index, place.info, place.n_records, place.models) == (3, {"x": 1}, 1, ())
+    assert (place.index, place.info, place.n_records) == (3, {"x": 1}, 1)
     assert file.others == {"a.json": {"x": 1}}
 
 

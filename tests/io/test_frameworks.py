@@ -1,13 +1,10 @@
-"""What users of agent frameworks save: the shapes by hand, and real runs where one is installed."""
+"""What users of agent frameworks save."""
 
-import importlib.metadata
-import importlib.util
 import json
 import sqlite3
 
 import pytest
 
-from scripts import load_script
 from trajscore import StepConfidence, io
 
 ASKED, LOOKS, TOLD = "Where is order 3?", "I look.", "In Paris. Confidence: 80%"
@@ -72,22 +69,6 @@ def test_ids_of_states(write):
 def test_states_without_a_thread_are_joined_by_the_ids_of_messages(write):
     (run,) = io.read_runs(write("v.jsonl", [{"messages": TALK[:n]} for n in (1, 2, 3, 4)], lines=1))
     check(run, tokens=TOKENS)
-
-
-def test_updates_of_a_graph(write):
-    updates = [{node: {"messages": [m]}} for node, m in zip("ata", TALK[1:], strict=True)]
-    for path in (write("u.jsonl", updates, lines=True), write("u.json", updates)):
-        check(io.read_runs(path)[0], user=False, tokens=TOKENS)
-    hook, counts = {"Summary.before_model": None}, {"counter": {"n": 1}}
-    for lines in ([hook, *updates], [updates[0], counts, *updates[1:]]):
-        (run,) = io.read_runs(write("u.jsonl", lines, lines=True))
-        check(run, user=False, tokens=TOKENS)
-    with pytest.raises(ValueError, match="the format is not known"):
-        io.read_runs(write("other.json", {"Summary.before_model": {"calls": 1}}))
-    two = io.read_runs(write("two.jsonl", [updates, updates], lines=True))
-    assert len(two) == 2
-    with pytest.raises(ValueError, match=r"of several runs, and none names its run; write a file"):
-        io.read_runs(write("u.jsonl", updates + updates, lines=True))
 
 
 def event(kind, name, path, **data):
@@ -283,49 +264,8 @@ def test_calls_and_results_as_texts(write, written):
 # ------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize(
-    ("log", "words"),
-    [
-        ([{"output": [], "usage": {}, "response_id": None}], r"to_input_list\(\)"),
-        ([{"id": "1", "name": "model", "input": {}, "triggers": []}], "messages_to_dict"),
-        ([{"step": 1, "timestamp": "x", "type": "task", "payload": {"id": 1}}], "messages_to_dict"),
-        ([[SAYS, {"langgraph_step": 1, "langgraph_node": "model"}]], "messages_to_dict"),
-        ([["values", {"messages": TALK}]], "messages_to_dict"),
-        ([{"type": "agent_updated_stream_event", "new_agent": "A"}], r"to_input_list\(\)"),
-    ],
-)
-def test_exports_that_hold_too_little(write, log, words):
-    for path in (write("x.json", log), write("x.jsonl", log, lines=True)):
-        with pytest.raises(ValueError, match=rf"holds .*; save .*{words}"):
-            io.read_runs(path)
-
-
 def test_databases_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / "session.db") as database:
         database.execute("create table t (x)")
     with pytest.raises(ValueError, match=r"SQLite database.*session\.get_items"):
         io.read_runs(tmp_path / "session.db")
-
-
-def test_responses_without_messages_are_refused(write):
-    trace = {"object": "trace", "id": "t", "workflow_name": "w"}
-    span = {"object": "trace.span", "id": "s", "trace_id": "t"}
-    data = {"type": "response", "response_id": "r"}
-    with pytest.raises(ValueError, match=r"hold no messages.*to_input_list"):
-        io.read_runs(write("t.jsonl", [trace, span | {"span_data": data}], lines=True))
-
-
-# ------------------------------------------------------------------ real runs
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", list(load_script("exports", "tools").EXPORTERS))
-def test_real_exports(tmp_path, name):
-    tool = load_script("exports", "tools")
-    try:
-        tool.run(name, tmp_path)
-    except importlib.metadata.PackageNotFoundError as error:
-        pytest.skip(f"{error} is not installed")
-    rows = tool.check(tmp_path)
-    assert rows
-    assert [row for row in rows if "WRONG" in row[-1]] == []

@@ -20,8 +20,7 @@ LOOK = "I look at it."
         ({"run": 1, "text": "x", "p": 0.5}, True),
         ({"p": 0.5}, False),
         ({"run": 1, "messages": []}, False),
-        ({"run": 1, "step": 2}, True),
-        ({"run": 1, "thought": LOOK}, True),
+        ({"run": 1, "step": 2}, False),
         ({"run": 1, "step": 1, "thought": LOOK}, False),  # its text would be lost
         ({"run": 1, "step": 1, "text": "x"}, True),
         ({"run": 1, "steps": [{"text": "x"}]}, True),
@@ -77,7 +76,7 @@ def test_lines_in_the_order_of_their_steps(numbers, order):
     ],
 )
 def test_steps_that_give_no_order(numbers, problem):
-    with pytest.raises(io.MalformedRunError, match=problem):
+    with pytest.raises(ValueError, match=problem):
         jsonl._in_order([{"step": number} for number in numbers], Fields())
 
 

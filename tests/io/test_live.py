@@ -71,13 +71,13 @@ def test_a_call_without_a_result_has_none():
 
 
 def test_what_is_no_message_is_named():
-    with pytest.raises(io.MalformedRunError, match="message 1 is int, not an object"):
+    with pytest.raises(ValueError, match="message 1 is int, not an object"):
         io.as_run([CHAT[1], 7])
 
 
 @pytest.mark.parametrize("name", ["prompt", "message"])
 def test_a_text_under_another_name_is_refused(name):
-    with pytest.raises(io.MalformedRunError, match=f"message 1 has no 'content', but '{name}'; "):
+    with pytest.raises(ValueError, match=f"message 1 has no 'content', but '{name}'; "):
         io.as_run([CHAT[1], {"role": "assistant", name: "I look."}])
     for other in ({"content": "I look."}, {"tool_calls": CHAT[2]["tool_calls"]}, {name: ""}):
         assert io.as_run([{"role": "assistant", name: "I look."} | other]).steps
@@ -87,7 +87,7 @@ def test_a_text_under_another_name_is_refused(name):
     ("messages", "kind"), [({"messages": CHAT}, "an object that holds it"), ("Hi", "text")]
 )
 def test_messages_that_are_not_a_list(messages, kind):
-    with pytest.raises(io.MalformedRunError, match=f"must be the list of messages, not {kind}"):
+    with pytest.raises(ValueError, match=f"must be the list of messages, not {kind}"):
         io.as_run(messages)
 
 

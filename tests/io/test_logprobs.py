@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from trajscore.io._run import MalformedRunError
 from trajscore.io.files import Place
 from trajscore.io.logprobs import any_recorded, parse_logprobs
 
@@ -61,8 +60,8 @@ def test_infinite_and_unrecorded_values():
 @pytest.mark.parametrize(
     ("raw", "error", "message"),
     [
-        ("abc", MalformedRunError, "message 3: its logprobs are str, not a list"),
-        (7, MalformedRunError, "message 3: its logprobs are int, not a list"),
+        ("abc", ValueError, "message 3: its logprobs are str, not a list"),
+        (7, ValueError, "message 3: its logprobs are int, not a list"),
         (["x"], ValueError, "the logprob is 'x', not a number; write null if"),
         ([-1, 0.25], ValueError, "the logprob is 0.25, but the natural logarithm"),
         ([{"logprob": -1, "top_logprobs": {"a": 1}}], ValueError, "the logprob is 1, but"),

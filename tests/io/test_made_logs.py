@@ -1,7 +1,5 @@
 """Logs as engineers have them: right, or refused with what makes the next try right."""
 
-import json
-
 import pandas as pd
 import pytest
 
@@ -60,27 +58,26 @@ def test_in_python(public_file, table, name):
 def test_on_the_command_line(public_file, table, capsys, name):
     path = public_file("made_logs", name)
 
-    def describe(*options):
-        assert main(["describe", str(path), "--json", *options]) == 0
-        return json.loads(capsys.readouterr().out)
+    def report(*options):
+        code = main(["report", str(path), "--resamples", "10", *options])
+        return code, "".join(capsys.readouterr())
 
-    facts = describe()
+    options = []
     if name in NEXT:
-        assert "no run has an outcome" in facts["report"]
-        assert main(["report", str(path)]) == 2
-        sentence = capsys.readouterr().err
+        code, sentence = report()
+        assert code == 2
         assert "--outcome, or give a table of run ids ('" in sentence
         options = ["--outcome", "score"]
         if "outcomes" in NEXT[name]:
             options = ["--outcomes", str(table(io.read_runs(path)))]
-            sentence = describe(*options)["report"]
+            _, sentence = report(*options)
             assert (
                 "no column of outcomes; name one of its columns (run_id, ok) with --out" in sentence
             )
             options += ["--outcome", "ok"]
-            assert "--map bad=0,good=1" in describe(*options)["report"]
+            assert "--map bad=0,good=1" in report(*options)[1]
             options += ["--map", "bad=0,good=1"]
-        facts = describe(*options)
-    assert facts["n_runs"] == 40
-    assert facts["outcome"]["successes"] in (19, 20)
-    assert facts["report"] == "would judge verbal"
+    code, text = report(*options)
+    assert code == 0
+    assert "40 runs" in text
+    assert "verbal" in text

@@ -891,17 +891,6 @@ def test_what_code_printed_is_a_result_of_autogen():
     assert bare["content"] is None
 
 
-def test_numbered_messages_in_the_order_of_their_numbers():
-    def find(**more):
-        numbered = {"message_10": AGENT, "message_9": USER, "n": 3}
-        return _messages._under_other_names(numbered | more)
-
-    assert find() == ([USER, AGENT], {"message_9", "message_10"})
-    assert find(turn_1=USER) == ([], set())  # of two names
-    assert find(message_9=3) == ([], set())  # a single one
-    assert find(chat=[USER]) == ([USER], {"chat"})
-
-
 @pytest.mark.parametrize(
     ("message", "is_plain"),
     [
@@ -1166,11 +1155,6 @@ OLD_STEPS = [{"tool": "f", "tool_input": {}, "log": "x"}]
         ({"other": {"messages": [USER]}}, None, set()),
         ({"tree": {"a": {"message": USER, "parent": None}}, "current_node": "b"}, None, set()),
         ({"chat": "user: Hi\nassistant: Yes", "x": 1}, ANSWERS, {"chat"}),
-        (
-            {"chat": "user: x\nassistant: y", "message_1": USER, "message_2": AGENT},
-            ANSWERS,
-            {"message_1", "message_2"},
-        ),
     ],
 )
 def test_the_first_place_with_messages_counts(record, messages, names):

@@ -483,9 +483,8 @@ def test_turns_without_scores_are_a_log(write):
     for more in ({"p": 0.5}, {"rating": 3}, {"confidence": 0.5}, {"p_success": None}):
         assert detect_log(write("b.jsonl", [more | line for line in lines], lines=True)) is None
     others = [{"run_id": line["run_id"], "step": 1, "thought": line["text"]} for line in lines]
-    for read in (detect_log, io.read_runs):
-        with pytest.raises(ArgumentError, match="not known .* fields='text=thought'"):
-            read(write("c.jsonl", others, lines=True))
+    with pytest.raises(ArgumentError, match="not known.* 'thought'.* fields='text=NAME'"):
+        io.read_runs(write("c.jsonl", others, lines=True))
     runs = io.read_runs(write("c.jsonl", others[::3], lines=True), fields="text=thought")
     assert runs[0].steps[0].text == "I look at 0"
 
@@ -537,7 +536,7 @@ def test_lines_at_the_start_and_the_end_of_a_run(write):
         "success": 1,
     }
     path = write("log.jsonl", [start, *steps, end], lines=True)
-    with pytest.raises(ValueError, match="such as fields='text=thought'"):
+    with pytest.raises(ArgumentError, match="the format is not known"):
         io.read_runs(path)
     (run,) = runs = io.read_runs(path, fields="text=thought")
     assert [(step.text, step.confidence) for step in run.steps] == [
@@ -557,7 +556,7 @@ def test_named_steps_of_runs_by_the_keys_that_lead_to_them(write):
     steps = [{"thought": "I look it up.", "action": "find[3]", "obs": "in Paris"}]
     runs = {f"task{k}": {"log": steps, "success": k} for k in range(2)}
     path = write("nested.json", {"a": runs, "b": runs})
-    with pytest.raises(ArgumentError, match="steps=log,text=thought"):
+    with pytest.raises(ArgumentError, match="the format is not known"):
         io.read_runs(path)
     read = io.read_runs(path, fields="steps=log,text=thought,action=action,observation=obs")
     assert [run.id for run in read] == ["a-task0", "a-task1", "b-task0", "b-task1"]

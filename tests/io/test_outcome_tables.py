@@ -2,19 +2,17 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray, io
 from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.fields import Fields
 from trajscore.io.outcome_tables import (
     _column,
     _id_columns,
     examples,
     join_outcomes,
-    read_labels,
     read_outcomes,
     unmatched,
 )
@@ -165,74 +163,7 @@ def test_outcomes_of_a_log_whose_high_values_are_failures(write, talk):
     assert runs.notes == ["outcome: not 'failed', so 1 counts as failure"]
 
 
-@pytest.mark.parametrize(
-    "outcomes",
-    [
-        {"a": True, "b": False},
-        {"a": {"resolved": True}, "b": {"resolved": False}},
-        {"resolved_ids": ["a"], "unresolved_ids": ["b"], "submitted_ids": ["a", "b"], "total": 2},
-        {"resolved_ids": ["a"], "error_ids": ["b"]},
-    ],
-)
-def test_outcomes_by_id(write, outcomes):
-    turn = {"role": "assistant", "content": "x"}
-    log = write("log.json", [{"id": name, "messages": [turn]} for name in "ab"])
-    runs = io.read_runs(log, outcomes=write("report.json", outcomes))
-    assert [run.outcome for run in runs] == [1, 0]
-
-
-# ------------------------------------------------------------------ labels of few runs
-
-IDS = np.array(["a", "b", "c", "d"], dtype=object)
-
-
-def labels(**columns):
-    return pd.DataFrame({"run": ["c", "a"], **columns})
-
-
-def test_labels_are_found_by_id_and_other_runs_have_none():
-    y, probability, notes = read_labels(
-        labels(outcome=[1, 0], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
-    )
-    assert y.tolist() == [0, -1, 1, -1]
-    assert probability.tolist() == [0.25, 1.0, 0.5, 1.0]
-    assert notes == ()
-
-
-def test_labels_may_be_words_and_need_no_chances():
-    y, probability, _ = read_labels(
-        labels(outcome=["good", "bad"]), USUAL_FIELDS, IDS, "good=1,bad=0"
-    )
-    assert y.tolist() == [0, -1, 1, -1]
-    assert probability is None
-
-
-def test_rows_without_an_outcome_yet_make_the_chances_of_the_others_smaller():
-    y, probability, (note,) = read_labels(
-        labels(outcome=[1, np.nan], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
-    )
-    assert y.tolist() == [-1, -1, 1, -1]
-    assert probability.tolist() == [0.125, 0.5, 0.25, 0.5]
-    assert note.startswith("1 of the 2 runs to label have no outcome")
-
-
-@pytest.mark.parametrize(
-    ("runs", "words"),
-    [
-        (["x", "a"], "holds 1 run missing from the data, such as 'x'; give"),
-        (["x", "y"], "none of its run ids"),
-    ],
-)
-def test_labels_of_other_runs_are_refused(runs, words):
-    table = labels(outcome=[1, 0]).assign(run=runs)
-    with pytest.raises(ValueError, match=words):
-        read_labels(table, USUAL_FIELDS, IDS)
-
-
-def test_an_empty_table_says_that_no_run_has_an_outcome():
-    frame, names, notes = join_outcomes(LONG, Fields(), {})
-    assert frame[names.outcome].isna().all()
-    assert notes == ()
+def test_runs_and_rows_without_a_counterpart_are_counted():
     with pytest.raises(ArgumentError) as error:
         join_outcomes(LONG, Fields(), {"x": 1})
     assert str(error.value) == (
@@ -246,48 +177,6 @@ def test_an_empty_table_says_that_no_run_has_an_outcome():
     assert join_outcomes(LONG, Fields(), {"1": 1, "2": 0, "9": 0, "x": 1, "y": 1})[2] == (
         "rows of the table of outcomes whose run is not in the log: 2",
     )
-
-
-def test_labels_say_what_is_wrong():
-    def problem(table, **fields):
-        with pytest.raises(ArgumentError) as error:
-            read_labels(table, Fields(**fields), IDS)
-        assert error.value.part == "labels"
-        return str(error.value)
-
-    twice = labels(outcome=[1, 0]).assign(run="a")
-    assert problem(twice) == (
-        "labels: run 'a' has several rows in the table; give the file that trajscore label wrote"
-    )
-    assert problem(labels(outcome=[1, 0]).assign(run=["y", "x"])) == (
-        "labels: none of its run ids ('y', 'x') are in the data ('a', 'b', 'c'); with id=, name "
-        "the column of run ids that both have"
-    )
-    three = pd.DataFrame({"run": ["y", "x", "a"], "outcome": [1, 0, 1]})
-    assert problem(three) == (
-        "labels holds 2 runs missing from the data, such as 'x'; give the data that it was written "
-        "for"
-    )
-
-
-def test_the_share_of_labels_that_are_there_lowers_their_chances():
-    table = pd.DataFrame(
-        {
-            "run": list("dbca"),
-            "outcome": [1, None, 0, None],
-            "label_probability": [0.8, 0.4, 1, 0.2],
-        }
-    )
-    y, probability, notes = read_labels(table, USUAL_FIELDS, IDS)
-    assert y.tolist() == [-1, -1, 0, 1]
-    np.testing.assert_allclose(probability, [0.1, 0.2, 0.5, 0.4], rtol=1e-12)
-    (note,) = notes
-    assert note == (
-        "2 of the 4 runs to label have no outcome; the others are taken for a random part of them, "
-        "so do not skip runs for how they look"
-    )
-    y, probability, notes = read_labels(table[["run", "outcome"]], USUAL_FIELDS, IDS)
-    assert (y.tolist(), probability, notes) == ([-1, -1, 0, 1], None, ())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from trajscore import io
-from trajscore.io import MalformedRunError, Run, Step, ToolCall
+from trajscore.io import Run, Step, ToolCall
 from trajscore.io.reading import _check_turns
 
 TURN = {"role": "assistant", "content": "Hello"}
@@ -61,7 +61,7 @@ EMPTY = Step("agent")
     ],
 )
 def test_runs_without_a_turn_of_the_agent(steps, raw, problem):
-    with pytest.raises(MalformedRunError, match=problem):
+    with pytest.raises(ValueError, match=problem):
         _check_turns(Run("a", steps), raw)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from trajscore import io
 from trajscore.io import registry
-from trajscore.io.registry import detect_log, is_turn, name_list
+from trajscore.io.registry import detect_log, name_list
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def recognise(head):
 def run(raw, place, options):
     name = place.name(raw.get("game"))
     if not raw["moves"]:
-        raise io.MalformedRunError("nobody moved")
+        raise ValueError("nobody moved")
     steps = [io.Step("agent", move) for move in raw["moves"]]
     return io.Run(name, steps, raw["result"], stop_reason=raw.get("stop"))
 
@@ -243,62 +243,6 @@ def test_what_a_format_has_to_define():
             call()
 
 
-@pytest.mark.parametrize(
-    ("record", "texts", "turn"),
-    [
-        ({"text": "Hi", "observation": "x"}, None, True),
-        ({"text": "Hi", "observation": "x", "confidence": 0.5}, None, False),
-        ({"text": "Hi", "step": 1}, None, True),
-        ({"text": "Hi", "step": 1, "cost": 2, "tokens": 3, "task": 4, "trial": 5}, None, True),
-        ({"text": "Hi", "step": 1, "p": 0.5}, None, False),
-        ({"text": "Hi", "step": 1, "p": None}, None, False),
-        ({"text": "Hi", "step": 1, "p": "words"}, None, True),
-        ({"text": "Hi"}, None, False),
-        ({"say": "Hi", "step": 1}, None, False),
-        ({"say": "Hi", "step": 1}, {"text": "say"}, True),
-        ({"text": "Hi", "step": 1}, {}, False),
-        ({}, None, False),
-    ],
-)  # fmt: skip
-def test_turns_without_a_score(record, texts, turn):
-    assert is_turn(record, texts) is turn
-
-
-@pytest.mark.parametrize(
-    ("record", "names"),
-    [
-        ({"question": "Q", "answer": "A"}, ["question", "answer"]),
-        ({"answer": "A", "x": 1, "question": "Q", "score": 0.5}, ["answer", "question"]),
-        ({"question": "Q", "answer": "A", "run": 1}, []),
-        ({"question": "Q", "answer": "A", "solved": 1}, []),
-        ({"question": "Q", "answer": "A", "confidence": 0.5}, []),
-        ({"question": "Q", "answer": [{"role": "user", "content": "x"}]}, []),
-        ({"question": "Q"}, []), ({}, []),
-    ],
-)  # fmt: skip
-def test_a_question_and_its_answer(record, names):
-    assert registry._question_and_answer(record) == names
-
-
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
-        ({"messages": [{"role": "user", "content": "Hi"}]}, "openai"),
-        ({"role": "user", "content": "Hi"}, None),  # a message may be a row
-        ({"role": "user", "content": {"parts": ["Hi"]}}, "openai"),
-        ({"run": "a", "text": "Hi", "observation": "x"}, "jsonl"),
-        ({"run": "a", "text": "Hi"}, None),
-        ({"question": "Q", "answer": "A", "score": 0.5}, None),
-        ({"question": "Q", "answer": "A"}, "openai"),
-        ({"id": "s", "trace_id": "t", "run_type": "llm", "inputs": {}}, "langsmith"),
-        ({"a": 1}, None),
-    ],
-)
-def test_rows_that_are_records_of_a_log(row, name):
-    known = registry.format_of_row(row)
-    assert (known and known.name) == name
-
-
 def test_what_is_known_of_a_file_after_each_of_its_fields(write):
     def heads(name, value):
         return [
@@ -372,7 +316,6 @@ SIMULATION = {"id": "s", "messages": [USER, AGENT], "termination_reason": "user_
         ("langfuse", [{"id": name, "observations": []} for name in "ab"], 2),
         ("langsmith", [{"id": name, "run_type": "llm"} for name in "ab"], 2),
         ("otel", [{"trace_id": name, "span_id": "1", "attributes": {}} for name in "aba"], 2),
-        ("intercode", {"0": {"turn_history": {}}, "1": {"turn_history": {}}}, 2),
     ],
 )  # fmt: skip
 def test_places_of_runs_count_from_0(write, name, value, n):
@@ -396,7 +339,6 @@ SIDES = {
         ({"id": "a", "steps": [{"text": TEXT}]}, "jsonl"),
         ({"id": "a", "steps": [{"text": TEXT, "confidence": 0.5}]}, None),
         ({"id": "a", "confidence": 0.5, "steps": [{"text": TEXT}]}, None),
-        ({"id": "a", "steps": [{"observation": "x"}]}, "jsonl"),
         ({"id": "a", "steps": [{"p": 0.5}]}, None),
         ({"id": "a", "steps": [0.5, 0.25]}, None),
         ({"id": "a", "step": 1, "p": 0.5}, None),
@@ -409,24 +351,6 @@ def test_logs_and_tables_in_json_lines(write, record, name):
     path = write("a.jsonl", [record] * 2, lines=True)
     known = detect_log(path)
     assert (known and known.name) == name
-
-
-def test_rows_that_hold_several_conversations_are_no_table(write):
-    path = write("a.jsonl", [{"confidence": 0.5, **SIDES}] * 2, lines=True)
-    with pytest.raises(ValueError, match="several conversations, 'chat_a', 'chat_b'"):
-        detect_log(path)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"input": "Q", "output": SIDES["chat_a"]}, {"input": SIDES["chat_a"], "output": "A"},
-        {"input": SIDES["chat_a"], "output": SIDES["chat_b"]},
-        {"transcript": "user: Hi\nassistant: Yes"}, {"messages": SIDES["chat_a"]},
-    ],
-)  # fmt: skip
-def test_conversations_are_no_question_and_its_answer(record):
-    assert registry._question_and_answer(record) == []
 
 
 @pytest.mark.parametrize(
@@ -442,63 +366,6 @@ def test_conversations_are_no_question_and_its_answer(record):
 )  # fmt: skip
 def test_records_that_may_be_rows(record, may_be):
     assert registry._may_be_row(record) is may_be
-
-
-@pytest.mark.parametrize(
-    ("row", "is_measured"),
-    [
-        ({"question": "Q", "answer": "A", "x": 0.5}, True), ({"question": "Q", "x": 0.5}, False),
-        ({"question": "Q", "answer": "A", "x": 5}, False), ({"x": 0.5}, False),
-        ({"input": "Q", "output": SIDES["chat_a"], "x": 0.5}, False),
-        ({"input": SIDES["chat_a"], "output": "A", "x": 0.5}, False),
-    ],
-)  # fmt: skip
-def test_questions_with_measures_of_their_answers(row, is_measured):
-    assert registry._is_measured(row) is is_measured
-
-
-@pytest.mark.parametrize(("n_before", "is_best"), [(19, True), (20, False)])
-def test_of_the_first_records_that_of_most_parts_is_looked_at(write, n_before, is_best):
-    best = {"id": 1, "events": [{"author": "bot", "say": TEXT}] * 2}
-    path = write("a.json", [{"n": k} for k in range(n_before)] + [best])
-    assert registry._best_record(path, None) == (best if is_best else {"n": 0})
-
-
-def test_how_many_parts_of_a_record_can_be_guessed():
-    step = {"author": "bot", "say": TEXT}
-    assert registry._n_guessed({"events": [step] * 2}) == (3, 2)
-    assert registry._n_guessed({"events": [{"say": TEXT}] * 3}) == (2, 3)
-    assert registry._n_guessed({"say": TEXT}) == (1, 0)
-    assert registry._n_guessed({"n": 1}) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("record", "is_table"),
-    [
-        ({"n": 1}, True), ({"n": 1, "x": ["y"]}, False),
-        ({"question": "Q", "answer": "A", "x": {"y": "z"}}, False),
-        ({"text": TEXT, "step": 1}, False), ({"text": TEXT, "step": 1, "n": 1}, True),
-        ({"confidence": 0.5, **SIDES}, False),
-    ],
-)  # fmt: skip
-def test_rows_of_tables_in_json_lines(write, record, is_table):
-    path = write("a.jsonl", [record], lines=True)
-    assert registry._is_table(path, None, needs_scores=True) is is_table
-    listed = write("a.json", [record])
-    assert registry._is_table(listed, None, needs_scores=True) is False
-    if record.get("text"):
-        assert registry._is_table(path, None, needs_scores=False)
-
-
-def test_questions_and_answers_without_an_id_are_asked_about(write):
-    path = write("a.jsonl", [{"question": "Q", "answer": "A", "score": 0.5}], lines=True)
-    with pytest.raises(ValueError) as error:
-        registry._is_table(path, None, needs_scores=True)
-    assert str(error.value) == (
-        f"{path}: each record has a text 'question' and a text 'answer', and no run id. If it is a "
-        "run of one turn, pass format='openai'; if it is a step of a run, name the id of its run "
-        "with id="
-    )
 
 
 @pytest.mark.parametrize(

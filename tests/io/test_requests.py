@@ -9,7 +9,7 @@ from trajscore import io
 from trajscore.io import _requests as requests
 from trajscore.io._requests import awaits_answer, is_call, of_batch
 from trajscore.io.fields import Fields
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import Place
 
 ASK = {"role": "user", "content": "Where is order 3?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 3}'}}
@@ -311,29 +311,6 @@ def test_which_records_are_calls_and_which_have_the_answer_elsewhere(record, is_
     assert (is_call(record), awaits_answer(record)) == (is_one, awaits)
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_calls_of_several_models_are_said_or_asked_about(write, inside):
-    """They may be an agent and its helpers, or runs of two models under one session."""
-
-    def call(model, k, messages, answer):
-        line = request(k, messages, answer, session_id="s")
-        (line["request"] if inside else line)["model"] = model
-        return line
-
-    field = "request.model" if inside else "model"
-    main = [call("m", 1, [ASK], LOOK), call("m", 3, TALK[:3], SAY)]
-    helper = call("h", 2, [{"role": "user", "content": "Check"}], {**SAY, "content": "Fine."})
-    runs = io.read_runs(write("a.jsonl", [main[0], helper, main[1]], lines=True))
-    assert len(runs) == 1
-    assert [f"by '{field}', such as 'm', 'h'" in note for note in runs.notes] == [False, True]
-    twice = [*main, call("h", 9, [ASK], {**SAY, "content": "No."})]
-    path = write("b.jsonl", twice, lines=True)
-    problem = io.read_runs(path, outcomes={"s": 1})._findings.problem()
-    assert f"{{argument:id=session_id}} {{argument:id={field}}}" in problem
-    assert len(io.read_runs(path, id=("session_id", field))) == 2
-    assert io.read_runs(path, id="session_id", outcomes={"s": 1})._findings.problem() == ""
-
-
 def test_calls_that_a_record_lists_are_its_run(write):
     """A trace with its spans, beside its own input and output."""
     calls = [
@@ -388,12 +365,6 @@ def test_logs_of_bodies_with_sessions(write):
     runs = io.read_runs(path, id="meta.session")
     assert [(run.id, len(run.steps)) for run in runs] == [("a", 3), ("b", 3)]
     assert len(io.read_runs(path)) == 4
-
-
-def test_numbered_messages(write):
-    record = {"id": "r", "role_1": "x", "message_10": SAY, "message_9": TALK[2], "message_2": LOOK,
-              "message_1": ASK}  # fmt: skip
-    check(io.read_runs(write("a.json", [record])))
 
 
 def test_runs_in_lists_below_models_and_tasks(write):
@@ -557,23 +528,6 @@ def test_the_records_of_a_run_stand_where_the_first_does():
     assert runs(blank, blank) == [(0, 1, blank), (1, 1, blank)]
 
 
-def test_models_of_calls_are_noted_where_there_are_several():
-    def noted(*models, ask=ASK, **more):
-        place = Place(Path("a.jsonl"), 0)
-        calls = tuple(flat(k, [ask], SAY, model=m, **more) for k, m in enumerate(models))
-        requests._with_models(place, calls)
-        return place.models, place.asked_alike
-
-    assert noted("m", "m") == ((), False)
-    assert noted("m", "h", "m", session_id="s") == (("session_id", "model", "m", "h"), True)
-    assert noted("m", "h") == (("id", "model", "m", "h"), True)
-    assert noted("m", None, "h") == ((), False)
-    place = Place(Path("a.jsonl"), 0, fields=Fields(id=("x", "y")))
-    other = flat(2, [{"role": "user", "content": "Other"}], SAY, response={"model": "h"})
-    requests._with_models(place, (flat(1, [ASK], SAY, response={"model": "m"}), other))
-    assert (place.models, place.asked_alike) == (("x", "response.model", "m", "h"), False)
-
-
 def test_records_that_differ_from_the_last_of_a_run_are_another():
     states = [
         {"messages": TALK[:1], "thread_id": "a"},
@@ -583,18 +537,6 @@ def test_records_that_differ_from_the_last_of_a_run_are_another():
     items = [(Place(Path("a.jsonl"), k), state) for k, state in enumerate(states)]
     found = [raw for _, raw in requests._runs_of(items, Fields())]
     assert found == states[1:]
-
-
-def test_events_beside_calls_are_left_out_and_alone_refused():
-    call = {"type": "LLMCall", "messages": [ASK], "response": {"choices": [{"message": SAY}]}}
-    other = {"kind": "Message", "payload": "{}", "sender": "a"}
-    logged = [other, call, other]
-    file = LogFile(Path("a.jsonl"))
-    items = [(Place(Path("a.jsonl"), k), record) for k, record in enumerate(logged)]
-    assert [raw for _, raw in requests._without_events_beside(items, file)] == [call]
-    assert list(requests._without_events_beside([], file)) == []
-    with pytest.raises(ValueError, match=r"a.jsonl holds events of AutoGen without the calls"):
-        list(requests._without_events_beside(items[:1], file))
 
 
 def test_a_turn_that_ends_with_results_awaits_its_answer():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trajscore.io import MalformedRunError, Run, Step, ToolCall
+from trajscore.io import Run, Step, ToolCall
 from trajscore.io._run import as_grade, as_object, as_objects, as_outcome, check_list, leftover
 
 
@@ -55,7 +55,7 @@ def test_rewards_of_a_format(reward, outcome):
 
 
 def test_other_rewards_are_refused():
-    with pytest.raises(MalformedRunError, match="its reward is '1', not a number; see"):
+    with pytest.raises(ValueError, match="its reward is '1', not a number; see"):
         as_outcome("1", "; see")
 
 
@@ -73,12 +73,12 @@ def test_grades_of_a_named_outcome(value, grade):
 def test_records_must_be_objects():
     assert as_object({"a": 1}) == {"a": 1}
     assert as_objects([{"a": 1}, {}]) == [{"a": 1}, {}]
-    with pytest.raises(MalformedRunError, match="it is int, not an object"):
+    with pytest.raises(ValueError, match="it is int, not an object"):
         as_object(3)
-    with pytest.raises(MalformedRunError, match="it is str, not an object"):
+    with pytest.raises(ValueError, match="it is str, not an object"):
         as_objects([{}, "x"])
     for raw, kind in (([], "an empty list"), ({}, "dict")):
-        with pytest.raises(MalformedRunError, match=f"it is {kind}, not a list of objects"):
+        with pytest.raises(ValueError, match=f"it is {kind}, not a list of objects"):
             as_objects(raw)
 
 
@@ -86,9 +86,9 @@ def test_a_part_of_a_run_is_an_object_or_a_list():
     part, listed = {"a": 1}, [1]
     assert as_object(part, "tick 0 is") is part
     assert check_list(listed, "its spans are") is listed
-    with pytest.raises(MalformedRunError, match="^tick 0 is list, not an object$"):
+    with pytest.raises(ValueError, match="^tick 0 is list, not an object$"):
         as_object(listed, "tick 0 is")
-    with pytest.raises(MalformedRunError, match="^its spans are dict, not a list$"):
+    with pytest.raises(ValueError, match="^its spans are dict, not a list$"):
         check_list(part, "its spans are")
 
 

@@ -178,7 +178,7 @@ def test_the_stop_reason_by_name(log):
 
 def test_what_is_not_understood_is_refused(write):
     rows = [{"id": k, "verbal": 0.5, "label": 1} for k in "ab"]
-    with pytest.raises(ValueError, match=r"is empty .*its fields are 'id', 'verbal', 'label'"):
+    with pytest.raises(ValueError, match=r"has the fields 'id', 'verbal', 'label'"):
         io.read_runs(write("a.json", rows))
 
 
@@ -291,7 +291,7 @@ def test_id_of_a_run():
     tally = applied(run, id=("task", "trial", "session"))
     assert (run.id, tally.ids) == ("t-2-s", {"t-2-s": 1})
     assert list(tally.used.values()) == [1]
-    with pytest.raises(io.MalformedRunError, match="it has no value of the id field 'x'"):
+    with pytest.raises(ValueError, match="it has no value of the id field 'x'"):
         applied(io.Run("a"), id="x")
     assert applied(io.Run("a")).ids == {"a": 1}
 
@@ -299,7 +299,7 @@ def test_id_of_a_run():
 @pytest.mark.parametrize(
     ("value", "number"),
     [("70%", 0.7), (" 0.5 ", 0.5), (1, 1.0), (True, None), (None, None), ("high", None),
-     (float("nan"), None), ("150 %", 1.5)],
+     (float("nan"), None), ("150 %", 1.5), (float("inf"), None), ("-inf", None), ("1e999%", None)],
 )  # fmt: skip
 def test_confidences(value, number):
     assert as_confidence(value) == number
@@ -344,7 +344,7 @@ def test_users_of_several_names_are_asked_about(write):
     log = write("group.json", [{"id": str(k), "messages": GROUP} for k in range(3)])
     (note,) = io.read_runs(log).notes
     assert "6 turns of the user have the names of several users" in note
-    assert "roles='Expert=?,Terminal=agent'" in note  # Expert begins, and may give the task
+    assert "('Expert', 'Terminal')" in note
     (run, *_) = runs = io.read_runs(log, roles={"Expert": "agent", "Terminal": "environment"})
     assert [step.actor for step in run.steps] == ["agent", "environment", "agent"]
     assert runs.notes == []
@@ -369,22 +369,6 @@ def test_counts_of_tests_are_no_outcome(log):
     single = [{"passed": 1, "failed": 0}, {"passed": 0, "failed": 1}, {"passed": True, "failed": 4}]
     single.append({"passed": 1, "failed": []})
     assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("beside", "user", "asked"),
-    [("name", "admin", "user"), ("source", "user_proxy", "user"), ("name", "Kim", "?")],
-)
-def test_who_gives_the_task_is_not_proposed_as_an_agent(write, beside, user, asked):
-    names = [user, "Planner", "Coder", "Critic"]
-    talk = [{"role": "user", beside: name, "content": f"I, {name}"} for name in names]
-    talk[1]["role"] = "assistant"
-    (note,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}])).notes
-    for word in ("Coder=agent", "Critic=agent", f"{user}={asked}"):
-        assert word in note
-    roles = {"Coder": "agent", "Critic": "agent", user: "user"}
-    (run,) = io.read_runs(write("group.json", [{"id": "a", "messages": talk}]), roles=roles)
-    assert [step.actor for step in run.steps] == ["user", "agent", "agent", "agent"]
 
 
 def test_people_in_group_chats_of_autogen_are_users(write):

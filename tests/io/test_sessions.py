@@ -147,7 +147,7 @@ def test_the_first_line_of_an_older_session_of_codex_tells_it(write, more):
     (run,) = io.read_runs(write("rollout-s2.jsonl", [{**head, **more}, *items], lines=True))
     assert (run.id, run.stop_reason, said(run)[1:]) == ("s2", None, ALL)
     del head["instructions"]
-    with pytest.raises(ValueError, match="line with index 1 has no usual field of run ids"):
+    with pytest.raises(ValueError, match="the format is not known"):
         io.read_runs(write("other.jsonl", [head, *items], lines=True))
 
 
@@ -290,41 +290,6 @@ def test_mini_swe_agent(write):
     (run,) = io.read_runs(write("i1.traj.json", log))
     assert said(run) == [("system", "Be kind."), *ALL]
     assert (run.id, run.outcome, run.stop_kind) == ("i1", -1, "administrative")
-
-
-# ------------------------------------------------------------------ AgentDojo
-
-
-def test_agentdojo(write):
-    text = [{"type": "text", "content": "Where is order 3?"}]
-    call = {"function": "find", "args": {"order": 3}, "id": "c1", "placeholder_args": None}
-    log = {
-        "suite_name": "shop",
-        "pipeline_name": "m",
-        "user_task_id": "user_task_0",
-        "injection_task_id": "injection_task_1",
-        "attack_type": "direct",
-        "messages": [
-            {"role": "user", "content": text},
-            {"role": "assistant", "content": "I look.", "tool_calls": [call]},
-            {**FOUND, "tool_call": call, "error": None},
-            {**TOLD, "tool_calls": None},
-        ],
-        "error": None,
-        "utility": True,
-        "security": False,
-    }
-    path = write("m/shop/user_task_0/direct/injection_task_1.json", log)
-    other = log | {"injection_task_id": None, "attack_type": None, "utility": False}
-    write("m/shop/user_task_0/none/none.json", other)
-    runs = io.read_runs(path.parents[4])
-    assert [run.id for run in runs] == [
-        "m/shop-user_task_0/direct/injection_task_1",
-        "m/shop-user_task_0",
-    ]
-    assert [(run.outcome, run.task) for run in runs] == [(1, "shop-user_task_0"), (0, runs[0].task)]
-    assert runs[0].scores == {"security": False}
-    assert said(runs[0]) == ALL
 
 
 # ------------------------------------------------------------------ ATIF, with Harbor

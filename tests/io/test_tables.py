@@ -10,19 +10,16 @@ import pytest
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import MOST_NAMED
 from trajscore.io import tables
-from trajscore.io.fields import USUAL, Fields
+from trajscore.io.fields import Fields
 from trajscore.io.tables import (
     _outcome_candidates,
     agent_rows,
     choose_columns,
     constants,
     guess_first_step,
-    other_columns,
     read_table,
-    refuse_records,
     settings,
     skipped,
-    unread_scores,
     with_fractions,
     with_scales,
     with_times,
@@ -55,7 +52,7 @@ def test_one_table_in_any_form(tmp_path, name, text):
     [
         ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
         ("t.txt", "run,p\na,1\n", "t.txt is not a table; expected the ending .csv"),
-        ("t.json", '{"run": "a"}', "it holds a single object; write a list of rows"),
+        ("t.json", '{"run": "a"}', "it is one object, with the field 'run'; write a list of rows"),
         ("t.json", '[{"run": "a"}, 3]', "row 1 is int, not an object"),
         ("t.jsonl", '{"run": "a"}\noops\n', "line 2 is not valid JSON"),
         ("t.parquet", "PAR", "t.parquet cannot be read as a table"),
@@ -120,40 +117,6 @@ def test_what_is_said_where_no_column_is_a_predictor():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([0.25, "oops", 0.5, "late"], ""),  # as many words as numbers
-        ([0.25, 0.75, 0.5, "late"], "column 'x' has 'late' in row 3, but"),
-        ([0.25, "oops", 0.5, None], "column 'x' has 'oops' in row 1, but"),
-        ([0.25, 0.75, 0.5, None, "oops", "late", 0.75], "column 'x' has 'oops' in row 4, but"),
-        ([0.5, 0.5, 0.5, "late"], ""),  # a number that does not vary
-        ([25, 75, 50, "late"], ""),
-    ],
-)
-def test_a_word_among_fractions_is_named(values, message):
-    n = len(values)
-    table = pd.DataFrame({"run": range(n), "step": 1, "solved": 1, "x": values})
-    said = message_of(table)
-    assert message in said
-    assert ("; correct it" in said) == bool(message)
-
-
-def test_what_is_said_where_several_parts_are_missing():
-    said = message_of(frame(run=None, step=None, solved=None, verdict=["pass", "fail"] * 2))
-    assert "no column has a usual name for the run id (uq_problem_idx, traj_id" in said
-    assert "; name it with id; no column" in said
-    assert "for the step (num_steps" in said
-    assert "with step=, or give 'rows' for the order of the rows; or, if each row is a run" in said
-    assert "(it may be outcome='verdict' outcome_map='pass=1,fail=0'), or give a table" in said
-    assert said.endswith("; the table has: verdict")
-    words = message_of(frame(solved=None, verdict=["a", "b"] * 2))
-    assert "(if it holds words, say what they mean with outcome_map=" in words
-    assert "stop" not in words  # that part may be missing
-    assert choose_columns(frame(step=None, p=0.5), Fields(step="rows"))[0].step == "rows"
-    assert "no column named 'rows'" in message_of(frame(p=0.5), outcome="rows")
-
-
-@pytest.mark.parametrize(
     ("words", "is_candidate"),
     [
         (["pass", "fail"], True),
@@ -180,28 +143,6 @@ def test_columns_that_are_not_taken():
     assert skipped(table, chosen) == {"verbal": 10.0, "judge": 100.0}
     assert skipped(table, Fields("run", "step", "solved", scores=("judge",))) == {"verbal": 10.0}
     assert constants(table, Fields("run", "step", "solved", scores=("p", "fixed"))) == {}
-
-
-def test_columns_of_text_and_below_0_are_named():
-    table = frame(
-        p=[0.1, 0.2, 0.3, 0.4], verbal=["56%", " 7 % ", None, "9%"], seen=["5%", "6%", "7", "8%"],
-        judge=[-1, 0.5, 1, 0], trust=["0.5", "0.7", "0.5", "1"], gain=[-1.0, 0.5, 1, 0],
-        note=["a", "b", "c", "d"], top=["10%", "20%", "5%", "5%"], last=["0.5", "0.7", "0.5", 0.25],
-    )  # fmt: skip
-    assert unread_scores(table, other_columns(table, choose_columns(table, Fields())[0])) == {
-        "judge": "has values below 0; to judge it, pass {argument:scores=judge}",
-        "trust": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=trust}",
-        "last": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=last}",
-    }
-    read, remarks = with_fractions(table, Fields())
-    np.testing.assert_allclose(read["verbal"], [0.56, 0.07, np.nan, 0.09])
-    np.testing.assert_allclose(read["seen"], [0.05, 0.06, 7, 0.08])
-    assert remarks == tuple(
-        f"column {name!r}: {n} values in per cent, read as fractions"
-        for name, n in (("verbal", 3), ("seen", 3), ("top", 4))
-    )
-    scaled = with_scales(table, Fields(scales=(("verbal", 100.0),)))
-    np.testing.assert_allclose(scaled["verbal"], [0.56, 0.07, np.nan, 0.09])
 
 
 def test_scales_and_risks():
@@ -278,14 +219,6 @@ def test_lists_do_not_name_runs():
         guess_first_step(table, Fields("run", "step"))
 
 
-def test_columns_named_like_scores_that_hold_words_or_nothing_are_named():
-    frame = pd.DataFrame({"judge": ["high", "low"], "trust": [np.nan, np.nan], "note": ["a", "b"]})
-    assert unread_scores(frame, ["judge", "trust", "note"]) == {
-        "judge": "holds words such as 'high'; to judge it, turn them into numbers",
-        "trust": "is empty",
-    }
-
-
 def test_times_that_may_be_durations_are_asked_about():
     rows = {"run": [0, 0, 0, 1, 1], "p": [0.5, 0.6, 0.7, 0.8, 0.9], "y": [1, 1, 1, 0, 0]}
     frame = pd.DataFrame(rows | {"time": [0.4, 1.2, 0.3, 0.1, 0.2]})
@@ -307,36 +240,6 @@ def test_an_id_of_several_models_is_asked_about():
     for named in ("run", ("run", "model")):
         assert choose_columns(frame, Fields(id=named))[0].id == named
     choose_columns(frame.assign(model=["x", None, "y", "y"]), Fields())
-
-
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
-        ({"messages": [{"role": "user", "content": "Hi"}], "y": 1}, "openai"),
-        ({"messages": np.array([{"role": "user", "content": "Hi"}])}, "openai"),
-        ({"messages": '[{"role": "user", "content": "Hi"}]'}, "openai"),
-        ({"question": "Who is it?", "answer": "It is me"}, "openai"),
-        ({"context.trace_id": "t", "attributes.llm.input_messages": []}, "otel"),
-        ({"run": 1, "step": 1, "role": "user", "content": "Hi there"}, "jsonl"),
-        ({"run": 1, "step": 1, "content": "Hi there", "p": 0.5}, None),
-        ({"id": 1, "role": "user", "content": "Hi there", "rating": 5}, None),
-        ({"id": 1, "steps": [{"role": "user", "content": "Hi", "confidence": 0.5}]}, None),
-        ({"messages": [{"role": "user", "content": "Hi"}], "confidence": [0.5]}, None),
-    ],
-)
-def test_logs_that_were_saved_as_tables(row, name):
-    frame = pd.DataFrame([row])
-    if name is None:
-        refuse_records(frame)
-        return
-    with pytest.raises(ValueError, match=f"log in the format {name}, .* Save them as JSON lines"):
-        refuse_records(frame)
-
-
-def test_messages_that_python_printed_are_not_to_be_saved_again():
-    frame = pd.DataFrame([{"id": 1, "messages": "[{'role': 'user', 'content': 'Hi'}]"}])
-    with pytest.raises(ValueError, match="Save what the table was made of as JSON lines"):
-        refuse_records(frame)
 
 
 def test_rows_of_others_than_the_agent_are_left_out_and_steps_counted_anew():
@@ -390,12 +293,8 @@ def test_separators(tmp_path, text, p):
 
 def test_tables_with_a_row_a_run_are_compared():
     frame = pd.DataFrame({"task_id": ["a", "b"], "answer": ["x", "y"], "solved": [1, 0]})
-    with pytest.raises(ArgumentError, match="each row is a run of its own, compare"):
+    with pytest.raises(ArgumentError, match="Where a row is a run, .* trajscore compare"):
         choose_columns(frame, Fields(id="task_id"))
-    steps = pd.DataFrame({"task_id": ["a", "a"], "answer": ["x", "y"], "solved": [1, 1]})
-    with pytest.raises(ArgumentError) as error:
-        choose_columns(steps, Fields(id="task_id"))
-    assert "compare" not in str(error.value)
 
 
 def test_ids_that_begin_with_zeros_are_text(tmp_path):
@@ -443,25 +342,6 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path, monkeypatch):
     empty.mkdir()
     with pytest.raises(ValueError, match="empty is not a table; expected the ending"):
         read_table(empty)
-
-
-def test_records_in_json_text_are_to_be_written_out():
-    cells = pd.DataFrame({"id": ["a"], "message": [json.dumps({"level": "info", "text": "Hi"})]})
-    with pytest.raises(
-        ValueError, match=r"column 'message' holds records .*df\['message'\]\.to_csv"
-    ):
-        tables.refuse_records(cells)
-    tables.refuse_records(pd.DataFrame({"id": ["a"], "message": ["Hi"]}))
-
-
-def test_a_score_that_sounds_like_a_risk_is_not_taken_unasked():
-    table = frame(
-        p=[0.1, 0.2, 0.3, 0.4], hallucination=[0.1, 0.2, 0.3, 0.4], error=1.0, gone=[[1]] * 4
-    )
-    rest = other_columns(table, choose_columns(table, Fields())[0])
-    assert unread_scores(table, rest) == {
-        "hallucination": "is named like a risk; to judge it, pass {argument:risks=hallucination}"
-    }
 
 
 @pytest.mark.parametrize(
@@ -599,34 +479,6 @@ def test_a_scale_that_fractions_do_not_have():
     assert with_scales(frame(verbal=[0, 1, 1, 0]), fields)["verbal"].max() == 0.01
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "reason"),
-    [
-        ("risk", [0.1, 0.2], "is named like a risk; to judge it, pass {argument:risks=risk}"),
-        ("risk", [0.1, 0.1], ""), ("risk", [1, 2], ""), ("judge", [np.nan, np.nan], "is empty"),
-        ("x", [np.nan, np.nan], ""),
-        ("judge", [-1.0, 0.5], "has values below 0; to judge it, pass {argument:scores=judge}"),
-        ("judge", [0.0, 0.5], ""), ("x", [-1.0, 0.5], ""),
-        ("judge", [-1, 5], "has values below 0; to judge it, pass {argument:scores=judge}"),
-        ("judge", [[1], [2]], ""),
-        ("judge", ["5", "7"],
-         "holds numbers as text, such as '5'; to judge it, pass {argument:scores=judge}"),
-        ("x", ["5", "7"], ""), ("x", ["0.5", "0.5"], ""),
-        ("x", [0.25, "0.5"],
-         "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=x}"),
-        ("x", ["0.5", "0.7", "high"], "has 'high' in row 2, but fractions elsewhere; correct it"),
-        ("x", ["0.5", "0.7", "high", "low"], ""), ("x", ["0.5", "0.5", "high"], ""),
-        ("judge", ["high", "low"],
-         "holds words such as 'high'; to judge it, turn them into numbers"),
-        ("judge", ["high", "0.5"], ""), ("x", ["high", "low"], ""),
-        ("judge", ["high", None], ""), ("cost", ["0.5", "0.7"], ""),
-    ],
-)  # fmt: skip
-def test_why_a_column_is_not_taken(name, values, reason):
-    table = pd.DataFrame({name: pd.Series(values)})
-    assert unread_scores(table, [name]) == ({name: reason} if reason else {})
-
-
 def test_texts_in_per_cent_are_read_where_all_of_a_column_are_numbers():
     table = pd.DataFrame({"p": ["85%", "x"], "q": ["85%", None], "r": ["5", "7"], "s": [1, "9 %"]})
     read, remarks = with_fractions(table, Fields(scales=(("s", 10.0),)))
@@ -652,17 +504,6 @@ def test_a_column_of_text_is_told_by_its_first_thousand_rows(tmp_path, n_before,
     path = tmp_path / "t.csv"
     path.write_text("run,p\n" + "1,0.5\n" * n_before + "007,0.5\n")
     assert read_table(path)["run"].iloc[0] == first
-
-
-@pytest.mark.parametrize(("n_above", "is_found"), [(19, True), (20, False)])
-def test_names_of_columns_are_looked_for_in_the_first_lines(tmp_path, n_above, is_found):
-    path = tmp_path / "t.csv"
-    path.write_text("words,x,y\n" * n_above + CSV)
-    if is_found:
-        with pytest.raises(ValueError, match="stand in line 20; delete the lines above"):
-            read_table(path)
-    else:
-        assert len(read_table(path)) == 22
 
 
 @pytest.mark.parametrize("n_rows", [5_000_000, 5_000_001])
@@ -769,41 +610,6 @@ def test_steps_of_which_one_is_missing_are_numbers():
     words = table.assign(step=["b", "a", "c"])
     changed, _ = tables.with_last_outcome(words, Fields(id="run", outcome="won.-1"))
     assert changed["won"].tolist() == [0.25, 0.25, 1.0]
-
-
-def test_a_table_that_is_a_log_or_a_row_a_value():
-    said = message_of(pd.DataFrame({"x": [1, 2], "z": ["a", "b"]}))
-    assert said == (
-        "no column has a usual name for the run id "
-        f"({', '.join(USUAL['id'])}); name it with id; "
-        f"no column has a usual name for the step ({', '.join(USUAL['step'])}); name it with "
-        "step=, or give 'rows' for the order of the rows; or, if each row is a run of its own, "
-        "compare the table with another by trajscore compare or check, or pass it with outcomes= "
-        f"beside a log; no column has a usual name for the outcome ({', '.join(USUAL['outcome'])})"
-        "; name it with outcome= (if it holds words, say what they mean with outcome_map=, "
-        "pass=1,fail=0), or give a table of run ids and outcomes with outcomes=; where none is "
-        "known, trajscore label chooses runs to read; the table has: x, z"
-    )
-
-
-def test_tasks_are_proposed_where_no_column_names_runs():
-    table = pd.DataFrame({"task": [1, 1], "step": [1, 2], "p": [0.5, 0.25], "solved": [1, 1]})
-    assert "; name it with id='task'; the table has: task, step, p, solved" in message_of(table)
-    twice = table.assign(step=1)
-    assert "; name it with id; the table has: task, step, p, solved" in message_of(twice)
-
-
-@pytest.mark.parametrize(
-    ("columns", "may_be_runs"),
-    [
-        ({"x": [1, 2]}, True), ({"x": [0.5, 0.25]}, False),
-        ({"x": [0.5, 0.25], "z": [1, 2]}, False),
-        ({"x": [0.5, 0.5]}, True), ({"task": [1, 1]}, False), ({"task": [1, 2]}, True),
-    ],
-)  # fmt: skip
-def test_rows_that_may_be_runs_of_their_own(columns, may_be_runs):
-    said = message_of(pd.DataFrame(columns))
-    assert ("; or, if each row is a run of its own, compare the table" in said) is may_be_runs
 
 
 @pytest.mark.parametrize(

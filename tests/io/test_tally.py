@@ -56,15 +56,6 @@ def test_likeliest_first():
     assert list(noted({"a": 1}, {}).candidates()) == ["a"]
 
 
-def test_fields_that_runs_share():
-    tally = Tally(n_runs=3)
-    for session, own in (("s", 1), ("s", 2), ("t", 3)):
-        extra = {"props": {"My-Session-Id": session}, "trace_id": own, "model": "m"}
-        tally._note_sessions(io.Run("r", [], extra=extra))
-    assert tally.session_field() == "props.My-Session-Id"
-    assert Tally(n_runs=4, sessions=tally.sessions).session_field() is None
-
-
 def test_values_within_two_objects():
     record = {"output": {"result": {"won": True, "steps": [1]}, "status": "done"}}
     tally = noted(record, {"output": {"result": {"won": False}, "status": "done"}})
@@ -83,29 +74,9 @@ def test_calls_with_other_arguments_are_another_beginning(to, n):
     assert tally.n_beginnings() == n
 
 
-def test_one_conversation_from_two_sides():
-    def run(name, *actors, texts="xy"):
-        return io.Run(name, [io.Step(a, text) for a, text in zip(actors, texts, strict=True)])
-
-    tally = Tally()
-    for own in (
-        run("a", "user", "agent"),
-        run("b", "agent", "user"),
-        run("c", "user", "agent"),  # the same side again
-        run("d", "agent", "user", texts="yx"),
-        run("e", "agent", "agent"),
-        run("f", "user", "environment"),
-    ):
-        tally.note_side(own)
-    assert tally.mirrored == [("a", "b")]
-    late = Tally(n_runs=10_001, sides=tally.sides)
-    late.note_side(run("g", "agent", "user"))
-    assert late.mirrored == []
-
-
 def test_what_is_odd_in_a_run_is_counted():
     counted = {
-        "replaced_scores": 2, "unknown_events": 3, "unanswered": 4, "without_role": 5,
+        "replaced_scores": 2, "unanswered": 4, "without_role": 5,
         "lines_of_run": 6, "durations": 1,
     }  # fmt: skip
     steps = [io.Step("agent", "", [io.ToolCall(""), io.ToolCall("f")]), io.Step("user", " ")]
@@ -133,27 +104,6 @@ def test_runs_that_others_begin_with():
     assert tally.n_beginnings() == 2  # a single turn says nothing
 
 
-def test_names_of_who_begins_and_of_several_users():
-    def noted_turns(*turns):
-        tally = Tally()
-        steps = [io.Step(actor, "x", extra=extra) for actor, extra in turns]
-        tally._note_turns(io.Run("r", steps))
-        return dict(tally.openers), dict(tally.names_of_users)
-
-    ann, bob, bot = {"name": "Ann"}, {"source": "Bob"}, {"name": "Bot", "role": "x"}
-    assert noted_turns(("user", ann), ("agent", {})) == ({"Ann": 1}, {})
-    assert noted_turns(("agent", ann), ("user", ann)) == ({}, {})
-    assert noted_turns(("environment", {"role": "critic"})) == ({"critic": 1}, {})
-    assert noted_turns(("user", {})) == ({"None": 1}, {})
-    assert noted_turns(("user", bot)) == ({"Bot": 1}, {"Bot": 1})  # who is no user
-    several = ("user", ann), ("user", {"name": "Cy"}), ("user", ann)
-    assert noted_turns(*several) == ({"Ann": 1}, {"Ann": 2, "Cy": 1})
-    # a source is a name where agents are named, too
-    assert noted_turns(("user", bob), ("user", ann)) == ({"Bob": 1}, {})
-    named = noted_turns(("user", bob), ("user", ann), ("agent", {"name": "helper"}))
-    assert named == ({"Bob": 1}, {"Ann": 1, "Bob": 1})
-
-
 def test_fields_are_looked_for_within_two_objects_and_no_deeper():
     assert list(noted({"a": {"b": {"c": 1}}}).values) == ["a.b.c"]
     assert noted({"a": {"b": {"c": {"d": 1}}}}).values == {}
@@ -176,18 +126,6 @@ def test_a_value_that_all_of_several_runs_share_may_be_an_outcome():
     assert list(tally.candidates()) == ["a", "b", "c"]
 
 
-def test_calls_of_several_models_are_counted_by_run():
-    tally, place = Tally(), Place(Path("log.json"), 0)
-    tally.note_run(io.Run("a"), place)
-    assert (tally.n_of_models, tally.models, tally.asked_alike) == (0, (), False)
-    place.models, place.asked_alike = ("id", "model", "m", "h"), True
-    tally.note_run(io.Run("b"), place)
-    place.models, place.asked_alike = ("id", "model", "x", "y"), False
-    tally.note_run(io.Run("c"), place)
-    assert (tally.n_of_models, tally.models) == (2, ("id", "model", "m", "h"))
-    assert tally.asked_alike is True
-
-
 def test_records_of_a_run_are_counted_where_it_has_several():
     tally = Tally()
     for n_records in (1, 2, 5):
@@ -203,54 +141,6 @@ def test_texts_that_a_run_does_not_hold_are_counted_unless_some_were_left_out(ex
     for _ in range(2):
         tally.note_unread({"x": "One more."}, io.Run("a", extra=extra))
     assert tally.unread == Counter({"x": 2 * n} if n else {})
-
-
-@pytest.mark.parametrize(("n_runs", "notes"), [(10_000, True), (10_001, False)])
-def test_only_the_first_runs_are_compared(n_runs, notes):
-    tally = Tally(n_runs=n_runs)
-    steps = [io.Step("user", "Hi"), io.Step("agent", "Hello")]
-    tally.note_run(io.Run("a", steps, extra={"session": "s"}), Place(Path("log.json"), 0))
-    tally.note_side(io.Run("a", steps))
-    assert (len(tally.wholes), len(tally.beginnings)) == (int(notes), int(notes))
-    assert tally.sessions == ({"session": Counter({"s": 1})} if notes else {})
-    assert len(tally.sides) == notes
-    assert tally.odd["turn"] == 0
-
-
-def test_the_field_that_most_runs_share():
-    def field(n_runs, **sessions):
-        counts = {name: Counter(values) for name, values in sessions.items()}
-        return Tally(n_runs=n_runs, sessions=counts).session_field()
-
-    assert field(3, a="xxy") == "a"
-    assert field(4, a="xxy") is None  # not in all runs
-    assert field(3, a="xxx") is None  # the same for all
-    assert field(3, a="xyz") is None  # no two share it
-    assert field(4, a="xxyy", b="xxyz") == "b"
-    assert field(4, a="xxyy", b="ppqq") == "a"
-    assert field(20_000, a={"x": 5_000, "y": 5_000}) == "a"
-    assert field(20_000, a={"x": 5_000, "y": 4_999}) is None
-    assert field(0) is None
-
-
-def test_which_fields_name_a_session():
-    tally = Tally()
-    extra = {"session_id": 1, "thread": "t", "chat": 0.5, "my": {"trace": "x"}, "dialog": None}
-    tally._note_sessions(io.Run("a", extra=extra | {"conversation": [1], "model": "m"}))
-    assert tally.sessions == {
-        "session_id": Counter({"1": 1}), "thread": Counter({"t": 1}), "my.trace": Counter({"x": 1}),
-    }  # fmt: skip
-
-
-def test_sides_of_a_conversation_of_user_and_agent_only():
-    tally = Tally()
-    for actors in (["agent"], ["user"], ["agent", "user", "environment"], []):
-        tally.note_side(io.Run("a", [io.Step(actor, "x") for actor in actors]))
-    assert tally.sides == {}
-    for name, actors in (("a", "ua"), ("b", "au"), ("c", "au")):
-        kinds = {"u": "user", "a": "agent"}
-        tally.note_side(io.Run(name, [io.Step(kinds[actor], "x") for actor in actors]))
-    assert tally.mirrored == [("a", "b"), ("a", "c")]
 
 
 @pytest.mark.parametrize(

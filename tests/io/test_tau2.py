@@ -294,5 +294,5 @@ def test_calls_end_the_turn_of_a_side():
         {"requestor": "x", "id": "2", "role": "tool"},
     ]
     assert _merge_ticks(ticks) == turns
-    with pytest.raises(io.MalformedRunError, match="tick 1 is int, not an object"):
+    with pytest.raises(ValueError, match="tick 1 is int, not an object"):
         _merge_ticks([{}, 3])

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError
 from trajscore.io._thread import (
     Thread,
     _joined,
@@ -547,7 +546,7 @@ def test_turns_of_which_one_call_has_no_id_are_told_apart_by_their_texts():
 
 
 def test_messages_without_a_role(thread):
-    with pytest.raises(MalformedRunError, match="message 0 has no role"):
+    with pytest.raises(ValueError, match="message 0 has no role"):
         thread.weave([{"content": "x"}], 0)
 
 

@@ -427,50 +427,10 @@ def test_a_file_without_a_trace_before_others_is_refused(write):
         io.read_runs(path.parent, format="langsmith")
 
 
-# ------------------------------------------------------------------ OpenAI's Agents SDK
-
-
-def test_agents_sdk(write):
-    def line(name, start, data, error=None):
-        return {
-            "object": "trace.span",
-            "id": name,
-            "trace_id": "t1",
-            "parent_id": "a" if name != "a" else None,
-            "started_at": f"2026-01-01T00:00:0{start}+00:00",
-            "span_data": data,
-            "error": error,
-        }
-
-    call = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"order": 3}'}
-    words = {"type": "message", "role": "assistant", "content": [{"type": "output_text"}]}
-    words["content"][0]["text"] = "I look."
-    result = {"type": "function_call_output", "call_id": "c1", "output": "in Paris"}
-    usage = {"input_tokens": 5, "output_tokens": 2}
-    first = {"type": "generation", "input": [ASK], "output": [words, call], "usage": usage}
-    second = {"type": "generation", "input": [ASK, words, call, result], "output": [TOLD]}
-    lines = [
-        line("1", 1, first),
-        line("2", 2, {"type": "function", "name": "find", "input": "{}", "output": "in Paris"}),
-        line("3", 3, second),
-        line("a", 0, {"type": "agent", "name": "A"}),
-        {"object": "trace", "id": "t1", "workflow_name": "W", "metadata": {"success": False}},
-    ]
-    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
-    assert said(run) == ALL
-    assert (run.id, run.outcome, run.meta["output_tokens"]) == ("t1", 0, 2)
-    lines[3]["error"] = {"message": "Max turns (10) exceeded", "data": {}}
-    del lines[4]["metadata"]
-    (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
-    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "max_turns", "administrative")
-
-
 # ------------------------------------------------------------------ damage
 
 
-@pytest.mark.parametrize(
-    "name", ["agents_sdk", "braintrust", "langsmith", "otel", "claude_code", "codex"]
-)
+@pytest.mark.parametrize("name", ["langsmith", "otel", "claude_code", "codex"])
 def test_lines_that_are_no_objects_are_left_out(write, name):
     sample = Path(__file__).parents[2] / "docs" / "formats" / "samples" / f"{name}.jsonl"
     whole = sample if sample.exists() else write("otel.jsonl", by_genai("sdk"), lines=True)

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from trajscore import PlattCrossFitCalibrator
-from trajscore.metrics import aggregate, murphy_curve, tps_decomposition, tps_score
-from trajscore.plotting import DecompositionDisplay, MurphyDisplay, ReliabilityDisplay
+from trajscore.core.collapse import aggregate
+from trajscore.metrics import tps_decomposition, tps_score
+from trajscore.plotting import DecompositionDisplay, ReliabilityDisplay
 
 
 def drawn(display):
@@ -135,35 +136,13 @@ def test_decomposition_by_step(runs):
         DecompositionDisplay.from_predictions(y, {"a": X, "b": X}, by="step")
 
 
-def test_murphy(runs):
+def test_from_estimator(runs):
     X, y = runs
-    one = MurphyDisplay.from_predictions(y, X, name="judge")
-    pd.testing.assert_frame_equal(one.curves.loc["judge"], murphy_curve(y, X))
-    drawn(one)
-    base_rate, score = one.plot(ax=plt.figure().add_subplot()).ax_.lines
-    curve = murphy_curve(y, X)
-    np.testing.assert_array_equal(base_rate.get_ydata(), -curve["uncertainty"])
-    np.testing.assert_array_equal(score.get_ydata(), curve["score"])
-    (lost,) = one.ax_.collections
-    around = lost.get_datalim(one.ax_.transData)
-    best = curve["discrimination"] - curve["uncertainty"]
-    assert (around.y0, around.y1) == pytest.approx((curve["score"].min(), best.max()))
-    assert one.ax_.get_xlim() == (0, 1)
-    two = MurphyDisplay.from_predictions(y, {"a": X, "b": X}, thresholds=[0.5, 0.2])
-    drawn(two)
-    assert not two.ax_.collections
-    assert [line.get_label() for line in two.line_] == ["a", "b"]
-    np.testing.assert_array_equal(two.line_[0].get_xdata(), [0.2, 0.5])
-
-
-@pytest.mark.parametrize("display", [DecompositionDisplay, MurphyDisplay])
-def test_from_estimator(runs, display):
-    X, y = runs
+    display = DecompositionDisplay
     calibrator = PlattCrossFitCalibrator().fit(X, y)
     made = display.from_estimator(calibrator, X, y)
     same = display.from_predictions(y, calibrator.transform(X), name="PlattCrossFitCalibrator")
-    made_table, same_table = (getattr(d, "table", getattr(d, "curves", None)) for d in (made, same))
-    pd.testing.assert_frame_equal(made_table, same_table)
+    pd.testing.assert_frame_equal(made.table, same.table)
     drawn(display.from_estimator(calibrator, X, y, name="platt"))
     with pytest.raises(TypeError, match="object has no method transform"):
         display.from_estimator(object(), X, y)
@@ -188,10 +167,8 @@ def test_weights_are_those_of_the_metrics(runs, weights):
     found = parts.loc["forecast"].to_dict()
     assert found == vars(tps_decomposition(y, X, score="brier", **weights))
     assert found["score"] == pytest.approx(tps_score(y, X, score="brier", **weights))
-    curves = MurphyDisplay.from_predictions(y, X, **weights).curves
-    pd.testing.assert_frame_equal(curves.loc["forecast"], murphy_curve(y, X, **weights))
     display = ReliabilityDisplay.from_predictions(y, X, n_bins=5, **weights)
     confidence = aggregate(X, **weights)
     assert display.n_runs @ display.forecast == pytest.approx(confidence.sum())
     with pytest.raises(ValueError, match="'linear_front' fall to zero over a number of steps"):
-        MurphyDisplay.from_predictions(y, X, weights="linear_front")
+        DecompositionDisplay.from_predictions(y, X, weights="linear_front")

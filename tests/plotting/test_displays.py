@@ -7,11 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from trajscore import PlattCrossFitCalibrator, TraceAggregator, evaluate
-from trajscore.core.equal_length import success_by_length
 from trajscore.metrics import ecuas_from_confidence, ecuas_score, step_profile
 from trajscore.plotting import (
     CostCurveDisplay,
-    LengthDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
     ScoreDisplay,
@@ -90,27 +88,6 @@ def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
     # all runs that reach the last steps are observed, and the observed ones are still apart
     short = StepProfileDisplay.from_predictions(np.where(hidden, y, -1), X)
     assert len(short.ax_.lines) == 2
-
-
-def test_length(runs):
-    X, y = runs
-    display = LengthDisplay.from_predictions(y, X)
-    assert display.table["n_runs"].sum() == 120
-    row = display.table.iloc[0]
-    here = (X.lengths >= row["low"]) & (X.lengths <= row["high"])
-    assert row["success_rate"] == pytest.approx(y[here].mean())
-    drawn(display)
-    many = LengthDisplay.from_predictions(y, X, n_bins=3)
-    assert len(many.table) <= 3
-    assert many.table["n_runs"].sum() == 120
-    apart = success_by_length(np.arange(1, 101), np.ones(100), 10)
-    assert apart["n_runs"].tolist() == [9, *[10] * 8, 11]
-
-
-def test_length_with_a_bin_that_was_never_observed():
-    display = LengthDisplay.from_predictions([1, 0, -1], [[0.5], [0.5], [0.5, 0.5]])
-    assert display.table["n_observed"].tolist() == [2, 0]
-    drawn(display)
 
 
 def test_scores(runs):

@@ -53,8 +53,6 @@ MAKE = {
     "EProcessDisplay": lambda d, **k: d.from_estimator(Process(), X, Y, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {named: X}, **k),
     "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, **k),
-    "LengthDisplay": lambda d, **k: d.from_predictions(HIDDEN, X, **k),
-    "MurphyDisplay": lambda d, **k: d.from_predictions(Y, {named: X, "b": X}, **k),
     "PowerDisplay": lambda d, **k: d.from_estimator({named: RULE}, X, Y, **k),
     "ReliabilityDisplay": lambda d, **k: d.from_predictions(Y, X, **k),
     "RiskCoverageDisplay": lambda d, **k: d.from_predictions(Y, X.steps(1)[:, 0], **k),
@@ -126,8 +124,7 @@ def test_two_share_axes(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["CostCurveDisplay", "LengthDisplay", "MurphyDisplay", "ReliabilityDisplay",
-             "RiskCoverageDisplay", "StepProfileDisplay"]
+    "name", ["CostCurveDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "StepProfileDisplay"]
 )  # fmt: skip
 def test_curves_on_shared_axes_differ(name):
     _, ax = plt.subplots()
@@ -136,9 +133,8 @@ def test_curves_on_shared_axes_differ(name):
     colors = {to_hex(one.get_color()) for one in lines}
     assert len(colors) == 3
     assert colors <= set(SERIES)
-    if name != "MurphyDisplay":  # which titles several
-        own = [one for one in labels(ax) if one.startswith("judge") and "alone" not in one]
-        assert [one[:7] for one in own] == NAMES
+    own = [one for one in labels(ax) if one.startswith("judge") and "alone" not in one]
+    assert [one[:7] for one in own] == NAMES
     assert len(set(labels(ax))) == len(labels(ax))
 
 

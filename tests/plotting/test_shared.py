@@ -13,7 +13,6 @@ from trajscore import TrajectoryArray
 from trajscore.plotting import (
     DecompositionDisplay,
     EProcessDisplay,
-    MurphyDisplay,
     PowerDisplay,
     TerminationDisplay,
     TracerStripDisplay,
@@ -175,12 +174,8 @@ def test_rows_of_a_run_by_number_and_by_id():
         _row_of(X, "0")
 
 
-def test_titles_of_one_and_of_several_predictors():
-    one = MurphyDisplay.from_predictions([1, 0], [[0.9], [0.4]], thresholds=[0.5]).plot(name="x")
-    assert (one.ax_.get_title(), one.line_[0].get_label()) == ("", "x")
+def test_the_title_of_several_predictors():
     both = {"a": [[0.9], [0.4]], "b": [[0.8], [0.4]]}
-    two = MurphyDisplay.from_predictions([1, 0], both, thresholds=[0.5]).plot(name="x")
-    assert (two.ax_.get_title(), [line.get_label() for line in two.line_]) == ("x", ["a", "b"])
     parts = DecompositionDisplay.from_predictions([1, 0], both).plot(name="x")
     assert parts.ax_.get_title() == "x"
     assert parts.figure_.get_size_inches().tolist() == pytest.approx([6.4, 2.7])

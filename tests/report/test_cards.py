@@ -15,7 +15,6 @@ from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.inference._labels import FewLabels
 from trajscore.inference.units import any_units
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import (
@@ -25,7 +24,6 @@ from trajscore.report._cards import (
     USE,
     Slope,
     _differences,
-    _labels_needed,
     _n_needed,
     _spread,
     card_table,
@@ -315,19 +313,6 @@ def test_slope_of_several_steps_with_weights():
     assert slope.value == pytest.approx((w * gap * x).sum() / information)
 
 
-def test_slope_where_all_runs_are_labelled_is_the_usual_one():
-    rng = np.random.default_rng(0)
-    y = (np.arange(60) % 3 > 0).astype(float)
-    X = TrajectoryArray(rng.random(120), np.full(60, 2))
-    row = row_of(X, y)
-    few = FewLabels(y, np.ones(60), np.full(60, 0.5), any_units(None, 60))
-    labelled = replace(row, runs=replace(row.runs, few=few))
-    own, usual = (slope_of(one, "log", as_step_weights()) for one in (labelled, row))
-    assert own.value == pytest.approx(usual.value)
-    assert own.curvature == pytest.approx(usual.curvature)
-    assert own.error == pytest.approx(usual.error, rel=0.02)  # by 59 of 60
-
-
 def test_a_constant_has_no_slope():
     X = TrajectoryArray(np.full(4, 0.3), np.ones(4, dtype=int))
     assert slope_of(row_of(X, [1, 0, 0, 1]), "log", as_step_weights()) == Slope(0.0, 0.0, 0.0)
@@ -483,36 +468,8 @@ def test_the_gain_of_the_leading_score_is_that_of_its_card():
 
 # ------------------------------------------------------------------- labels still needed
 
+
 # 329 labels of these runs give an interval of 0.05 to either side
-PILOT = {"n_runs": 1000, "n_labels": 100, "std_error": 0.05, "std_error_all": 0.01}
-
-
-@pytest.mark.parametrize(
-    ("facts", "n_more"),
-    [
-        ({}, 300),  # 229, in one digit
-        ({RECALIBRATED: 0.01}, 300),
-        ({RECALIBRATED: 0.5}, 10),  # the better form decides; at least a tenth of the labels
-        ({AS_GIVEN: 0.0, "matters": 0.05}, 300),  # to rule out what matters
-        ({AS_GIVEN: 0.05, "matters": 0.05}, 300),  # to show what matters
-        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.05}, 300),
-        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.275}, 500),  # 450: as it narrows, too
-        ({AS_GIVEN: 0.05, "signal_high": 0.275}, 300),
-        ({AS_GIVEN: 0.021}, 900),  # 921: no more than are left
-        ({AS_GIVEN: 0.0101, "matters": 0.01}, 900),  # not even all runs do
-        ({f"{AS_GIVEN}_low": np.nan}, 100),  # without an interval as many again
-    ],
-)
-def test_labels_that_decide_a_card(facts, n_more):
-    card = {"n_runs": 100, "matters": 0.02, "signal_high": 0.0, "confidence_level": 0.95}
-    card |= {AS_GIVEN: 0.05, f"{AS_GIVEN}_low": -0.1}
-    card |= {RECALIBRATED: np.nan, f"{RECALIBRATED}_low": np.nan} | facts
-    if RECALIBRATED in facts:
-        card[f"{RECALIBRATED}_low"] = -0.1
-    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
-    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT), few) == n_more
-
-
 class Differences:
     """Differences that alternate by `spread` around `margin`; of clusters, pairs are alike."""
 
@@ -624,25 +581,6 @@ def test_a_card_of_exactly_ten_runs_of_an_outcome_is_decided():
     rows = pd.DataFrame([row, row | {"success_rate": 0.92}, row | {"success_rate": 0.08}])
     assert have_too_few_runs(rows).tolist() == [False, True, True]
     assert n_rarer(rows).tolist() == [10, 8, 8]
-
-
-@pytest.mark.parametrize(
-    ("facts", "n_more"),
-    [
-        ({"signal_high": 0.05}, 300),
-        ({"signal_high": 0.0500001}, 300),
-        ({"signal_high": 0.2501}, 500),
-        ({"signal_high": 0.25}, 400),
-        ({AS_GIVEN: 0.0, "signal_high": 0.5}, 900),
-        ({AS_GIVEN: 0.0, "n_runs": 200}, 200),  # 129 more
-        ({AS_GIVEN: 0.5, "n_runs": 400}, 40),  # a tenth at least
-    ],
-)
-def test_labels_that_rule_out_a_signal(facts, n_more):
-    card = {"n_runs": 100, "matters": 0.05, "signal_high": 0.0, "confidence_level": 0.95}
-    card |= {AS_GIVEN: 0.0, f"{AS_GIVEN}_low": -0.1, f"{RECALIBRATED}_low": np.nan} | facts
-    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
-    assert _labels_needed(card, {AS_GIVEN: PILOT}, few) == n_more
 
 
 def rows_of_two(n=60, n_success=30, *, mapped=0.2, groups=None):

@@ -197,42 +197,6 @@ def test_length_that_is_related_to_the_outcome_by_hand(lengths, said):
         )
 
 
-def table_of_labels():
-    row = {"value": 0.5, "low": 0.4, "high": 0.6, "worth": 50.0, "note": ""}
-    return pd.DataFrame([row], index=["success rate"])
-
-
-@pytest.mark.parametrize(
-    ("n_success", "said"),
-    [
-        (9, "Only 9 of 100 labelled runs succeeded."),
-        (91, "Only 9 of 100 labelled runs failed."),
-        (10, None),
-    ],
-)
-def test_few_labels_of_an_outcome(n_success, said):
-    data = data_by_hand(
-        *FLAT,
-        {"a": card(USE, n_runs=100, success_rate=n_success / 100)},
-        facts={"n_labels": 100},
-        from_labels=table_of_labels(),
-    )
-    check = data_check(data)
-    known = "100 of 20 runs are labelled, by which 50% [40%, 60%] succeeded."
-    assert check.reasons == ([] if said is None else [said]) + [known]
-    assert check.level == ("sound" if said is None else "a problem")
-
-
-def test_labels_are_looked_at_where_they_are_assumed_to_be_random_or_more_is_found():
-    known = {"facts": {"n_labels": 100}, "from_labels": table_of_labels()}
-    assert data_check(data_by_hand(*FLAT, **known)).level == "sound"
-    assumed = {**known, "facts": {"n_labels": 100, "is_assumed": True}}
-    assert data_check(data_by_hand(*FLAT, **assumed)).level == "check this"
-    check = data_check(data_by_hand(*FLAT, **known, n_left_out=3))
-    assert check.level == "check this"
-    assert [reason[:12] for reason in check.reasons] == ["100 of 20 ru", "Left out: 3 "]
-
-
 @pytest.mark.parametrize(("n_hidden", "is_looked_at"), [(2, False), (3, True)])
 @pytest.mark.parametrize("reasons", [None, ["budget"], ["budget", "time"]])
 def test_more_than_a_tenth_without_an_outcome_are_looked_at(n_hidden, is_looked_at, reasons):

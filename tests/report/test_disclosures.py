@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 from trajscore.core.weights import as_step_weights
-from trajscore.inference._labels import MISSED, PASSED, RATE
 from trajscore.report._data import Facts, IntervalOptions, Note, Options
 from trajscore.report._disclosures import (
-    OF_FEW_LABELS,
     _calibration,
     _censoring,
     _clipping,
@@ -18,7 +16,6 @@ from trajscore.report._disclosures import (
     _step_weights,
     _weights,
     identification,
-    labels_of,
     left_out,
     level_of_margins,
     population,
@@ -270,85 +267,6 @@ def test_how_intervals_were_made(method, made, words, not_words):
     assert not_words not in said
 
 
-def label_rows(**rows):
-    names = {"rate": RATE, "missed": MISSED, "passed": PASSED}
-    usual = {"value": 0.5, "low": 0.404, "high": 0.596, "worth": 60.0, "note": ""}
-    return pd.DataFrame([usual | row for row in rows.values()], index=[names[k] for k in rows])
-
-
-@pytest.mark.parametrize(
-    ("rows", "is_assumed", "words"),
-    [
-        ({"rate": {}}, False, ", by which 50% [40%, 60%] succeeded"),
-        ({"rate": {"worth": 100.0}}, False, ", by which 50% [40%, 60%] succeeded"),
-        (
-            {"rate": {"worth": 1234.0}},
-            False,
-            (
-                ", by which 50% [40%, 60%] succeeded, as precise as 1,200 labels drawn at random "
-                "would be alone"
-            ),
-        ),
-        ({"rate": {"note": "too few."}}, True, ". too few."),
-        (
-            {"rate": {}, "missed": {"value": 0.1}, "passed": {"value": 0.2}},
-            False,
-            (
-                ", by which 50% [40%, 60%] succeeded. The judge calls 20% [40%, 60%] of the "
-                "failures a success, and 10% [40%, 60%] of the successes a failure"
-            ),
-        ),
-        (
-            {"rate": {}, "missed": {"note": "x"}, "passed": {"value": 0.2}},
-            False,
-            (
-                ", by which 50% [40%, 60%] succeeded. The judge calls 20% [40%, 60%] of the "
-                "failures a success, and an unknown share of the successes a failure"
-            ),
-        ),
-    ],
-)
-def test_what_the_labels_say(rows, is_assumed, words):
-    told = facts(n_labels=100, is_assumed=is_assumed)
-    data = SimpleNamespace(facts=told, from_labels=label_rows(**rows))
-    assert labels_of(data) == f"100 of 2,000 runs are labelled{words}"
-
-
-def test_labels_that_are_assumed_to_be_random():
-    told = facts(n_labels=100, is_assumed=True)
-    said = labels_of(SimpleNamespace(facts=told, from_labels=label_rows(rate={})))
-    assert "succeeded; **assumed**: each run was equally likely to be labelled; if" in said
-
-
-@pytest.mark.parametrize(
-    ("told", "words", "none"),
-    [
-        ({}, "2,000 runs, 100 of them labelled", "none"),
-        (
-            {"n_observed": 1500},
-            (
-                "2,000 runs, 100 of them labelled; the 500 without an observed outcome count as "
-                "failures"
-            ),
-            "500 of 2,000 runs not observed, counted as failures",
-        ),
-        (
-            {"censored": "drop"},
-            (
-                "2,000 runs, 100 of them labelled with an observed outcome; those without one are "
-                "left out"
-            ),
-            "runs without an observed outcome are left out of every number",
-        ),
-    ],
-)
-def test_population_of_few_labels(told, words, none):
-    own = facts(n_labels=100, **told)
-    assert population(own) == words
-    assert _censoring(own).startswith(none)
-    assert _censoring(own) == none or none != "none"
-
-
 @pytest.mark.parametrize(
     ("n_beyond", "error", "words"),
     [
@@ -372,17 +290,6 @@ def test_weights_of_each_run_of_its_own(n_beyond, error, words):
     assert words in said
     assert ("horizon beyond their end" in said) == (n_beyond > 0)
     assert ("has an S-ECE of" in said) == (error > 1e-8)
-
-
-def test_rates_over_runs_of_few_labels_are_those_of_the_labels():
-    data = SimpleNamespace(
-        options=Options(("log",), as_step_weights(), "weighted"),
-        facts=facts(rate=0.5, n_labels=100, success_rate=0.4),
-        labels={("base rate", "constant"): np.array([0.0, 1.0])},
-    )
-    assert _step_weights(data).endswith("forecasts, 0.500, where the rate over runs is 0.400")
-    data.facts = facts(rate=0.5, n_labels=100)
-    assert _step_weights(data).endswith("divided by the weight of all forecasts")
 
 
 @pytest.mark.parametrize(
@@ -411,5 +318,3 @@ def test_differences_without_an_interval(is_clustered, margins, lows, words, has
     assert words in said
     assert said.startswith("95%, from the influence of each run on a metric, with t quantiles; by ")
     assert ("differences with fewer than 5 runs of an outcome have none" in said) == has_none
-    data.facts = facts(n_labels=100)
-    assert _intervals(data) == f"95%, {OF_FEW_LABELS}; intervals of TPS log margins hold at 95%"

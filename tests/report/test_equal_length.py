@@ -12,7 +12,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.metrics import tps_samples
 from trajscore.report import IntervalOptions
 from trajscore.report._data import AS_GIVEN, Options
-from trajscore.report._equal_length import _length, by_step_table, equal_length_table
+from trajscore.report._equal_length import _length, equal_length_table
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -170,8 +170,6 @@ def test_pairs_of_equally_long_runs_by_hand(rng, n_success):
         assert found["over_length"] == pytest.approx(area - 0.5)
         width = found["over_length_high"] - found["over_length_low"]
         assert width > 0.1
-    assert equal_length_table([], options, FEW, Work()).empty
-    assert by_step_table([], options, FEW, Work()).empty
 
 
 def test_lengths_have_the_sign_that_ranks_runs_better():

@@ -21,6 +21,7 @@ from trajscore import (
 )
 from trajscore.calibration import EnsembleCrossFitCalibrator, PrefixForecaster, cross_fit_traces
 from trajscore.calibration.calibrators import CALIBRATORS
+from trajscore.core.collapse import aggregate
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions, MonitoringOptions
 from trajscore.report._data import ReportData
@@ -223,7 +224,7 @@ def test_ecuas_columns_are_those_of_the_collapsed_traces(ragged):
     X, y = ragged
     report = evaluate(X, y, intervals=IntervalOptions(20))
     traces = report.traces["forecast", "recalibrated"]
-    confidence = metrics.aggregate(traces, "weighted")
+    confidence = aggregate(traces, "weighted")
     success = report.outcomes["forecast", "recalibrated"]
     for n in (0, 1, 128):
         expected = metrics.ecuas_from_confidence(success, confidence, n=n)
@@ -266,7 +267,7 @@ def test_graded_outcomes(ragged):
     graded[:30] = 0.25
     report = evaluate(X, graded, intervals=IntervalOptions(20))
     ids = np.argsort(X.ids, kind="stable")
-    c = metrics.aggregate(X[ids], "weighted")
+    c = aggregate(X[ids], "weighted")
     costs = [metrics.ecuas_from_confidence(np.full(len(c), v), c) for v in (0, 1)]
     right = [metrics.ecuas_from_confidence([1], [one]) for one in c]
     wrong = [metrics.ecuas_from_confidence([0], [one]) for one in c]

@@ -308,11 +308,6 @@ def test_the_worst_run_in_a_sentence(worst, facts, start, end):
             {"n_observed": 900},
             ["runs.csv", "1,000 runs", "6 steps", "50% won of 900 observed"],
         ),
-        (
-            Source("runs.csv"),
-            {"n_labels": 100, "n_runs": 1, "n_observed": 1},
-            ["runs.csv", "1 run", "100 labelled", "6 steps", "50% succeeded"],
-        ),
     ],
 )
 def test_what_was_judged(source, facts, parts):

@@ -52,9 +52,6 @@ def test_what_was_found_is_said_line_by_line():
         ([(0.5, None), (0.7,), (0.2,)], [1, 0, 0], "ffill", 0.75, None),
         ([(None, 0.5), (0.7,), (0.2,)], [1, 0, 0], "ffill", None, 0.75),
         ([(0.5, None), (0.7,), (0.2,)], [0, 1, 0], "same_runs", 0.75, None),
-        # before there are outcomes, two whole runs are enough
-        ([(0.5, None), (0.7,), (0.2,)], [-1, -1, -1], "same_runs", 0.75, None),
-        ([(0.5, None), (0.7,), (None,)], [-1, -1, -1], "same_runs", None, 0.5),
         ([(0.5,), (0.7,), (None,)], [1, 1, -1], "same_runs", None, 2 / 3),
         ([(None, None), (None,)], [1, 0], "same_runs", None, None),
     ],

@@ -11,9 +11,9 @@ from scipy.stats import t as student
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Work
+from trajscore.core.score_families import LogScore
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import LogScore
 from trajscore.report import IntervalOptions
 from trajscore.report._cards import AVOID, TOO_FEW, USE, card_table, have_too_few_runs
 from trajscore.report._data import (
@@ -64,7 +64,7 @@ def forecasts(seed, n=180):
 
 
 def test_groups_drawn_at_random_are_rarely_called_different():
-    # benchmarks/groups.py does this hundreds of times; of 60 at a rate of 5% ten come once in 1000
+    # of 60 at a rate of 5% ten come once in 1000
     found = 0
     for seed in range(60):
         p, y, rng = forecasts(seed)

@@ -124,7 +124,7 @@ def test_the_format_can_be_named(tmp_path, capsys):
     assert isinstance(load(path).origin, FromTable)
     assert load(path, format="jsonl").origin.coverage == {"verbal": 1.0}
     (tmp_path / "odd.json").write_text('{"a": 1}')
-    assert "; name it with --format, one of" in run(capsys, tmp_path / "odd.json")[2]
+    assert "Pass the format as --format (atif" in run(capsys, tmp_path / "odd.json")[2]
     assert "no format named 'tau'; did you mean" in run(capsys, path, "--format", "tau")[2]
 
 
@@ -339,22 +339,6 @@ def test_a_confidence_of_1_beside_per_cent():
     find_confidences(runs, io.outcomes(runs), origin)
     assert "2 stated confidences of 1 not read, which may be certainty or 1 of" in origin.unused[0]
     assert "pass {argument:scales=verbal=100}" in origin.unused[0]
-
-
-def test_two_sides_of_a_conversation_are_refused(tmp_path):
-    def write(*sides):
-        talks = [
-            [{"role": r, "content": f"{k}"} for k, r in enumerate(roles * 2)] for roles in sides
-        ]
-        runs = [{"id": f"r{k}", "messages": m, "success": k} for k, m in enumerate(talks)]
-        (tmp_path / "log.json").write_text(json.dumps(runs))
-        return tmp_path / "log.json"
-
-    sides = ["user", "assistant"], ["assistant", "user"]
-    with pytest.raises(ArgumentError, match="'r0' and 'r1' have .*1 pair of runs in all"):
-        load(write(*sides))
-    assert "saved from both sides" in io.read_runs(write(*sides)).notes[0]
-    assert not any("sides" in note for note in io.read_runs(write(sides[0], sides[0])).notes)
 
 
 @pytest.mark.parametrize("in_text", [False, True])

@@ -7,7 +7,7 @@ import pytest
 
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.core.weights import as_step_weights
-from trajscore.inference import influence_interval
+from trajscore.inference.influence import influence_interval
 from trajscore.inference.mean_intervals import by_bootstrap
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report import IntervalOptions

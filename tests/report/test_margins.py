@@ -11,7 +11,7 @@ from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
 from trajscore.calibration import AliveRate, cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
-from trajscore.report._margins import places_in_folds
+from trajscore.report._margins import _places_in_folds
 from trajscore.streaming import iter_batches
 
 QUICK = IntervalOptions(20, method="influence")
@@ -391,5 +391,5 @@ def test_hotpotqa_is_held_against_both_ways_of_counting(hotpotqa):
 
 def test_places_are_shares_of_their_fold():
     confidence, fold = np.array([5.0, 1.0, 1.0, 9.0, 9.0, 7.0]), np.array([0, 0, 0, 0, 1, 1])
-    places = places_in_folds(confidence, fold)
+    places = _places_in_folds(confidence, fold)
     np.testing.assert_allclose(places, [3 / 4, 1.5 / 4, 1.5 / 4, 1, 1, 1 / 2])

@@ -96,7 +96,6 @@ def random_table(seed):
 # at 1023 the observed runs are too few to calibrate, at 1026 a group has no failure
 @pytest.mark.parametrize("seed", [0, 1, 2, 1023, 1026])
 def test_small_random_tables_make_a_page(seed):
-    # tools/fuzz_pages.py makes 300
     X, y = random_table(seed)
     by = np.arange(len(y)) % 3 if seed else None
     monitoring = MonitoringOptions(n_splits=2) if seed == 0 else False

@@ -13,8 +13,6 @@ from trajscore.datasets import make_trajectories
 from trajscore.report import IntervalOptions
 from trajscore.report._runs import (
     Coverage,
-    check_labelling,
-    check_predictors,
     few_clusters,
     out_of_range_values,
     outcome_problem,
@@ -254,29 +252,6 @@ def test_outcomes_that_cannot_be_evaluated(y, problem):
     assert bool(said) is bool(problem)
     if len(y) > 1 and max(y) >= 0:  # where one of both is enough
         assert outcome_problem(np.array(y, dtype=float), needs_both=False) == ""
-
-
-def test_grades_are_refused_where_few_runs_are_labelled():
-    X = [[0.5, 0.6]] * 4
-    sample = check_predictors(X, [1, 0.25, -1, 0], None, None)
-    assert check_labelling(sample, None, None) is None
-    with pytest.raises(ValueError, match=r"row 1: outcome 0.25 must be 0, 1 or -1 where few runs"):
-        check_labelling(sample, [1, 0, 1, 0], None)
-
-
-def test_which_runs_are_not_labelled():
-    sample = check_predictors([[0.5, 0.6]] * 4, [1, -1, -1, 0], None, None)
-    own = check_labelling(sample, [1, 0, 0.5, 1], [0.5, 0.2, np.nan, 1])
-    assert own.unlabelled.tolist() == [False, True, False, False]
-    np.testing.assert_array_equal(own.probability, [0.5, 0.2, np.nan, 1])
-    assert own.judge.tolist() == [1, 0, 0.5, 1]
-    some = own.take(np.array([3, 1]))
-    assert some.unlabelled.tolist() == [False, True]
-    assert (some.probability.tolist(), some.judge.tolist()) == ([1, 0.2], [1, 0])
-    alone = check_labelling(sample, [1, 0, 0, 1], None)
-    assert alone.unlabelled.tolist() == [False, True, True, False]
-    assert alone.probability is None
-    assert alone.take(np.array([0])).probability is None
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,8 @@ CASES = {
     "wide": "report wide.csv --wide step_ --id run --outcome solved --resamples 60 --phi last",
     "chats": "report chats.json --resamples 60 --by task --calibrator isotonic",
     "batches": f"report steps {COLUMNS} --score judge --score verbal --by model --resamples 60",
-    "labels": "report graded.csv --id run --step step --score judge --score verbal --group run "
-    "--judge grade --labels labels.csv --resamples 60",
 }
-PAGES = ("plain", "few", "tasks", "chats", "labels")
+PAGES = ("plain", "few", "tasks", "chats")
 
 
 @pytest.fixture(scope="module")

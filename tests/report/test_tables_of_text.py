@@ -12,7 +12,6 @@ from trajscore.datasets import make_trajectories
 from trajscore.report._cards import AVOID, USE
 from trajscore.report._data import MonitoringOptions
 from trajscore.report.render.tables import (
-    _labels,
     _left_out,
     _lengths,
     _sensitivity,
@@ -120,8 +119,7 @@ def ended(reasons, y, lengths=None):
     n = len(y)
     lengths = np.ones(n, int) if lengths is None else np.array(lengths)
     X = TrajectoryArray(np.zeros(lengths.sum()), lengths, meta={"stop_reason": reasons})
-    facts = SimpleNamespace(n_labels=None)
-    return SimpleNamespace(traces={BASE: X}, outcomes={BASE: np.array(y)}, facts=facts)
+    return SimpleNamespace(traces={BASE: X}, outcomes={BASE: np.array(y)})
 
 
 def test_success_by_why_runs_ended():
@@ -143,8 +141,6 @@ def test_success_by_number_of_steps():
         "1": {"runs": "2", "success": "50%"}, "2": {"runs": "3", "success": "100%"},
         "3": {"runs": "1", "success": ""},
     }  # fmt: skip
-    data.facts.n_labels = 4
-    assert _lengths(data).frame.empty
 
 
 def test_the_values_of_probabilities_and_signals():
@@ -183,16 +179,7 @@ def test_margins_of_observed_runs_alone():
     assert _sensitivity(data).frame.empty
 
 
-def test_what_labels_say_and_runs_left_out():
-    labels = pd.DataFrame(
-        [[0.5, 0.4, 0.6, 1234.4, ""], [NAN, NAN, NAN, NAN, "too few"]],
-        ["success", "judge right"], ["value", "low", "high", "worth", "note"],
-    )  # fmt: skip
-    assert _labels(SimpleNamespace(from_labels=labels)).frame.to_dict("index") == {
-        "success": {"share": "0.500 [0.400, 0.600]", "worth": "1,234 labels"},
-        "judge right": {"share": "too few", "worth": ""},
-    }
-    assert _labels(SimpleNamespace(from_labels=None)).frame.empty
+def test_runs_left_out():
     excluded = pd.DataFrame({"predictor": ["a"], "reason": ["why"], "n_runs": [1200]})
     frame = _left_out(SimpleNamespace(excluded=excluded)).frame
     assert frame.to_dict("index") == {("a", "why"): {"runs": "1,200"}}

@@ -8,8 +8,7 @@ import pytest
 
 from trajscore import TrajectoryArray, io
 from trajscore.report.page import transcripts as module
-from trajscore.report.page.to_label import transcript
-from trajscore.report.page.transcripts import quote, transcripts, turns_of
+from trajscore.report.page.transcripts import quote, transcripts
 from trajscore.report.page.view import View
 
 KEY = "judge", "as_given"
@@ -112,22 +111,3 @@ def test_what_was_said_at_a_step(talk):
 def test_a_quote_ends_with_a_word(text, said):
     view = view_of([io.Run("a", [io.Step("agent", text)])], [1])
     assert quote(view, "a", KEY, 1) == f"Step 1, agent: \u201c{said}\u201d"
-
-
-def test_a_run_as_one_text(talk):
-    assert [turn["actor"] for turn in turns_of(io.Run("a", talk))] == [
-        "user", "agent", "environment", "agent",
-    ]  # fmt: skip
-    turns = ["user: Where is it?", 'agent: search({"q": 1})', "environment: -> Here"]
-    text = "\n\n".join([*turns, "agent: Here\n it  is **"])
-    assert transcript(io.Run("a", talk)) == text
-    assert transcript(io.Run("a", talk, task="t")) == f"task: t\n\n{text}"
-
-
-def test_a_cell_holds_thirty_thousand_characters():
-    at_most = "x" * (30_000 - len("agent: "))
-    assert transcript(io.Run("a", [io.Step("agent", at_most)])) == f"agent: {at_most}"
-    longer = transcript(io.Run("a", [io.Step("agent", f"{at_most}y")]))
-    start, middle, end = longer.split("\n")
-    assert (len(start), len(end), end[-1]) == (15_000, 15_000, "y")
-    assert middle == "... (1 characters left out)"

@@ -13,7 +13,7 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
 )
 from trajscore.core.weights import step_weights
-from trajscore.inference import influence_interval
+from trajscore.inference.influence import influence_interval
 from trajscore.metrics import (
     step_calibration_error,
     tps_decomposition,

@@ -16,8 +16,9 @@ from trajscore import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import check_outcomes
 from trajscore.datasets import load_chess, make_trajectories
-from trajscore.testing import CHECKS, check_trajectory_estimator
 from trajscore.testing import _estimator_checks as checks
+from trajscore.testing import check_trajectory_estimator
+from trajscore.testing._estimator_checks import CHECKS
 from trajscore.tracer import SAUP, MeanSurprisal, RunLength
 
 

@@ -19,7 +19,7 @@ from trajscore import (
     TracerSignals,
     TrajectoryArray,
 )
-from trajscore.testing import CHECKS
+from trajscore.testing._estimator_checks import CHECKS
 from trajscore.tracer import (
     SAUP,
     MeanSurprisal,

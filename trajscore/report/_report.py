@@ -84,10 +84,6 @@ class Report(ReportData):
         steps, lengths that differ by a tenth at most), and what it is above ranking these
         pairs by the difference in length that is left. n_runs have such a partner; NaN with fewer
         than 10 of an outcome.
-    from_labels : DataFrame indexed by share, or None
-        Where few runs are labelled: the success rate, and the shares of successes, of failures and
-        of runs with low, middling and high values on which the judge is wrong, as
-        `trajscore.inference.label_intervals` has them.
     disclosures : dict of str to str
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str

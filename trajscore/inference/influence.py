@@ -27,50 +27,7 @@ def influence_interval(
     on_logit: ArrayLike = False,
     confidence_level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval of statistics whose derivative in the weight of each run is known.
-
-    The standard error is that of a mean of influences, over clusters where there are any, and the
-    quantile is that of a t distribution with one degree of freedom less than there are runs, or
-    the number of equally large clusters that they are equivalent to.
-
-    Parameters
-    ----------
-    estimate : float or array-like of shape (n_statistics,)
-        The statistics.
-    influence : array-like of shape (n_runs,) or (n_runs, n_statistics)
-        n times the derivative of each statistic in the weight of each run; of a mean, the
-        deviations from it. NaN for a run that a statistic does not use counts as 0.
-    groups : array-like of shape (n_runs,), optional
-        Clusters of runs, such as trials of one task: clusters of n_c runs are equivalent to
-        n^2 / sum n_c^2 equally large ones.
-    on_logit : bool or array-like of bool of shape (n_statistics,), default=False
-        Whether the interval is made on the logit scale, for statistics in (0, 1) such as AUROC.
-    confidence_level : float, default=0.95
-        Level.
-
-    Returns
-    -------
-    low, high : ndarray of the shape of `estimate`
-        Bounds; NaN where the estimate is, the estimate itself where nothing varies.
-
-    Warns
-    -----
-    UserWarning
-        If there are fewer than 15 clusters, or they are equivalent to fewer equally large ones.
-
-    References
-    ----------
-    van der Vaart (1998), Asymptotic Statistics, chapter 20; DeLong et al. (1988) for AUROC;
-    MacKinnon, Nielsen and Webb (2023), Cluster-Robust Inference: A Guide to Empirical Practice,
-    for CR3, the standard error; Kish (1965), Survey Sampling, for the effective number.
-
-    Examples
-    --------
-    >>> losses = np.array([0.1, 0.4, 0.2, 0.3])
-    >>> low, high = influence_interval(losses.mean(), losses - losses.mean())
-    >>> float(low.round(3)), float(high.round(3))
-    (0.045, 0.455)
-    """
+    """Return intervals from influences: n times the derivative of a statistic in a run's weight."""
     value = np.atleast_1d(as_numbers(estimate, "estimate"))
     psi = as_numbers(influence, "influence")
     if not value.size:
