@@ -54,12 +54,6 @@ def test_replicates_do_not_depend_on_threads(rng):
     assert len(np.unique(counts, axis=0)) == 150
 
 
-def test_each_run_is_drawn_like_a_binomial():
-    counts = drawn(20, n_resamples=4000)
-    seen = np.bincount(counts.ravel().astype(int), minlength=6)[:6] / counts.size
-    np.testing.assert_allclose(seen, stats.binom.pmf(range(6), 20, 1 / 20), atol=0.01)
-
-
 def test_clusters_are_drawn_whole_in_the_order_of_their_names(rng):
     groups = rng.permutation(np.repeat(list("edcba"), 4))
     counts = drawn(20, groups=groups)
@@ -79,12 +73,6 @@ def test_each_stratum_keeps_its_number_of_runs_or_clusters(rng):
     assert (counts[:, [0, 4, 5]].sum(axis=1) == 3).all()
     assert (counts[:, 1] + counts[:, 2] == 2).all()
     np.testing.assert_array_equal(counts[:, 2], counts[:, 3])
-
-
-def test_progress_wraps_the_blocks_of_replicates():
-    seen = []
-    drawn(5, n_resamples=130, progress=lambda blocks: seen.extend(blocks) or blocks)
-    assert len(seen) == 3
 
 
 # -------------------------------------------------------------------------- intervals

@@ -126,21 +126,6 @@ def test_all_is_as_written_on_the_page(rng, n_apart, clustered):
     assert (out["p_value"][~varies] == 1).all()
 
 
-def test_single_runs_give_the_paired_t_test(rng):
-    table = three(rng, 400)
-    out = compare_predictors(table, n_resamples=4000, random_state=0)
-    pairs = out[["predictor", "reference"]].to_numpy().tolist()
-    assert pairs == [["a", "b"], ["a", "c"], ["b", "c"]]
-    for row in out.itertuples():
-        test = stats.ttest_rel(table[row.predictor], table[row.reference])
-        assert row.difference / row.std_error == pytest.approx(test.statistic)
-        assert row.p_value == pytest.approx(test.pvalue, abs=0.02)
-    # wider than one at a time, narrower than Bonferroni
-    critical = critical_values(out)
-    assert (stats.t.ppf(0.975, 399) < critical).all()
-    assert (critical < stats.t.ppf(1 - 0.025 / 3, 399) + 0.05).all()
-
-
 def test_simultaneous_coverage_over_clusters():
     # 10 differences, unequal clusters: all are held at once in about 95% of repeats
     held = 0
@@ -213,16 +198,8 @@ def test_holm_by_hand(rng):
         expected[row] = so_far
     np.testing.assert_allclose(out["p_holm"], expected)
     assert (expected > p).any()
-
-
-def test_against_a_reference(rng):
-    table = three(rng)
-    every = compare_predictors(table, n_resamples=200, random_state=0)
-    some = compare_predictors(table, reference="c", n_resamples=200, random_state=0)
-    assert some["predictor"].tolist() == ["a", "b"]
-    assert (some["reference"] == "c").all()
-    np.testing.assert_allclose(some["difference"], every["difference"][1:])
-    np.testing.assert_allclose(some["p_value"], every["p_value"][1:])
+    some = compare_predictors(three(rng, 200)[["c", "a", "b"]], reference="a", random_state=0)
+    assert some[["predictor", "reference"]].to_numpy().tolist() == [["c", "a"], ["b", "a"]]
 
 
 def test_same_for_any_threads_form_and_row_order(rng):
@@ -232,20 +209,11 @@ def test_same_for_any_threads_form_and_row_order(rng):
         table = with_rare(rng, n_apart, 60).round(1)
         one = compare_predictors(table, groups=groups, **options)
         lists = {name: list(column) for name, column in table.items()}
+        lists["a"] = pd.Series(lists["a"], index=order)  # paired by position with arrays
         as_dict = compare_predictors(lists, groups=groups, n_jobs=2, **options)
         shuffled = compare_predictors(table.iloc[order], groups=groups.iloc[order], **options)
         pd.testing.assert_frame_equal(one, as_dict, check_exact=True)
         pd.testing.assert_frame_equal(one, shuffled, rtol=1e-9)
-
-
-def test_series_are_paired_by_position_with_arrays(rng):
-    table = three(rng)
-    mixed = {name: pd.Series(table[name].to_numpy(), index=table.index[::-1]) for name in "ac"}
-    mixed = {"a": mixed["a"], "b": table["b"].to_numpy(), "c": mixed["c"]}
-    options = {"n_resamples": 200, "random_state": 0}
-    pd.testing.assert_frame_equal(
-        compare_predictors(mixed, **options), compare_predictors(table, **options)
-    )
 
 
 def test_fewest_resamples_of_a_level(rng):

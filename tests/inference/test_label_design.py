@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.inference import LabelDesign, label_intervals, labels_needed
+from trajscore.inference import LabelDesign, labels_needed
 
 
 @pytest.fixture(scope="module")
@@ -94,22 +94,6 @@ def test_no_probability_exceeds_one():
 
 
 # ------------------------------------------------------------------------- how many
-
-
-def test_as_many_as_a_pilot_promises():
-    runs = make_trajectories(4000, random_state=5)
-    judge = verdicts(runs)
-    rows = np.random.default_rng(6).choice(4000, 200, replace=False)
-    pilot = label_intervals(
-        runs.data, labelled(runs, rows), judge=judge, label_probability=0.05
-    ).loc["TPS log margin"]
-    n = labels_needed(0.03, pilot)
-    assert n > 200  # whose interval is longer
-    rows = np.random.default_rng(7).choice(4000, n, replace=False)
-    row = label_intervals(
-        runs.data, labelled(runs, rows), judge=judge, label_probability=n / 4000
-    ).loc["TPS log margin"]
-    assert (row["high"] - row["low"]) / 2 == pytest.approx(0.03, rel=0.2)
 
 
 # ------------------------------------------------------------- documented probabilities

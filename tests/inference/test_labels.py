@@ -216,13 +216,9 @@ def test_signals_forecast_outcomes_as_they_are():
     expected = slow.row(one, 0 * one, one, one, True)
     np.testing.assert_allclose(table.loc[RATE, NUMBERS].astype(float), expected, rtol=1e-5)
     assert [*table.index] == [RATE]  # without a judge, and of no forecast, there is no other
-
-
-@pytest.mark.parametrize(("factor", "shift"), [(10, -3), (1, -0.5), (1, 0.5)])
-def test_a_signal_that_is_no_forecast_has_no_score(runs, factor, shift):
-    signal = runs.data.with_cells(factor * runs.data.cells + shift)
-    y = some_labels(runs.target, 80, np.random.default_rng(0))
-    assert [*label_intervals(signal, y, label_probability=80 / 600).index] == [RATE]
+    for shift in (-0.5, 0.5):
+        beyond = TrajectoryArray(np.linspace(0, 1, 100) + shift, np.ones(100, dtype=int))
+        assert [*label_intervals(beyond, labels, label_probability=0.5).index] == [RATE]
 
 
 def test_rows_in_any_order_give_the_same(runs):
@@ -259,6 +255,9 @@ def test_all_labels_give_what_all_outcomes_give(runs):
     np.testing.assert_allclose(value[list(expected)], list(expected.values()))
     np.testing.assert_allclose(table["std_error"], table["std_error_all"])
     assert table.loc[RATE, "worth"] == pytest.approx(600, rel=0.003)
+    brier = label_intervals(runs.data, y, label_probability=1, score="brier", weights="uniform")
+    expected = tps_score(y, runs.data, score="brier", weights="uniform")
+    assert brier.loc["TPS brier", "value"] == pytest.approx(expected)
     for name in (SCORE, MARGIN):
         row = table.loc[name]
         reach = t.ppf(0.975, 599) * row["std_error"]
@@ -274,23 +273,6 @@ def test_a_rate_of_all_labels_that_are_alike(runs, rate):
     assert (row["value"], row["std_error"], row["worth"]) == (rate, 0, 600)
     assert ("failed" if rate else "succeeded") in table.loc[SCORE, "note"]
     assert table.loc[[SCORE, MARGIN], ["value", "low", "high"]].isna().all(axis=None)
-
-
-def test_the_margin_of_other_scores_and_weights(runs):
-    options = {"score": "brier", "weights": "uniform"}
-    table = label_intervals(runs.data, runs.target, label_probability=1.0, **options)
-    flat = runs.data.with_cells(
-        np.full(len(runs.data.cells), runs.target @ runs.data.lengths / runs.data.lengths.sum())
-    )
-    score, base = (tps_score(runs.target, X, **options) for X in (runs.data, flat))
-    np.testing.assert_allclose(
-        table.loc[["TPS brier", "TPS brier margin"], "value"], [score, score - base]
-    )
-    X = TrajectoryArray(np.full(40, 0.5), np.ones(40, dtype=int))
-    with pytest.raises(ValueError, match="weights"):
-        label_intervals(
-            X, np.arange(40) % 2, label_probability=1.0, weights=lambda step: 0.0 * step
-        )
 
 
 # ------------------------------------------------------------------------- what it promises
@@ -346,20 +328,6 @@ def test_intervals_of_a_nearly_perfect_judge_hold(n_simulations):
     share_held(draw, all_labels["value"].to_dict(), max(n_simulations // 4, 40))
 
 
-def test_intervals_of_clusters_hold(n_simulations):
-    def draw(rng):
-        # trials of one task share their chance of success
-        ease = np.repeat(rng.beta(1, 1, 100), 4)
-        y = (rng.random(400) < ease).astype(int)
-        forecast = np.clip(ease + 0.1 * rng.normal(size=400), 0.02, 0.98)
-        X = TrajectoryArray(forecast, np.ones(400, dtype=int))
-        labels, groups = some_labels(y, 150, rng), np.repeat(np.arange(100), 4)
-        options = {"judge": judged(y, rng), "groups": groups}
-        return label_intervals(X, labels, label_probability=150 / 400, **options)
-
-    share_held(draw, {RATE: 0.5}, max(n_simulations // 4, 40))
-
-
 # --------------------------------------------------------------------- refusals, bad inputs
 
 
@@ -411,12 +379,6 @@ def test_how_far_probabilities_may_be_off(runs):
                 label_intervals(runs.data, y, label_probability=probability)
 
 
-def test_twenty_labels_are_enough(runs):
-    assert np.isfinite(table_of(runs, 20).loc[RATE, "low"])
-    with pytest.raises(ValueError, match="19 runs .*at least 20"):
-        table_of(runs, 19)
-
-
 def test_values_out_of_range_are_named_by_row(runs):
     y = some_labels(runs.target, 100, np.random.default_rng(12))
     probability = np.where(y < 0, 7.0, 1 / 6)  # of runs without a label anything may stand there
@@ -442,6 +404,8 @@ def test_bad_input_is_named(runs):
         ({"y": [0.5] + [1] * 599}, "0.5"),
         ({"confidence_level": 95}, "confidence_level"),
         ({"score": "logg"}, "score"),
+        ({"weights": lambda step: 0.0 * step}, "weights"),
+        ({"y": [1] * 19 + [-1] * 581, "label_probability": 0.5}, "19 runs .*at least 20"),
     ]:
         arguments = {"y": runs.target, "label_probability": 1.0} | change
         with pytest.raises(ValueError, match=problem):

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
 
-from trajscore import ActionSignals, DensityRatioEProcess, PrefixForecaster, io, tps_scorer
-from trajscore.calibration import cross_fit_traces
+from trajscore import ActionSignals, io
 from trajscore.io import Run, Step, ToolCall
 
 
@@ -209,47 +206,6 @@ def test_tools_given_or_found(run):
         ActionSignals(writes=["a"], transfers=["a"]).fit([run])
     with pytest.raises(ValueError, match=r"got the text 'get_user'; pass \['get_user'\]"):
         ActionSignals(writes="get_user").fit([run])
-
-
-# ------------------------------------------------------------------ channels like any other
-
-
-@pytest.fixture
-def doomed(rng):
-    """Runs that fail more often the more they write."""
-    y = rng.integers(0, 2, 60)
-    runs = []
-    for k, outcome in enumerate(y):
-        n_writes = rng.integers(0, 3) + 2 * (outcome == 0)
-        steps = [Step("user", "Hi")]
-        steps += [Step("agent", tool_calls=[call("update", n=int(j))]) for j in range(n_writes)]
-        steps += [Step("agent", "Done")] * (6 - len(steps))
-        runs.append(Run(f"r{k:02d}", steps, outcome=int(outcome), task=f"t{k // 2}"))
-    return runs
-
-
-def test_forecasts_from_raw_runs(doomed):
-    y, groups = io.outcomes(doomed), np.arange(60) // 2
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True, end="step")
-    X = ActionSignals().fit_transform(doomed)
-    F = cross_fit_traces(forecaster, X, y, groups=groups)
-    last = F.cells.ravel()[F.offsets[1:] - 1]
-    assert last[y == 1].mean() > last[y == 0].mean() + 0.3
-    model = make_pipeline(ActionSignals(), forecaster)
-    assert np.array_equal(model.fit(doomed, y).transform(doomed).cells,
-                          forecaster.fit(X, y).transform(X).cells)  # fmt: skip
-    grid = {"actionsignals__signals": [["agent_turns"], ["writes"]]}
-    search = GridSearchCV(model, grid, scoring=tps_scorer, cv=GroupKFold(3))
-    search.fit(doomed, y, groups=groups)
-    assert search.best_params_ == {"actionsignals__signals": ["writes"]}
-
-
-def test_monitors_of_actions(doomed):
-    X, y = ActionSignals(["writes", "errors"]).fit_transform(doomed), io.outcomes(doomed)
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True, end="step")
-    process = DensityRatioEProcess(forecaster, alpha=0.2, random_state=0).fit(X[:40], y[:40])
-    flagged = process.predict(X[40:]) == 0
-    assert flagged[y[40:] == 0].mean() > 0.5 > 0.3 > flagged[y[40:] == 1].mean()
 
 
 def test_public_logs(public_file):

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from trajscore import StepConfidence, evaluate, io
+from trajscore import StepConfidence, io
 from trajscore.io import Run, Step
-from trajscore.report import IntervalOptions
 
 TOKENS = ("Thought", ": go.\n", "Action", ": ", "look", "[x]", "\nConfidence: 0.6")
 LOGPROBS = (-0.1, -0.2, -0.3, -0.4, -0.5, -1.0, -0.05)
@@ -128,19 +127,6 @@ def test_chosen_streams_and_what_is_counted():
         StepConfidence(top=1).fit([Run("a", [step()])])
     with pytest.raises(ValueError, match=r"run 'b' \(row 0\) has no turn of the agent"):
         StepConfidence().fit([Run("b", [Step("user", "hi")])])
-
-
-def test_runs_with_a_missing_value_are_left_out_and_counted(rng):
-    runs = []
-    for k in range(40):
-        stated = [f"Confidence: {rng.random():.2f}" for _ in range(3)]
-        if k < 4:
-            stated[1] = "no idea"
-        runs.append(Run(f"r{k:02d}", [Step("agent", text) for text in stated], outcome=k % 2))
-    X = StepConfidence(channels=["verbal"]).fit_transform(runs)
-    report = evaluate(X, io.outcomes(runs), intervals=IntervalOptions(20))
-    assert report.table.loc[("verbal", "as_given"), "n_runs"] == 36
-    assert report.excluded["n_runs"].tolist() == [4]
 
 
 def test_alternatives_that_fit_no_token_are_refused_by_name():

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 
 from trajscore import (
@@ -25,7 +24,7 @@ from trajscore import (
     io,
     make_tps_scorer,
 )
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, early_warning
+from trajscore.tracer import MeanSurprisal, early_warning
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
@@ -89,19 +88,6 @@ def test_the_formulas(signals_of, aggregation, weights, k, w, actors, seed):
     np.testing.assert_allclose(scorer.score_samples(S), expected, rtol=0, atol=1e-12)
     trace = scorer.transform(S)
     assert np.array_equal(trace.cells[trace.offsets[1:] - 1].ravel(), scorer.score_samples(S))
-
-
-@settings(max_examples=20)
-@given(st.integers(0, 50), st.integers(0, 3), st.floats(0, 2))
-def test_monotone_in_every_component(signals_of, seed, component, more):
-    rng = np.random.default_rng(seed)
-    S = signals_of(rng, n_runs=5, absent=0.0)
-    cells = S.cells.copy()
-    cells[rng.random(len(cells)) < 0.5, component] += more
-    for aggregation in AGGREGATIONS:
-        scorer = TracerScorer(aggregation=aggregation).fit(S)
-        worse = scorer.score_samples(S.with_cells(cells, channels=S.channels))
-        assert (worse >= scorer.score_samples(S) - 1e-12).all()
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
@@ -335,15 +321,6 @@ def test_the_search_is_from_coarse_to_fine_to_the_mix(signals_of, aggregation):
     assert tuned.alpha == 1.0  # the parameters given stay as they are
 
 
-def test_tuning_finds_the_signal(separable):
-    S, y = separable
-    tuned = TracerScorer(tune="pairwise_logistic", tau=0.2).fit(S, y)
-    assert tuned.beta_ > 4 * max(tuned.alpha_, tuned.gamma_)
-    assert roc_auc_score(y, tuned.decision_function(S)) > 0.99
-    plain = TracerScorer().fit(S).score_samples(S)
-    assert tuned.loss_ <= loss_of(y, plain, 0.2)
-
-
 def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):
     S, y = separable
     extra = np.where(np.arange(len(y)) < 6, -1, y)
@@ -374,27 +351,6 @@ def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     search = GridSearchCV(model, grid, scoring=scoring, refit="tps", cv=3).fit(S, y)
     assert search.best_params_["tracerscorer__beta"] == 3
     assert np.isfinite(search.cv_results_["mean_test_auroc"]).all()
-
-
-def test_weights_reach_the_calibrator_behind_a_tuned_scorer(separable):
-    S, y = separable
-    weight = np.linspace(0.5, 1.5, len(y))
-    tuned = TracerScorer(tune="pairwise_logistic", tau=0.2)
-    with config_context(enable_metadata_routing=True):
-        calibrator = PlattCrossFitCalibrator(link="identity", increasing=False)
-        model = make_pipeline(tuned, calibrator.set_fit_request(sample_weight=True))
-        found = model.fit(S, y, sample_weight=weight).transform(S)
-    risk = clone(tuned).fit(S, y).transform(S)
-    expected = clone(calibrator).fit(risk, y, sample_weight=weight)
-    assert np.array_equal(found.cells, expected.transform(risk).cells)
-
-
-def test_from_runs_to_scores_in_one_pipeline(talk):
-    y = io.outcomes(talk)
-    model = make_pipeline(TracerSignals(), TracerScorer())
-    scores = cross_validate(model, talk, y, scoring="roc_auc", cv=3)
-    assert np.isfinite(scores["test_score"]).all()
-    assert model.fit(talk, y).score_samples(talk).shape == (12,)
 
 
 def test_pickle_names_and_output(signals):
@@ -444,20 +400,6 @@ def test_bad_signals_are_named(signals):
     ]:
         with pytest.raises(ValueError, match=problem):
             scorer.fit(X)
-
-
-def test_other_channels_than_in_fit_are_refused():
-    S = TrajectoryArray(np.eye(3) / 2, [3], channels=["surprisal", "repetition", "is_agent"])
-    for scorer in (TracerScorer(), SAUP(), MeanSurprisal(), RunLength()):
-        scorer.fit(S)
-        assert scorer.n_channels_in_ == 3
-        assert scorer.channels_in_ == S.channels
-        name = type(scorer).__name__
-        for method in (scorer.transform, scorer.score_samples, scorer.decision_function):
-            with pytest.raises(ValueError, match=f"{name} .* 3 channels, got 2"):
-                method(S[["surprisal", "is_agent"]])
-            with pytest.raises(ValueError, match=f"{name} .* surprisal, rep"):
-                method(S[["repetition", "surprisal", "is_agent"]])
 
 
 def test_public_log(public_file):
