@@ -1,61 +1,54 @@
 """JSON that no format recognises is refused: what was found, what is nearest, how to name parts."""
 
-from pathlib import Path
-
 import pytest
 
 from trajscore import io
-from trajscore.core.errors import ArgumentError
-from trajscore.io._unknown import refuse_partial, unknown_json
 
-FORMATS = {"a": ("spans", "x", "y"), "b": ("runs", "z")}
 TURNS = [{"author": "bot", "say": f"Step {k} of the plan."} for k in range(3)]
 
 
-def refused(record, problem=""):
-    return str(unknown_json(Path("log.json"), record, FORMATS, problem))
+def refused(path):
+    with pytest.raises(ValueError) as caught:
+        io.read_runs(path)
+    return str(caught.value)
 
 
-def test_a_refusal_says_what_was_found_and_how_to_name_the_parts():
-    text = refused({"id": 1, "events": TURNS})
-    assert text.startswith("log.json: the format is not known; ")
-    assert "has the fields 'id', 'events'" in text
-    assert "as format (a, b), or" in text
-    assert "fields='steps=events,text=NAME', where an item of 'events' has 'author', 'say'" in text
-    assert refused({"say": "x"}).endswith("fields='text=NAME'")
-    assert refused({"n": 1}, "it is empty").startswith("log.json: it is empty; ")
+def test_a_refusal_says_what_was_found_and_how_to_name_the_parts(write):
+    said = refused(write("log.json", {"id": 1, "events": TURNS}))
+    for named in (
+        "log.json", "format", "openai", "'id', 'events'", "fields='steps=events,text=NAME'",
+        "'author', 'say'",
+    ):  # fmt: skip
+        assert named in said
+    assert "fields='text=NAME'" in refused(write("log.json", {"say": "x"}))
+    path = write("log.jsonl", [{"id": k, "events": TURNS} for k in range(2)], lines=True)
+    runs = io.read_runs(path, fields="steps=events,text=say")  # what it says helps
+    assert [[step.text for step in run.steps] for run in runs] == [[t["say"] for t in TURNS]] * 2
+    said = refused(write("log.jsonl", [{"id": "a", "steps": [{"text": " "}]}], lines=True))
+    assert "the 1 runs" in said or "every turn of the agent is empty" in said
 
 
-def test_the_nearest_format_and_the_keys_that_are_missing():
-    assert "nearest format is a, for 'spans', 'x', but there is no 'y'" in refused(
-        {"spans": 1, "x": 2}
-    )
-    assert "nearest format is b, for 'runs', 'z'." in refused({"runs": 1, "z": 2})
-    assert "nearest" not in refused({"spans": 1})
+def test_the_nearest_format_and_the_keys_that_are_missing(write):
+    said = refused(write("log.json", {"spans": [], "info": {}}))
+    for named in ("nearest format is mlflow", "'info', 'spans'", "no 'data'"):
+        assert named in said
+    assert "the nearest format" not in refused(write("log.json", {"spans": [], "say": 1}))
+    assert "log.json: no JSON object" in refused(write("log.json", [3]))
 
 
-def test_a_file_without_objects():
-    assert "no JSON object could be read" in refused({})
+def test_other_json_is_refused(write):
+    for record in [
+        {"id": 1, "events": TURNS},
+        {"0": {"turn_history": {"actions": ["ls"]}}},
+        {"trajectory": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."},
+        {"mapping": {"a": {"message": None, "parent": None}}},
+        {"agent": {"messages": [{"role": "assistant", "content": "Hi there."}]}},
+    ]:
+        assert "the format is not known" in refused(write("log.jsonl", [record], lines=True))
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [{"id": k, "events": TURNS} for k in range(2)],
-        [{"0": {"turn_history": {"actions": ["ls"]}}}],
-        [{"trajectory": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."}],
-        [{"mapping": {"a": {"message": None, "parent": None}}}],
-        [{"agent": {"messages": [{"role": "assistant", "content": "Hi there."}]}}],
-    ],
-)
-def test_other_json_is_refused(write, lines):
-    with pytest.raises(ArgumentError, match="the format is not known"):
-        io.read_runs(write("log.jsonl", lines, lines=True))
-
-
-@pytest.mark.parametrize(
-    ("item", "kind"),
-    [
+def test_what_holds_too_little_of_a_run_is_refused(write):
+    for item, kind in [
         ({"span_id": 1, "root_span_id": 1, "input": "Hi"}, "spans of a trace"),
         ({"object": "trace.span", "span_data": {}}, "spans of a trace"),
         ({"op_name": "x", "trace_id": 1, "inputs": {}}, "calls of a model"),
@@ -64,13 +57,7 @@ def test_other_json_is_refused(write, lines):
         ({"choices": [{"delta": {}}]}, "pieces of answers"),
         ({"type": "response.created", "sequence_number": 0}, "pieces of answers"),
         ({"type": "message_start", "message": {}}, "pieces of answers"),
-    ],
-)
-def test_what_holds_too_little_of_a_run_is_refused(write, item, kind):
-    with pytest.raises(ValueError, match=f"holds {kind}.*save the messages of each whole run"):
-        io.read_runs(write("log.jsonl", [item], lines=True))
-
-
-@pytest.mark.parametrize("item", [3, [], {}, {"choices": [{"message": {}}]}, {"messages": []}])
-def test_what_may_be_a_run_is_not_refused(item):
-    refuse_partial(Path("log.json"), item)
+    ]:
+        said = refused(write("log.jsonl", [item], lines=True))
+        assert f"holds {kind}" in said
+        assert "save the messages" in said
