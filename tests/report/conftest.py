@@ -77,9 +77,9 @@ def useful():
 
 @pytest.fixture(scope="session")
 def grouped():
-    """Three groups of runs; in "turned" what is said is turned round, in "alike" labels are drawn."""
+    """Kinds of runs, in one of which what is said is turned round, and groups drawn at random."""
     runs = make_trajectories(600, lengths=(3, 8), information=0.35, random_state=0)
-    kind = np.array(["turned", "one", "two"])[np.arange(600) % 3]
+    kind = np.where(np.arange(600) % 7 == 0, "turned", np.tile(["one", "two"], 300))
     turned = np.repeat(kind == "turned", runs.q.lengths)
     X = runs.q.with_cells(np.where(turned, 1 - runs.q.cells, runs.q.cells))
     by = {"kind": kind, "alike": np.random.default_rng(0).integers(0, 4, 600)}

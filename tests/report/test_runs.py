@@ -22,11 +22,17 @@ def with_holes(X, rows, step=1):
 
 
 @pytest.mark.parametrize(
-    "calibrator", ["platt", PrefixForecaster(features="last", pooled=True)], ids=["platt", "prefix"]
+    ("censored", "calibrator"),
+    [
+        ("failure", "platt"),
+        ("drop", "platt"),
+        ("q_z", "platt"),
+        ("q_z", PrefixForecaster(features="last", pooled=True)),
+    ],
+    ids=["failure", "drop", "q_z", "q_z, prefix"],
 )
-@pytest.mark.parametrize("censored", ["failure", "drop", "q_z"])
 def test_all_numbers_are_of_one_vector_of_labels(budget, quick, censored, calibrator):
-    X, y = budget
+    X, y = budget[0][:120], budget[1][:120]
     q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
     kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
     labels = np.where(y >= 0, y, 0 if q is None else q)
@@ -170,7 +176,9 @@ def test_predictors_are_judged_on_the_same_runs(gappy, quick):
         ["all", "a value of b is missing", 5],
     ]
     whole = ~np.any([[np.isnan(run).any() for run in trace] for trace in X.values()], axis=0)
-    alone = evaluate({name: one[whole] for name, one in X.items()}, y[whole], **FAST, intervals=quick)
+    alone = evaluate(
+        {name: one[whole] for name, one in X.items()}, y[whole], **FAST, intervals=quick
+    )
     pd.testing.assert_frame_equal(report.table, alone.table)
 
 

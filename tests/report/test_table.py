@@ -142,7 +142,9 @@ def test_steps_beyond_the_horizon_are_not_scored(short_wins, quick):
     cut = evaluate(X.prefix(5), y, **options)
     assert cut.facts.n_unscored == 0
     names = report.options.score_names
-    np.testing.assert_allclose(report.table[names].loc["forecast"], cut.table[names].loc["forecast"])
+    np.testing.assert_allclose(
+        report.table[names].loc["forecast"], cut.table[names].loc["forecast"]
+    )
 
 
 def test_margins_and_gains_are_differences_of_rows(report):
@@ -151,7 +153,9 @@ def test_margins_and_gains_are_differences_of_rows(report):
         np.testing.assert_allclose(table[f"{name} margin"], table[name] - base[name], atol=1e-12)
     for name in report.predictors:
         for metric in report.options.metrics:
-            given, mapped = (table.loc[(name, form), metric] for form in ("as_given", "recalibrated"))
+            given, mapped = (
+                table.loc[(name, form), metric] for form in ("as_given", "recalibrated")
+            )
             row = report.calibration_gain.loc[(name, metric)]
             sign = -1 if metric in report.options.lower_is_better else 1
             assert row[["as_given", "recalibrated"]].tolist() == pytest.approx([given, mapped])

@@ -1,0 +1,325 @@
+"""What to do with a predictor, and how often that is wrong."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from trajscore import TrajectoryArray, evaluate, metrics
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
+
+USE, RECALIBRATE = "use as it is", "recalibrate"
+AVOID, TOO_FEW = "do not use", "too few runs"
+FAST = {"calibrator": None, "scores": "log"}
+
+
+def made(n, seed, *, noise=False):
+    """True forecasts, or values that tell nothing."""
+    runs = make_trajectories(n, lengths=(3, 8), information=0.35, random_state=seed)
+    cells = np.random.default_rng(seed).random(len(runs.q.cells)) if noise else runs.q.cells
+    return runs.q.with_cells(cells), runs.target
+
+
+def card_of(X, y, quick, calibrator="platt"):
+    report = evaluate(X, y, calibrator=calibrator, scores="log", intervals=quick)
+    return report.cards.iloc[0]
+
+
+def test_cards_of_what_is_known(useful):
+    report = useful.report
+    assert report.cards["card"].to_dict() == {
+        "noise": AVOID, "constant": AVOID, "true": USE, "sharp": RECALIBRATE,
+        "signal": RECALIBRATE,
+    }  # fmt: skip
+    assert (report.cards["n_needed"] == 0).all()
+    for name, verdict in zip(useful.X, report.verdicts(), strict=True):
+        assert verdict.startswith(f"{name}: {report.cards['card'][name]}; ")
+
+
+def test_the_numbers_of_a_card(useful):
+    y, report = useful.y, useful.report
+    card = report.cards.loc["sharp"]
+    given, mapped, base = (
+        metrics.tps_score(y[order(useful)], report.traces[key])
+        for key in (("sharp", "as_given"), ("sharp", "recalibrated"), ("base rate", "constant"))
+    )
+    assert card["as_given"] == pytest.approx(given - base)
+    assert card["recalibrated"] == pytest.approx(mapped - base)
+    assert card["gain"] == pytest.approx(mapped - given)
+    assert card["matters"] == pytest.approx(-0.02 * base, rel=1e-5)  # of the base rate's own loss
+    assert card["confidence_level"] == pytest.approx(1 - 0.05 / 5)  # for all five at once
+    assert (card["n_runs"], card["success_rate"]) == (1000, y.mean())
+    for name in ("as_given", "recalibrated", "gain"):
+        assert card[f"{name}_low"] < card[name] < card[f"{name}_high"]
+
+
+def order(useful):
+    return np.argsort(next(iter(useful.X.values())).ids)
+
+
+def cards_at_95_percent(draw, y, calibrator):
+    """Cards of 19 predictors that see the same runs, each at the level of one alone."""
+    draws = IntervalOptions(method="influence", confidence_level=1 - 0.05 * 19)
+    X = {f"p{k}": TrajectoryArray(draw(y), np.ones(len(y), dtype=int)) for k in range(19)}
+    cards = evaluate(X, y, calibrator=calibrator, scores="log", intervals=draws).cards
+    assert cards["confidence_level"].to_numpy() == pytest.approx(0.95)
+    return Counter(cards["card"])
+
+
+# benchmarks/cards.py does this a thousand times; of 19 at a rate of 5% five come once in 500
+
+
+def test_noise_is_rarely_to_be_used(rng):
+    found = cards_at_95_percent(lambda y: rng.uniform(0.2, 0.8, 100), np.arange(100) % 2, "platt")
+    assert found[USE] + found[RECALIBRATE] < 5
+    assert found[AVOID] > 0
+
+
+def test_true_forecasts_are_rarely_not_to_be_used(rng):
+    def true(y):
+        return 1 / (1 + np.exp(-rng.normal(y - 0.5, 1)))
+
+    assert cards_at_95_percent(true, np.arange(60) % 2, "platt")[AVOID] < 5
+
+
+def test_sure_forecasts_that_were_lucky_are_not_to_be_used(rng):
+    """60% of the runs are said to succeed surely, of which 1.5% fail: worse than the base rate."""
+    y = (np.arange(200) >= 20).astype(int)
+
+    def sure(y):
+        is_sure = rng.random(200) < np.where(y == 1, 0.6 * 0.985 / 0.9, 0.6 * 0.015 / 0.1)
+        return np.where(is_sure, 1 - 1e-6, 0.7725)
+
+    assert cards_at_95_percent(sure, y, None)[USE] < 2  # without losses not seen it was 1 in 8
+
+
+def test_a_weak_signal_is_not_blamed_for_its_map(rng):
+    """It is worth 1.5 times what matters, and a map of 40 runs loses that again."""
+
+    def weak(y):
+        return 5 * rng.normal(0.41 * (y - 0.5), 1)
+
+    assert cards_at_95_percent(weak, np.arange(80) % 2, "platt")[AVOID] < 5
+
+
+@pytest.mark.parametrize("kind", ["probability", "signal"])
+@pytest.mark.parametrize("is_clustered", [False, True])
+def test_the_most_that_a_signal_may_be_worth(quick, kind, is_clustered):
+    """Half the curvature of the score times the upper bound of the slope, squared."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 0.5, 60)
+    y = (rng.random(60) < 1 / (1 + np.exp(-x))).astype(int)
+    cells = x if kind == "signal" else 1 / (1 + np.exp(-x))
+    groups = np.arange(60) // 3
+    X = TrajectoryArray(cells, np.ones(60, dtype=int))
+    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    card = evaluate(X, y, groups=groups if is_clustered else None, **options).cards.iloc[0]
+    p, x = y.mean(), x - x.mean()
+    information = p * (1 - p) * (x**2).mean()
+    parts = (y - p) * x / 60
+    slope = parts.sum() / information
+    parts = np.bincount(groups, parts) if is_clustered else parts
+    error = np.sqrt((parts**2).sum()) / information
+    by_slope = information / 2 * max(slope + norm.ppf(0.95) * error, 0) ** 2
+    by_map = card["recalibrated_high"] + 4 * information * error**2
+    assert card["signal_high"] == pytest.approx(min(by_slope, by_map))
+    brier = evaluate(X, y, **(options | {"scores": "brier"})).cards.iloc[0]
+    if not is_clustered:  # the derivative of the Brier score is 2 p (1 - p) times that of the log
+        curved = 2 * p * (1 - p)
+        by_map = brier["recalibrated_high"] + 4 * curved * information * error**2
+        assert brier["signal_high"] == pytest.approx(min(curved * by_slope, by_map))
+
+
+# ------------------------------------------------------------------ the rule, at its edges
+
+
+def forecasts_of_margin(y, margin, spread):
+    """Forecasts whose log score is above that of the base rate by a margin, give or take."""
+    rate = y.mean()
+    above = margin + spread * np.resize([1.0, 1.0, -1.0, -1.0], len(y))
+    p = np.exp(np.where(y == 1, np.log(rate), np.log(1 - rate)) + above)
+    return TrajectoryArray(np.where(y == 1, p, 1 - p), np.ones(len(y), dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("margin", "spread", "card"),
+    [
+        (0.05, 0.1, USE),
+        (0.05, 0.4, TOO_FEW),  # may be below the base rate
+        (0.012, 0.02, TOO_FEW),  # better, by less than matters, and may be by more
+        (0.012, 0.002, AVOID),  # better, by nothing that matters
+        (0.015, 0.002, USE),  # just what matters
+        (-0.05, 0.1, AVOID),
+        (-0.05, 0.6, TOO_FEW),
+    ],
+)
+def test_the_rule_without_a_map(quick, margin, spread, card):
+    y = np.arange(200) % 2  # 2% of the base rate's loss are 0.0139
+    found = card_of(forecasts_of_margin(y, margin, spread), y, quick, None)
+    assert found["matters"] == pytest.approx(0.01386, abs=1e-4)
+    assert found["as_given"] == pytest.approx(margin)
+    assert found["card"] == card
+
+
+@pytest.mark.parametrize(("n_rarer", "card"), [(9, TOO_FEW), (10, USE)])
+def test_ten_runs_of_each_outcome_are_needed(quick, n_rarer, card):
+    for y in (np.arange(200) >= n_rarer, np.arange(200) < n_rarer):
+        X = TrajectoryArray(np.where(y, 0.9, 0.1) + 0.0005 * np.resize([1, -1], 200), [1] * 200)
+        found = card_of(X, y.astype(int), quick, None)
+        assert found["card"] == card
+        assert (found["n_needed"] > 0) == (card == TOO_FEW)
+
+
+class ShiftedBrier:
+    """A Brier score to which a constant is added: no forecast is worth more for that."""
+
+    name = "shifted"
+
+    def success(self, p):
+        return 5 - (1 - p) ** 2
+
+    def failure(self, p):
+        return 5 - p**2
+
+
+def test_what_matters_does_not_depend_on_a_constant_in_the_score(short_wins, quick):
+    brier, shifted = (
+        evaluate(*short_wins, scores=[score], calibrator="platt", intervals=quick)
+        for score in ("brier", ShiftedBrier())
+    )
+    for name in ("matters", "as_given", "recalibrated_low", "signal_high"):
+        assert shifted.cards[name].iloc[0] == pytest.approx(brier.cards[name].iloc[0])
+    assert shifted.cards["card"].tolist() == brier.cards["card"].tolist()
+
+
+def test_a_forecast_of_the_base_rate_is_the_same_as_it(short_wins, quick):
+    X, y = short_wins
+    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
+    rate = np.average(np.repeat(y, X.lengths), weights=weight)
+    for off, said in (
+        (0, "the same as the base rate;"),
+        (1e-11, "the same as the base rate;"),
+        (1e-3, "the same as the base rate to 3 decimals"),
+        (0.05, ""),
+    ):
+        same = X.with_cells(np.full(len(X.cells), rate + off))
+        report = evaluate(same, y, **FAST, intervals=quick)
+        assert ("same as" in report.verdicts()[0]) == bool(said)
+        assert said in report.verdicts()[0]
+        card = report.cards.iloc[0]
+        assert card["card"] == AVOID
+        assert (card["as_given_high"] - card["as_given_low"] < 1e-12) == (off < 1e-9)
+
+
+# ------------------------------------------------------------------ runs still needed
+
+
+def test_few_runs_say_how_many_are_needed(quick):
+    card = card_of(*made(8, 3), quick, "auto")
+    assert card["card"] == TOO_FEW
+    assert card["n_needed"] >= 12  # 10 of each outcome
+    assert float(f"{card['n_needed']:.0e}") == card["n_needed"]  # a guess has one digit
+    noise = card_of(*made(40, 4, noise=True), quick, "auto")
+    assert 40 <= noise["n_needed"] <= 400
+    more = card_of(*made(40 + int(noise["n_needed"]), 4, noise=True), quick, "auto")
+    assert more["card"] == AVOID
+
+
+def test_more_runs_are_needed_the_closer_a_margin_is_to_what_decides(quick):
+    y = np.arange(100) % 2
+    needed = {
+        (margin, spread): card_of(forecasts_of_margin(y, margin, spread), y, quick, None)[
+            "n_needed"
+        ]
+        for margin, spread in [(0.08, 0.55), (0.05, 0.55), (0.03, 0.55), (-0.02, 0.45), (0.0, 0.45)]
+    }
+    assert 0 < needed[0.08, 0.55] <= needed[0.05, 0.55] < needed[0.03, 0.55] <= 10_000
+    assert 0 < needed[-0.02, 0.45] < needed[0.0, 0.45]
+    twice = TrajectoryArray(np.repeat(forecasts_of_margin(y, 0.05, 0.55).cells, 2), [1] * 200)
+    groups = np.repeat(np.arange(100), 2)
+    pairs = evaluate(twice, np.repeat(y, 2), groups=groups, **FAST, intervals=quick).cards.iloc[0]
+    assert pairs["n_needed"] == pytest.approx(2 * needed[0.05, 0.55], rel=0.35)
+
+
+def test_runs_needed_allow_for_losses_that_were_not_seen(quick):
+    # 20 runs at 0.999 succeeded: one failure would cost them more than all gained
+    forecasts = np.r_[np.full(20, 0.999), np.linspace(0.55, 0.8, 12)]
+    y = np.r_[np.ones(20), np.zeros(12)]
+    card = card_of(forecasts[:, None], y, quick, None)
+    assert (card["card"], card["as_given_low"] < 0 < card["as_given"]) == (TOO_FEW, True)
+    assert 40 <= card["n_needed"] <= 100
+    times = 1 + int(np.ceil(card["n_needed"] / 32))
+    more = card_of(np.tile(forecasts, times)[:, None], np.tile(y, times), quick, None)
+    assert more["card"] == USE
+
+
+def test_a_signal_without_a_map_needs_ten_runs_of_each_outcome(quick):
+    X = TrajectoryArray(np.linspace(-5, 5, 30), np.ones(30, dtype=int))
+    for n_won, needed in ((2, 6), (15, 1)):  # 12.5 over the rarer outcome and 0.5
+        card = card_of(X, (np.arange(30) < n_won).astype(int), quick, None)
+        assert (card["card"], card["n_needed"]) == (TOO_FEW, needed)
+
+
+# ------------------------------------------------------------------ pairs
+
+
+def test_pairs_are_differences_of_the_forms_to_use_best_first(useful):
+    report, own = useful.report, order(useful)
+    pairs = report.pairs
+    assert len(pairs) == 10
+    assert {
+        frozenset(pair) for pair in zip(pairs["predictor"], pairs["reference"], strict=True)
+    } == {frozenset(pair) for pair in combinations(useful.X, 2)}
+    for row in pairs.itertuples():
+        expected = metrics.tps_score(useful.y[own], report.traces[key(report, row.predictor)])
+        expected -= metrics.tps_score(useful.y[own], report.traces[key(report, row.reference)])
+        assert row.difference == pytest.approx(expected)
+        assert row.low <= row.difference <= row.high
+    assert set(pairs.iloc[-1][["predictor", "reference"]]) == {"noise", "constant"}
+    best = pairs["predictor"].iloc[0]
+    assert (pairs.query(f"predictor == '{best}' and reference == 'noise'")["low"] > 0).all()
+
+
+def key(report, name):
+    return name, "as_given" if report.cards.loc[name, "card"] == USE else "recalibrated"
+
+
+def test_pairs_share_the_level(useful):
+    X, y = {name: useful.X[name] for name in ("true", "sharp", "noise")}, useful.y
+    apart = evaluate(X, y, **FAST, intervals=IntervalOptions(method="influence")).pairs
+    level = 1 - 0.05 / 3
+    two = {name: X[name] for name in ("true", "sharp")}
+    draws = IntervalOptions(method="influence", confidence_level=level)
+    alone = evaluate(two, y, **FAST, intervals=draws).pairs
+    of_both = apart[apart["predictor"].isin(two) & apart["reference"].isin(two)]
+    np.testing.assert_allclose(of_both.iloc[0, 2:].astype(float), alone.iloc[0, 2:].astype(float))
+
+
+def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first(useful, quick):
+    true, noise = useful.X["true"], useful.X["noise"]
+    plain = true.with_cells(np.clip(true.cells**1.15, 0, 1))
+    X = {"sharp": useful.X["sharp"], "plain": plain, "noise": noise}
+    report = evaluate(X, useful.y, scores="log", intervals=quick)
+    cards = report.cards
+    assert cards["card"].to_dict() == {"sharp": RECALIBRATE, "plain": USE, "noise": AVOID}
+    assert cards["recalibrated"]["sharp"] > cards["as_given"]["plain"]
+    assert cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
+    said = " ".join(str(report).split())
+    assert "Use plain as it is" in said
+    assert "plain is statistically tied with sharp: take the cheapest" in said
+
+
+def test_who_is_tied_with_the_best(useful, quick):
+    p = useful.X["true"].cells
+    X = {
+        "best": useful.X["true"],
+        "close": useful.X["true"].with_cells(0.97 * p + 0.015),  # behind by less than matters
+        "behind": useful.X["true"].with_cells(0.25 * p + 0.375),
+    }
+    report = evaluate(X, useful.y, **FAST, intervals=quick)
+    pairs = report.pairs.set_index(["predictor", "reference"])
+    assert pairs.loc[("best", "behind"), "low"] > 0
+    assert report.cards["tied"].to_dict() == {"best": True, "close": True, "behind": False}

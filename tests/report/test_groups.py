@@ -1,0 +1,301 @@
+"""Groups of runs: whether they differ, and what a report says of each."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+
+from trajscore import TrajectoryArray, evaluate, metrics
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions
+
+USE, AVOID, TOO_FEW = "use as it is", "do not use", "too few runs"
+FAST = {"calibrator": None, "scores": "log"}
+
+
+def p_of(p, y, labels, quick, groups=None):
+    """The p-value of forecasts of one step being worth another share in some group."""
+    report = evaluate(p[:, None], y, by=labels, groups=groups, **FAST, intervals=quick)
+    return report.by["p_value"].iloc[0]
+
+
+def forecasts(seed, n=180):
+    """Forecasts of skewed worth, without overconfidence."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 0.8, n).clip(0.01, 0.99)
+    return p, (rng.random(n) < p).astype(int), rng
+
+
+def test_groups_drawn_at_random_are_rarely_called_different(rng, quick):
+    # of 18 at a rate of 5% five come once in 600
+    found = 0
+    for seed in range(3):
+        p, y, _ = forecasts(seed)
+        by = {f"kind {k}": rng.integers(0, 6, len(y)) for k in range(6)}
+        report = evaluate(p[:, None], y, by=by, **FAST, intervals=quick)
+        found += (report.by["p_value"].groupby("by").first() < 0.05 * 6).sum()  # shared by 6 kinds
+    assert found < 5
+
+
+def test_runs_of_a_cluster_are_no_evidence_of_their_own(rng, quick):
+    p, y, _ = forecasts(0, 48)
+    copies = np.repeat(np.arange(48), 5)
+    by = {f"kind {k}": rng.integers(0, 3, 48)[copies] for k in range(8)}
+    found = []
+    for groups in (None, copies):
+        report = evaluate(p[copies, None], y[copies], by=by, groups=groups, **FAST, intervals=quick)
+        found.append((report.by["p_value"].groupby("by").first() < 0.05 * 8).sum())
+    assert found[0] > 3
+    assert found[1] < 3
+
+
+def test_several_kinds_of_groups_share_the_error_rate(quick):
+    p, y, rng = forecasts(1)
+    group = rng.integers(0, 3, len(y))
+    one = p_of(p, y, {"a": group}, quick)
+    two = evaluate(p[:, None], y, by={"a": group, "b": group}, **FAST, intervals=quick).by
+    assert two["p_value"].to_numpy() == pytest.approx(min(1, 2 * one))
+
+
+@pytest.mark.parametrize(("sizes", "is_tested"), [((5, 5), True), ((5, 4), False), ((9, 1), False)])
+def test_groups_of_five_units_are_tested(quick, sizes, is_tested):
+    group = np.repeat([0, 1], sizes)
+    y = np.arange(len(group)) % 2
+    p = np.where(y == (group == 0), 0.9, 0.1) + np.linspace(-0.05, 0.05, len(group))
+    assert (p_of(p, y, group, quick) < 0.05) == is_tested
+    assert (p_of(p, y, group, quick) == 1) != is_tested
+    doubled = np.repeat(np.arange(len(group)), 2)  # two runs a cluster, which do not count twice
+    found = p_of(p[doubled], y[doubled], group[doubled], quick, doubled)
+    assert (found < 0.05) == is_tested
+
+
+def shares(p, y, group):
+    """Squared distances of the shares that groups save from that of all, over their variances."""
+    log = np.where(y == 1, np.log(p), np.log1p(-p))
+    prior = 5 * y.mean(), 5 * (1 - y).mean()
+
+    def of(rows):
+        rate = y[rows].mean()
+        above = log[rows] - np.where(y[rows] == 1, np.log(rate), np.log1p(-rate))
+        rate = (y[rows].sum() + prior[0]) / (len(rows) + 5)
+        scale = -rate * np.log(rate) - (1 - rate) * np.log1p(-rate)
+        return above.mean() / scale, len(rows) * (above - above.mean()).var() / scale**2 / len(rows)
+
+    whole = of(np.arange(len(y)))[0]
+    rows = [np.flatnonzero(group == one) for one in np.unique(group)]
+    n = np.array([len(own) for own in rows])
+    share, spread = np.transpose([of(own) for own in rows])
+    variance = (n * spread + 4 * (n @ spread) / n.sum()) / (n + 4) / n
+    return ((share - whole) ** 2 / variance).sum()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_the_p_value_is_that_of_shuffled_labels(quick, seed):
+    p, y, rng = forecasts(seed, 60)
+    group = np.arange(60) % 3
+    p = np.where((group == 0) & (rng.random(60) < 0.3), 1 - p, p)
+    seen = shares(p, y, group)
+    shuffled = [shares(p, y, rng.permutation(group)) for _ in range(1000)]
+    expected = (1 + sum(one >= seen for one in shuffled)) / 1001
+    error = np.sqrt(2 * expected * (1 - expected) / 1000)
+    assert p_of(p, y, group, quick) == pytest.approx(expected, abs=4 * error + 0.002)
+
+
+def test_what_only_knows_the_group_does_not_work_within_it(quick):
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 100)
+    p = np.where(group, 0.8, 0.3)
+    y = (rng.random(200) < p).astype(int)
+    report = evaluate(p[:, None], y, by=group, **FAST, intervals=quick)
+    assert report.cards["card"].iloc[0] == USE
+    assert (report.by["p_value"] < 0.05).all()
+    assert (report.by["card"] != USE).all()
+
+
+# ------------------------------------------------------------------ cards of groups
+
+
+def test_groups_that_do_not_differ_have_the_card_of_all_runs(grouped):
+    of_all, groups = grouped.report.cards.iloc[0], grouped.report.by.loc["alike"]
+    assert (groups["p_value"] >= 0.05).all()
+    assert set(groups["card"]) == {of_all["card"]}
+    for row in groups.to_dict("records"):
+        share = row["matters"] / of_all["matters"]
+        for name in ("as_given", "as_given_low", "as_given_high"):
+            assert row[name] == pytest.approx(of_all[name] * share)
+        assert row["n_needed"] == of_all["n_needed"]
+    said = " ".join(str(grouped.report).split())
+    assert "By alike, the 4 groups are not shown to differ" in said
+
+
+def test_the_cards_of_groups_that_differ_are_their_own(grouped):
+    groups = grouped.report.by.loc["kind"].droplevel("predictor")
+    assert (groups["p_value"] < 0.01).all()
+    assert groups["card"]["turned"] == AVOID
+    assert (groups["card"][["one", "two"]] != AVOID).all()
+    assert groups["as_given"]["turned"] > groups["own"]["turned"]  # shrunken
+    assert groups["as_given"]["one"] < groups["own"]["one"]
+    for name, row in groups.iterrows():
+        own = np.asarray(grouped.by["kind"]) == name
+        margin = metrics.tps_score(grouped.y[own], grouped.X[own]) - base_score(grouped, own)
+        assert row["own"] == pytest.approx(margin)
+        assert row["n_runs"] == own.sum()
+        assert row["success_rate"] == pytest.approx(grouped.y[own].mean())
+    assert "but not in kind turned" in " ".join(str(grouped.report).split())
+    assert "By kind, how well forecast works differs between groups" in grouped.report.verdicts()[0]
+
+
+def base_score(grouped, own):
+    X, y = grouped.X[own], grouped.y[own]
+    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
+    rate = np.average(np.repeat(y, X.lengths), weights=weight)
+    return metrics.tps_score(y, X.with_cells(np.full(len(X.cells), rate)))
+
+
+def shrunken(value, variance):
+    """Paule and Mandel's variance by bisection; Morris's intervals in the terms of his paper."""
+    n = len(value)
+
+    def excess(between):
+        weight = 1 / (variance + between)
+        mean = (weight * value).sum() / weight.sum()
+        return (weight * (value - mean) ** 2).sum() - (n - 1)
+
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    weight = 1 / (variance + low)
+    mean, kept = (weight * value).sum() / weight.sum(), low / (low + variance)
+    centre = kept * value + (1 - kept) * mean
+    unknown = (1 - kept) ** 2 * (1 / weight.sum() + 2 / max(n - 3, 1) * (value - mean) ** 2)
+    return centre, np.minimum(np.sqrt((kept * variance + unknown) / variance), 1)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 5])
+def test_margins_of_groups_are_shrunken_as_published(rng, quick, n_groups):
+    n = 60 * n_groups
+    p = rng.uniform(0.05, 0.95, n)
+    y = (rng.random(n) < p).astype(int)
+    group = np.array(list("abcde"))[np.arange(n) % n_groups]
+    worth = np.arange(n) % n_groups / (n_groups - 1)  # from turned round to true
+    X = TrajectoryArray(np.clip(worth * p + (1 - worth) * (1 - p), 0.02, 0.98), [1] * n)
+    found = evaluate(X, y, by=group, **FAST, intervals=quick).by.droplevel(["by", "predictor"])
+    assert (found["p_value"] < 0.05).all()
+    level = 1 - 0.05 / n_groups  # shared out over groups
+    np.testing.assert_allclose(found["confidence_level"], level)
+    draws = IntervalOptions(method="influence", confidence_level=level)
+    own = [group == name for name in found.index]
+    alone = [evaluate(X[rows], y[rows], **FAST, intervals=draws).cards.iloc[0] for rows in own]
+    margin, low, high, matters = (
+        np.array([card[name] for card in alone])
+        for name in ("as_given", "as_given_low", "as_given_high", "matters")
+    )
+    half = (high - low) / matters / 2 / student.ppf((1 + level) / 2, 59)
+    centre, factor = shrunken(margin / matters, half**2)
+    np.testing.assert_allclose(found["own"], margin)
+    np.testing.assert_allclose(found["as_given"], centre * matters, rtol=1e-6)
+    ends = centre * matters - (margin - low) * factor, centre * matters + (high - margin) * factor
+    np.testing.assert_allclose(found["as_given_low"], ends[0], rtol=1e-6)
+    np.testing.assert_allclose(found["as_given_high"], ends[1], rtol=1e-6)
+
+
+def test_estimates_of_groups_are_nearer_to_the_truth_than_their_own(quick):
+    """Stein's: of eight groups, the shrunken margins err less than the groups' own."""
+    off = {"as_given": 0.0, "own": 0.0}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        worth = rng.uniform(0.4, 1.0, 8)
+        x = rng.normal(size=(8, 4000))
+        y = (rng.random(x.shape) < 1 / (1 + np.exp(-1.5 * worth[:, None] * x))).astype(int)
+        p = 1 / (1 + np.exp(-1.05 * x))
+        log = np.where(y == 1, np.log(p), np.log1p(-p)).mean(1)
+        truth = log - np.log(0.5)
+        few = slice(0, 40)
+        X = TrajectoryArray(p[:, few].ravel(), np.ones(320, dtype=int))
+        by = np.repeat(np.arange(8), 40)
+        table = evaluate(X, y[:, few].ravel(), by=by, **FAST, intervals=quick).by
+        for name in off:
+            off[name] += ((table[name].to_numpy() - truth) ** 2).sum()
+    assert off["as_given"] < 0.8 * off["own"]
+
+
+def test_a_group_that_needs_a_map_of_its_own_is_named(rng, quick):
+    runs = make_trajectories(600, lengths=(3, 8), information=0.35, random_state=0)
+    easy = np.arange(600) >= 400  # nearly all succeed, whatever is said of them
+    y = np.where(easy, rng.random(600) < 0.9, runs.target)
+    noise = np.repeat(easy, runs.q.lengths)
+    X = runs.q.with_cells(np.where(noise, rng.random(len(noise)), runs.q.cells))
+    bench = np.where(easy, "easy", "hard")
+    report = evaluate(X, y, by={"bench": bench}, scores="log", intervals=quick)
+    assert "by one map for all runs, it is worse than the base rate in easy" in " ".join(
+        str(report).split()
+    )
+
+
+def test_a_group_of_few_runs_needs_more(quick):
+    runs = make_trajectories(300, lengths=(3, 8), information=0.35, random_state=0)
+    model = np.where(np.arange(300) < 200, "a", "b").astype(object)
+    model[:5] = None
+    hidden = np.repeat(model == "b", runs.q.lengths)
+    part = runs.q.with_cells(np.where(hidden, np.nan, runs.q.cells))
+    X = {"whole": runs.q, "part": part}
+    report = evaluate(X, runs.target, by=model, missing="own_runs", **FAST, intervals=quick)
+    table = report.by.loc["group"]
+    assert table["n_runs"].to_dict() == {
+        ("(none)", "whole"): 5, ("(none)", "part"): 5, ("a", "whole"): 195, ("a", "part"): 195,
+        ("b", "whole"): 100, ("b", "part"): 0,
+    }  # fmt: skip
+    few = table.loc[[("(none)", "whole"), ("b", "part")]]
+    assert (few["card"] == TOO_FEW).all()
+    assert (few["n_needed"] > 0).all()
+    assert np.isnan(table.loc[("b", "part"), "as_given"])
+
+
+def test_groups_are_columns_or_labels(quick):
+    runs = make_trajectories(60, lengths=(3, 8), random_state=0)
+    kind = np.arange(60) % 2
+    X = TrajectoryArray(runs.q.cells, runs.q.lengths, ids=runs.q.ids, meta={"model": kind})
+    tables = [
+        evaluate(X, runs.target, by=by, **FAST, intervals=quick).by
+        for by in ("model", {"model": "model"}, {"model": kind})
+    ]
+    for table in tables:
+        pd.testing.assert_frame_equal(table, tables[0])
+    assert table.index.names == ["by", "group", "predictor"]
+    assert list(table.index.get_level_values("group")) == ["0", "1"]
+    for by, match in [
+        ("modl", "by: .*'modl'; did you mean 'model'"),
+        ("kind", "'kind'.*meta="),
+        ([1, 2, 3], r"'group' have shape \(3,\), for 60 runs"),
+        (kind[:, None], r"shape \(60, 1\)"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            evaluate(X, runs.target, by=by)
+
+
+def test_many_small_groups_are_said_once_and_counted(quick):
+    runs = make_trajectories(200, lengths=(3, 8), random_state=0)
+    task = {"task": np.arange(200) // 4}
+    report = evaluate(runs.q, runs.target, by=task, **FAST, intervals=quick)
+    assert "all have fewer than 10 runs of an outcome" in " ".join(str(report).split())
+    assert "one map" not in str(report)
+    page = report.to_html()
+    assert page.count("too few runs") < 10
+    assert "50 smaller groups" in page
+    for text in (report.to_text(verbose=True), report.to_markdown()):
+        assert "50 smaller groups are not shown." in " ".join(text.split())
+
+
+def test_groups_are_in_every_form_of_the_report(grouped):
+    report = grouped.report
+    row = report.by.loc[("kind", "turned", "forecast")]
+    cell = f"{row['as_given']:+.3f} [{row['as_given_low']:+.3f}, {row['as_given_high']:+.3f}]"
+    shown = [f"{row['n_runs']}", f"{row['success_rate']:.0%}", row["card"], cell]
+    lines = report.to_text(verbose=True).splitlines()
+    line = next(one for one in lines if one.startswith("turned, forecast "))
+    assert all(part in line for part in shown)
+    assert f"| turned | forecast | {' | '.join(shown)} |" in report.to_markdown()
+    page = report.to_html()
+    assert "Groups by kind differ" in page
+    assert "No sign of a difference between groups by alike" in page
