@@ -14,21 +14,21 @@ FAST = {"calibrator": None, "scores": "log"}
 
 @pytest.fixture(scope="module")
 def runs():
-    """Runs with some overconfident forecasts, in tasks of four."""
+    """Runs with some overconfident forecasts."""
     rng = np.random.default_rng(3)
     z = 1.5 * rng.normal(size=1200)
     p = 1 / (1 + np.exp(-z[:, None] - rng.normal(size=(1200, 3)) / 2))
     y = (rng.random(1200) < 1 / (1 + np.exp(-z))).astype(int)
-    return TrajectoryArray.from_padded(p), y, np.repeat(np.arange(300), 4)
+    return TrajectoryArray.from_padded(p), y
 
 
 @pytest.fixture(scope="module")
 def by_auto(runs):
-    return evaluate(*runs[:2], intervals=IntervalOptions(300))
+    return evaluate(*runs, intervals=IntervalOptions(300))
 
 
 def test_many_regular_runs_have_the_normal_interval_of_a_mean(runs, by_auto):
-    X, y, _ = runs
+    X, y = runs
     made = by_auto.interval_methods["value"].xs("as_given", level="form")
     assert set(made[~made.index.get_level_values("metric").str.contains("ECUAS_128")]) == {
         "influence", "bounds",
@@ -47,7 +47,7 @@ def test_many_regular_runs_have_the_normal_interval_of_a_mean(runs, by_auto):
 
 def test_influences_and_bootstrap_agree_where_runs_are_many(runs, by_auto):
     one, made = by_auto.intervals, by_auto.interval_methods
-    other = evaluate(*runs[:2], intervals=IntervalOptions(300, "bootstrap")).intervals
+    other = evaluate(*runs, intervals=IntervalOptions(300, "bootstrap")).intervals
     for level in ("", "margin_", "over_as_given_"):
         width = one[f"{level}high"] - one[f"{level}low"]
         usual = width.index[(width > 0) & (made[level[:-1] or "value"] == "influence")]
@@ -57,7 +57,7 @@ def test_influences_and_bootstrap_agree_where_runs_are_many(runs, by_auto):
 
 
 def test_the_bootstrap_is_that_of_inference(runs):
-    X, y, _ = runs
+    X, y = runs
     draws = IntervalOptions(400, "bootstrap")
     report = evaluate(X[:200], y[:200], **FAST, intervals=draws)
     assert "bootstrap" in report.disclosures["intervals"]
@@ -75,7 +75,7 @@ def test_the_bootstrap_is_that_of_inference(runs):
 
 
 def test_few_of_an_outcome_are_drawn_from(runs):
-    X, _, _ = runs
+    X, _ = runs
     confident = X.with_cells(0.9 + X.cells / 10)
     y = (np.arange(1200) % 50 > 0).astype(int)
     report = evaluate(confident, y, **FAST, intervals=IntervalOptions(50))
@@ -129,7 +129,7 @@ def test_intervals_hold_the_truth(rng, quick):
 
 
 def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, quick):
-    X, y, tasks = runs
+    X, y = runs
     rows = np.repeat(np.arange(150), 4)
     four = TrajectoryArray.from_padded(X.padded()[rows])
     one, copies, clusters = (
@@ -154,7 +154,7 @@ def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, quick):
 
 
 def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs, by_auto, quick):
-    X, y, _ = runs
+    X, y = runs
     calibrated = by_auto.intervals.loc[("forecast", "recalibrated", "S-ECE")]
     assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
     constant = by_auto.intervals.loc["base rate"].xs("S-ECE", level="metric")
@@ -187,7 +187,7 @@ def test_differences_of_costs_of_rare_errors_have_no_interval(by_auto):
 
 
 def test_what_others_are_drawn_for_changes_nothing(runs):
-    X, y, _ = runs
+    X, y = runs
     sure = X.with_cells(np.where(X.cells > 0.97, 1.0, X.cells))
     draws = IntervalOptions(30)
     alone = evaluate({"a": X[:300]}, y[:300], **FAST, intervals=draws).intervals
@@ -211,7 +211,7 @@ def test_means_of_very_many_runs_are_drawn_quickly():
 
 
 def test_the_level_is_the_one_asked_for(runs):
-    X, y, _ = runs
+    X, y = runs
     widths = []
     for level in (0.8, 0.95):
         draws = IntervalOptions(method="influence", confidence_level=level)

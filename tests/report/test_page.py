@@ -191,7 +191,11 @@ def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
         falls = [[np.flatnonzero(run.ravel() < t - 1e-9) for run in trace] for t in stop["t"][::9]]
         for k, below in enumerate(falls):
             stopped = np.array([len(steps) > 0 for steps in below])
-            saved = sum(n - steps[0] - 1 for n, steps in zip(trace.lengths, below) if len(steps))
+            saved = sum(
+                n - steps[0] - 1
+                for n, steps in zip(trace.lengths, below, strict=True)
+                if len(steps)
+            )
             assert stop["g"][9 * k] == pytest.approx(stopped[failed == 0].mean())
             assert stop["b"][9 * k] == pytest.approx(stopped[failed == 1].mean())
             assert stop["s"]["steps"][9 * k] == pytest.approx(saved / len(trace.cells))
@@ -368,7 +372,9 @@ def test_the_worst_runs_are_listed_worst_first(quick):
     loss, seen = losses(report, key), report.outcomes[key] >= 0
     worst = np.flatnonzero(seen)[np.argmax(loss[seen])]
     first = json.loads(report.to_json())["answer"]["read_first"]
-    assert first.startswith(f"{report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}")
+    assert first.startswith(
+        f"{report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}"
+    )
     assert "the largest of 50 runs with an outcome" in first
     found = [float(re.search(r'data-loss="([^"]*)"', row)[1]) for row in rows[:50]]
     np.testing.assert_allclose(found, np.sort(loss[seen])[::-1], rtol=1e-3, atol=1e-4)
@@ -453,6 +459,6 @@ def test_long_logs_are_cut(quick):
     page = page_of_log(runs, 90, quick)
     assert "10 more turns" in page or "10 turns more" in page
     assert page.count('<span class="at">step 80<br>') == 20
-    assert 'search({&#34;q&#34;: 1})' in page
+    assert "search({&#34;q&#34;: 1})" in page
     long = [io.Run(f"r{k}", [io.Step("agent", "x" * 1200)] * 79, outcome=k % 2) for k in range(20)]
     assert page_of_log(long, 79, quick).count('<ol class="turns">') == 9  # so that it stays small

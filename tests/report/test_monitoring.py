@@ -1,0 +1,116 @@
+"""What stopping early on a predictor would do, on runs that the rule was not fitted on."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
+from trajscore.datasets import make_trajectories
+from trajscore.monitoring import RandomStop, split_report
+from trajscore.report import MonitoringOptions
+
+FAST = {"calibrator": None, "scores": "log"}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return make_trajectories(120, lengths=4, random_state=0, return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def monitored(runs, quick):
+    X, y = runs
+    rule = DensityRatioEProcess(alpha=[0.2, 0.4])
+    options = MonitoringOptions(rule, known_share=0.5, n_splits=3)
+    return evaluate({"judge": X}, y, monitoring=options, **FAST, intervals=quick)
+
+
+def test_the_table_is_that_of_the_splits(runs, monitored):
+    X, y = runs
+    rule = monitored.facts.monitoring.rule
+    expected = split_report(rule, X, y, known_share=0.5, n_splits=3)
+    pd.testing.assert_frame_equal(monitored.monitoring.loc["judge"], expected)
+    steps = X.with_cells(-1.0 * np.tile([1, 2, 3, 4], 120))  # minus the number of steps
+    expected = split_report(rule, steps, y, known_share=0.5, n_splits=3)
+    pd.testing.assert_frame_equal(monitored.monitoring.loc["alive rate"], expected)
+    assert monitored.monitoring.index.names == ["predictor", "alpha"]
+    said = monitored.disclosures["monitoring"]
+    assert "DensityRatioEProcess" in said
+    assert "fitted on 50%" in said
+    assert "3 random splits" in said
+
+
+def test_the_table_is_written_for_people(monitored):
+    cells, table = monitored.stopping(), monitored.monitoring
+    assert len(cells) == len(table) == 4
+    for key, row in table.iterrows():
+        assert cells.loc[key, "steps saved"] == f"{row['steps_saved']:.1%}"
+        assert cells.loc[key, "power"].startswith(f"{row['power']:.3f}")
+    assert "stopping failing runs early" in monitored.to_text(verbose=True).lower()
+    assert replace(monitored, monitoring=None).stopping().empty
+
+
+class Sees(RandomStop):
+    """Notes on how many runs it is fitted."""
+
+    sizes: ClassVar[list] = []
+
+    def fit(self, X, y=None):
+        self.sizes.append(len(X))
+        return super().fit(X, y)
+
+
+def test_true_and_a_rule_alone_are_options(runs, quick):
+    X, y = runs
+    report = evaluate(X, y, monitoring=Sees(alpha=0.2), **FAST, intervals=quick)
+    assert set(Sees.sizes) == {96}  # 80% of the runs
+    assert len(Sees.sizes) == 40  # twenty splits, of the predictor and of the steps
+    groups = np.arange(80) // 2
+    usual = evaluate(X[:80], y[:80], groups=groups, monitoring=True, **FAST, intervals=quick)
+    assert sorted(usual.monitoring.loc["forecast"].index) == [0.05, 0.1, 0.2]
+    assert report.monitoring.loc["forecast"].index.tolist() == [0.2]
+
+
+def test_cost_follows_its_runs(runs, rng, quick):
+    X, y = runs
+    rule = RandomStop(alpha=0.2)
+    tokens = TrajectoryArray(rng.random(len(X.cells)), X.lengths, ids=X.ids, channels=["tokens"])
+    options = MonitoringOptions(rule, n_splits=3, cost=tokens[rng.permutation(len(y))])
+    seen = np.where(np.arange(len(y)) % 9 == 0, -1, y)
+    report = evaluate({"judge": X}, seen, monitoring=options, **FAST, intervals=quick)
+    known = seen >= 0
+    expected = split_report(rule, X[known], y[known], n_splits=3, cost=tokens[known])
+    pd.testing.assert_frame_equal(report.monitoring.loc["judge"], expected)
+    share = expected["cost_saved"].iloc[0]
+    assert report.stopping()["tokens saved"].iloc[0] == f"{share:.1%}"
+    assert "tokens saved" in report.disclosures["monitoring"]
+    few = MonitoringOptions(rule, n_splits=3, cost=tokens[:50])
+    report = evaluate({"judge": X}, y, monitoring=few, **FAST, intervals=quick)
+    assert report.monitoring.empty
+    assert any("not monitored; the costs hold no run" in note for note in report.notes)
+
+
+def test_grades_are_not_taken_for_failures(runs, quick):
+    X, y = runs
+    report = evaluate({"judge": X}, np.r_[0.5, y[1:]], monitoring=True, **FAST, intervals=quick)
+    assert report.monitoring.empty
+    assert report.stopping().empty
+    assert "judge: not monitored; run 0: outcome 0.5" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ("yes", "monitoring must be .* got 'yes'"),
+        (1, "monitoring must be .* got 1"),
+        (MonitoringOptions(known_share=80), "known_share.* got 80"),
+        (MonitoringOptions(n_splits=0), "n_splits"),
+    ],
+    ids=["text", "number", "share", "splits"],
+)
+def test_what_is_no_rule(runs, wrong, match):
+    with pytest.raises(ValueError, match=match):
+        evaluate(*runs, monitoring=wrong)
