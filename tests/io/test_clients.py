@@ -4,16 +4,14 @@ import asyncio
 
 import pytest
 
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
 from trajscore import io
 
-TALK = [("user", "Where is order 3?"), ("agent", "I look."), ("agent", "In Paris.")]
+ASKED = ASK["content"]
 
 
-def check(run, *, system=True):
-    assert [(step.actor, step.text) for step in run.steps if step.text] == TALK
-    (call,) = (call for step in run.steps for call in step.tool_calls)
-    assert (call.name, call.arguments, call.result) == ("find", {"order": 3}, "in Paris")
-    assert run.extra.get("system", []) == (["Be kind."] if system else [])
+def check(run):
+    assert said(run) == [("system", "Be kind."), *ALL]
 
 
 def find(order: int) -> str:
@@ -50,7 +48,7 @@ def graph():
         "agent", lambda state: "tools" if state["messages"][-1].tool_calls else END
     )
     builder.add_edge("tools", "agent")
-    asked = [messages.SystemMessage("Be kind."), messages.HumanMessage(TALK[0][1])]
+    asked = [messages.SystemMessage("Be kind."), messages.HumanMessage(ASKED)]
     return builder.compile(), {"messages": asked}
 
 
@@ -130,7 +128,7 @@ def test_genai(write, spans):
     agent.tool_plain(find)
     pydantic_ai.Agent.instrument_all(pydantic_ai.InstrumentationSettings(tracer_provider=provider))
     try:
-        asyncio.run(agent.run(TALK[0][1]))
+        asyncio.run(agent.run(ASKED))
     finally:
         pydantic_ai.Agent.instrument_all(instrument=False)
     for path in in_both_forms(write, ended()):
@@ -149,10 +147,7 @@ def test_mlflow(tmp_path, write, monkeypatch):
         pytest.skip("the tracing part of MLflow alone has no store of its own")
     monkeypatch.chdir(tmp_path)
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    call = {"id": "c1", "type": "function"}
-    call["function"] = {"name": "find", "arguments": '{"order": 3}'}
-    look = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
-    answers = iter([look, {"role": "assistant", "content": "In Paris."}])
+    answers = iter([LOOK, TOLD])
 
     @mlflow.trace(span_type="CHAT_MODEL")
     def chat(messages):
@@ -166,10 +161,10 @@ def test_mlflow(tmp_path, write, monkeypatch):
     def agent(question):
         talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": question}]
         talk.append(chat(talk)["choices"][0]["message"])
-        talk.append({"role": "tool", "tool_call_id": "c1", "content": tool(order=3)})
+        talk.append(FOUND | {"content": tool(order=3)})
         return chat(talk)["choices"][0]["message"]["content"]
 
-    agent(TALK[0][1])
+    agent(ASKED)
     mlflow.flush_trace_async_logging()
     name = mlflow.get_last_active_trace_id()
     mlflow.log_feedback(trace_id=name, name="correctness", value=True)
@@ -182,7 +177,35 @@ def test_mlflow(tmp_path, write, monkeypatch):
     assert [step.confidence for step in run.steps] == [None, 0.25, None]
 
 
-# ------------------------------------------------------------------ Inspect Scout
+# ------------------------------------------------------------------ Inspect and Scout
+
+
+def test_inspect(tmp_path):
+    log = pytest.importorskip("inspect_ai.log")
+    from inspect_ai import event, model, scorer
+
+    user = model.ChatMessageUser(content="1 + 1?", id="u")
+    output = model.ModelOutput.from_content("m", "2")
+    token = model.Logprob(token="2", logprob=-0.25)
+    output.choices[0].logprobs = model.Logprobs(content=[token])
+    config = model.GenerateConfig()
+    asked = {"model": "m", "input": [user], "tools": [], "tool_choice": "auto", "config": config}
+    one = log.EvalSample(
+        id="s", epoch=1, uuid="run", input="1 + 1?", target="2", messages=[user, output.message],
+        events=[event.ModelEvent(output=output, **asked)],
+        scores={"match": scorer.Score(value="C")},
+    )  # fmt: skip
+    for name, listed in (("a.eval", ["s"]), ("b.json", ["s"]), ("c.eval", None)):
+        spec = log.EvalSpec(
+            created="2026-01-01T00:00:00+00:00", task="t", model="m", config=log.EvalConfig(),
+            dataset=log.EvalDataset(sample_ids=listed),
+        )  # fmt: skip
+        whole = log.EvalLog(eval=spec, samples=[one], status="success")
+        log.write_eval_log(whole, str(tmp_path / name))
+        (run,) = io.read_runs(tmp_path / name)
+        assert (run.id, run.task, run.outcome) == ("run", "s", 1)
+        assert [step.text for step in run.steps] == ["1 + 1?", "2"]
+        assert run.steps[1].logprobs == (-0.25,)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -193,7 +216,7 @@ def test_scout(tmp_path):
     call = tool.ToolCall(id="c1", function="find", arguments={"order": 3})
     talk = [
         model.ChatMessageSystem(content="Be kind."),
-        model.ChatMessageUser(content=TALK[0][1]),
+        model.ChatMessageUser(content=ASKED),
         model.ChatMessageAssistant(content="I look.", tool_calls=[call]),
         model.ChatMessageTool(content="in Paris", tool_call_id="c1", function="find"),
         model.ChatMessageAssistant(content=[model.ContentText(text="In Paris.")]),
