@@ -242,26 +242,6 @@ def test_tokens_of_a_run(write):
     assert (meta["output_tokens"], "input_tokens" in meta) == (7, False)
 
 
-def test_log_probabilities(write):
-    def step(found):
-        (step,) = one(write, [agent(logprobs=found)]).steps
-        return step
-
-    no = [None, {}, {"content": None}, {"content": []}, scores(-9999.0), scores(0, 0), scores(None)]
-    for found in no:
-        assert (step(found).logprobs, step(found).tokens) == (None, None), found
-    assert step(scores(-np.inf, "-inf")).logprobs == (-np.inf, -np.inf)
-    np.testing.assert_array_equal(step(scores(-9999.0, -1.0, None)).logprobs, [np.nan, -1, np.nan])
-    top = [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -9999.0}]
-    assert step(scores(-0.1, top_logprobs=top)).top_logprobs == ((("a", -0.1),),)
-    assert step(scores(-0.1, top_logprobs=[])).top_logprobs is None
-    old = {"tokens": ["a", "b"], "token_logprobs": [None, -2.0], "top_logprobs": [None, {"b": -2}]}
-    assert (step(old).tokens, step(old).top_logprobs) == (("a", "b"), ((), (("b", -2.0),)))
-    (run,) = io.read_runs(write("c.json", [agent(logprobs=scores(-1.0), confidence=0.5), agent()]))
-    columns = ["n_agent", "n_logprobs", "n_top_logprobs", "n_confidence"]
-    assert io.meta([run]).loc[0, columns].tolist() == [2, 1, 0, 1]
-
-
 def test_positive_log_probabilities_are_an_error_with_their_place(write):
     path = write("r.json", [{"id": "r7", "messages": [agent(), agent(logprobs=scores(-1, 0.2))]}])
     with pytest.raises(ValueError, match=r"r\.json, run 'r7' \(index 0\), message 1.*0\.2"):
@@ -311,30 +291,6 @@ def test_malformed_runs_are_left_out_and_named(write):
     ):
         with pytest.raises(ValueError, match=r"message 0.*as Python prints it"):
             one(write, printed)
-
-
-def test_outcomes_of_the_log_and_of_a_table(write, tmp_path):
-    runs = [RUN | {"id": str(k), "outcome": y} for k, y in enumerate((0.9, -2, -1, 1.0, -3))]
-    with pytest.warns(UserWarning, match=r"2 of 5 runs .*outcome is -2"):
-        found = io.read_runs(write("log.json", runs))
-    assert io.outcomes(found).tolist() == [0.9, -1, 1]
-    assert [one.id for one in found.left_out] == ["1", "4"]
-    for wrong in (3, 2, -0.5, "solved"):
-        with pytest.raises(ValueError, match="run 'b': the outcome is"):
-            io.outcomes([io.Run("a"), io.Run("b", outcome=wrong)])
-    path = write("runs.json", [RUN | {"id": name} for name in "abc"])
-    frame = pd.DataFrame({"id": ["b", "a"], "outcome": [0, 1], "stop_reason": ["done", None]})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    for table in (frame, tmp_path / "t.csv", {"a": True, "b": 0.0}):
-        found = io.read_runs(path, outcomes=table)
-        assert io.outcomes(found).tolist() == [1, 0, -1]
-        assert found[1].stop_reason == (None if isinstance(table, dict) else "done")
-    for table, words in (
-        (pd.DataFrame({"name": ["a"]}), "no column of run ids"),
-        (pd.DataFrame({"id": ["a", "a"], "outcome": [1, 0]}), "run 'a' has several rows"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            io.read_runs(path, outcomes=table)
 
 
 def test_why_a_run_ended(write):

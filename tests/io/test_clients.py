@@ -94,21 +94,6 @@ def in_both_forms(write, spans):
     yield write("otlp.json", MessageToJson(encode_spans(spans)))
 
 
-def test_openinference(write, graph, spans):
-    traced = pytest.importorskip("openinference.instrumentation.langchain")
-    provider, ended = spans
-    tracer = traced.LangChainInstrumentor()
-    tracer.instrument(tracer_provider=provider)
-    try:
-        graph[0].invoke(graph[1])
-    finally:
-        tracer.uninstrument()
-    for path in in_both_forms(write, ended()):
-        (run,) = io.read_runs(path)
-        check(run)
-        assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (5, 2)
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_genai(write, spans):
     pydantic_ai = pytest.importorskip("pydantic_ai")
@@ -137,47 +122,7 @@ def test_genai(write, spans):
         assert run.meta["input_tokens"] > 0
 
 
-# ------------------------------------------------------------------ MLflow
-
-
-@pytest.mark.filterwarnings("ignore")  # of the databases that it uses
-def test_mlflow(tmp_path, write, monkeypatch):
-    mlflow = pytest.importorskip("mlflow")
-    if not hasattr(mlflow, "search_experiments"):
-        pytest.skip("the tracing part of MLflow alone has no store of its own")
-    monkeypatch.chdir(tmp_path)
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    answers = iter([LOOK, TOLD])
-
-    @mlflow.trace(span_type="CHAT_MODEL")
-    def chat(messages):
-        usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-        mlflow.get_current_active_span().set_attribute("mlflow.chat.tokenUsage", usage)
-        return {"choices": [{"message": next(answers), "finish_reason": "stop"}]}
-
-    tool = mlflow.trace(find, span_type="TOOL")
-
-    @mlflow.trace(span_type="AGENT")
-    def agent(question):
-        talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": question}]
-        talk.append(chat(talk)["choices"][0]["message"])
-        talk.append(FOUND | {"content": tool(order=3)})
-        return chat(talk)["choices"][0]["message"]["content"]
-
-    agent(ASKED)
-    mlflow.flush_trace_async_logging()
-    name = mlflow.get_last_active_trace_id()
-    mlflow.log_feedback(trace_id=name, name="correctness", value=True)
-    trace = mlflow.get_trace(name)
-    turn = next(span for span in trace.data.spans if span.name.startswith("chat"))
-    mlflow.log_feedback(trace_id=name, span_id=turn.span_id, name="confidence", value=0.25)
-    (run,) = io.read_runs(write("trace.json", mlflow.get_trace(name).to_json()))
-    check(run)
-    assert (run.id, run.outcome, run.meta["input_tokens"]) == (name, 1, 10)
-    assert [step.confidence for step in run.steps] == [None, 0.25, None]
-
-
-# ------------------------------------------------------------------ Inspect and Scout
+# ------------------------------------------------------------------ Inspect AI
 
 
 def test_inspect(tmp_path):
@@ -206,37 +151,3 @@ def test_inspect(tmp_path):
         assert (run.id, run.task, run.outcome) == ("run", "s", 1)
         assert [step.text for step in run.steps] == ["1 + 1?", "2"]
         assert run.steps[1].logprobs == (-0.25,)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_scout(tmp_path):
-    scout = pytest.importorskip("inspect_scout")
-    from inspect_ai import model, tool
-
-    call = tool.ToolCall(id="c1", function="find", arguments={"order": 3})
-    talk = [
-        model.ChatMessageSystem(content="Be kind."),
-        model.ChatMessageUser(content=ASKED),
-        model.ChatMessageAssistant(content="I look.", tool_calls=[call]),
-        model.ChatMessageTool(content="in Paris", tool_call_id="c1", function="find"),
-        model.ChatMessageAssistant(content=[model.ContentText(text="In Paris.")]),
-    ]
-    about = {"source_type": "phoenix", "source_id": "p", "task_id": "orders"}
-    found = [
-        scout.Transcript(transcript_id="a", messages=talk, success=True, score=1.0, **about),
-        scout.Transcript(transcript_id="b", messages=talk, limit="token", **about),
-    ]
-
-    async def insert():
-        async with scout.transcripts_db(str(tmp_path / "db")) as database:
-            await database.insert(found)
-
-    asyncio.run(insert())
-    runs = sorted(io.read_runs(tmp_path / "db"), key=lambda run: run.id)
-    assert [(run.id, run.outcome, run.stop_kind) for run in runs] == [
-        ("a", 1, "complete"),
-        ("b", -1, "administrative"),
-    ]
-    assert (runs[0].task, runs[0].meta["source_type"]) == ("orders", "phoenix")
-    for run in runs:
-        check(run)

@@ -310,14 +310,6 @@ def test_a_span_of_a_tool_answers_a_call(read):
     assert (said(run), run.meta["session"]) == ([("f", {"n": 3}, '{"result": 9}')], "s")
 
 
-def test_spans_are_put_in_the_order_of_their_starts(read):
-    later = [*HI, *YES, {"role": "user", "content": "And?"}]
-    second = model("2", later, [{"role": "assistant", "content": "No"}])
-    for name in ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"):
-        run = read(second | {name: 2}, model() | {name: 1})
-        assert [step.text for step in run.steps] == ["Hi", "Yes", "And?", "No"], name
-
-
 def test_the_words_of_an_answer_with_calls_may_be_in_another_attribute(read):
     def turn(content, *calls):
         made = [{"id": name, "name": name, "arguments": "{}"} for name in calls]

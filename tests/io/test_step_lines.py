@@ -106,40 +106,6 @@ def test_the_order_of_lines(write):
         assert texts(name, *times, **options) == expected, times
 
 
-def test_lines_at_the_start_and_the_end_of_a_run(write):
-    times = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
-    start = {"event": "run_started", "run_id": "r", "timestamp": times[0], "task": "a"}
-    steps = [
-        {"event": "step", "run_id": "r", "step": k, "thought": f"I look {k}.", "confidence": 0.5}
-        for k in (1, 2)
-    ]
-    end = {"event": "run_finished", "run_id": "r", "timestamp": times[1], "success": 1}
-    (run,) = runs = read(write, [start, *steps, end], fields="text=thought")
-    assert [(step.text, step.confidence) for step in run.steps] == [
-        ("I look 1.", 0.5), ("I look 2.", 0.5),
-    ]  # fmt: skip
-    assert (run.task, run.outcome) == ("a", 1)
-    assert any("2 lines" in note for note in runs.notes)
-
-
-def test_outcomes_by_step_and_ids_of_several_models_are_asked_about(write):
-    rewards = {"a": [0, 0, 1], "b": [0, 0, 0], "c": [1, 1, 1], "d": [1, 0.5, 0]}
-    rows = [
-        {"run": run, "step": k, "text": "x", "reward": reward}
-        for run, own in rewards.items() for k, reward in enumerate(own)
-    ]  # fmt: skip
-    with pytest.raises(ValueError, match=r"'reward'.*run 'a'.*outcome='reward.-1'"):
-        read(write, rows)
-    assert io.outcomes(read(write, rows, outcome="reward.-1")).tolist() == [1, 0, 1, 0]
-    table = {"a": 1, "b": 0, "c": 0, "d": 1}
-    assert io.outcomes(read(write, rows, outcomes=table)).tolist() == [1, 0, 0, 1]
-    rows = [{"run": 1, "text": f"{k}", "model": model} for k in range(2) for model in "xy"]
-    with pytest.raises(ValueError, match=r"'1' has several values of 'model'.*id='run' id='mod"):
-        read(write, rows)
-    assert [run.id for run in read(write, rows, id=["run", "model"])] == ["1-x", "1-y"]
-    assert len(read(write, rows, id="run")) == 1
-
-
 BAD = [  # rows, options, and what is named
     ([{"run": 1, "p": 0.5}], {"fields": {"txt": "a"}}, "'txt'.*'text'"),
     ([{"run": 1, "p": 0.5}], {"fields": ["a"]}, r"fields .*\['a'\]"),

@@ -266,33 +266,8 @@ def test_a_session_of_googles_adk(write):
         assert runs[0].meta["input_tokens"] == 5
 
 
-def test_messages_of_several_conversations_of_pydantic_ai(write):
-    def talk(**ids):
-        parts = ("user-prompt", ASK), ("text", TOLD)
-        return [
-            {"kind": kind, "parts": [{"part_kind": part, "content": one["content"]}], **ids}
-            for kind, (part, one) in zip(("request", "response"), parts, strict=True)
-        ]
-
-    a, b = (talk(run_id=name, conversation_id=name) for name in "ab")
-    for path in (write("m.json", a + b), write("m.jsonl", a + b, lines=True)):
-        assert [(run.id, len(run.steps)) for run in io.read_runs(path)] == [("a", 2), ("b", 2)]
-    forked = [a[0], a[1] | {"conversation_id": "c"}]
-    assert len(io.read_runs(write("m.json", forked))) == 1
-    later = talk(run_id="r1") + talk(run_id="r2")  # one conversation of two runs
-    assert len(io.read_runs(write("m.json", later))) == 1
-
-
 def test_databases_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / "session.db") as database:
         database.execute("create table t (x)")
     with pytest.raises(ValueError, match=r"session\.db.*SQLite"):
         io.read_runs(tmp_path / "session.db")
-
-
-@pytest.mark.parametrize("written", [repr, json.dumps])
-def test_calls_and_results_as_texts(write, written):
-    calls = {"role": "tool-call", "content": f"Calling tools:\n{written(LOOK['tool_calls'])}"}
-    words = {"role": "assistant", "content": [{"type": "text", "text": "I look."}]}
-    talk = [ASK, words, calls, {"role": "tool-response", "content": "in Paris"}, TOLD]
-    assert said(io.read_runs(write("w.json", talk))[0]) == ALL
