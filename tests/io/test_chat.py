@@ -3,8 +3,6 @@
 import json
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said
@@ -124,25 +122,20 @@ def test_a_dialogue_in_one_text(write):
 
 # Files, the ids and the outcomes of their runs, and what else they hold.
 FILES = [
-    ([RUN, RUN | {"id": "b"}], ["log-0", "b"], {}),
-    ([RUN], ["log-0"], {}),
+    ([RUN, RUN | {"id": "b"}], ["log-0", "b"], {}), ([RUN], ["log-0"], {}),
     ({"version": 1, "runs": [RUN | {"id": k} for k in "ab"]}, ["a", "b"], {"version": 1}),
     ({"version": 1, "x": [RUN | {"id": k} for k in "ab"]}, ["a", "b"], {"version": 1}),
-    ({"a": RUN, "b": RUN}, ["a", "b"], {}),
-    ({"a": [HI, YES], "b": [HI, YES]}, ["a", "b"], {}),
+    ({"a": RUN, "b": RUN}, ["a", "b"], {}), ({"a": [HI, YES], "b": [HI, YES]}, ["a", "b"], {}),
     ({"a": {"x": RUN, "y": RUN}, "b": {"x": RUN}}, ["a-x", "a-y", "b-x"], {}),
     ({"a": {"x": {"p": RUN}}, "b": {"x": {"p": RUN}}}, ["a-x-p", "b-x-p"], {}),
     ({"a": {"t": [RUN, RUN]}, "b": {"t": [RUN]}}, ["a-t-0", "a-t-1", "b-t-0"], {}),
     ({"a": [RUN | {"id": "x"}, RUN], "b": [RUN]}, ["a-x", "a-1", "b-0"], {}),
-    ({"conversations": [HI, YES], "n": 1}, ["log"], {}),
-    ({"x": [HI, YES], "n": 1}, ["log"], {}),
-    (RUN, ["log"], {}),
-    (RUN | {"id": "a", "x": [RUN]}, ["a"], {}),
+    ({"conversations": [HI, YES], "n": 1}, ["log"], {}), ({"x": [HI, YES], "n": 1}, ["log"], {}),
+    (RUN, ["log"], {}), (RUN | {"id": "a", "x": [RUN]}, ["a"], {}),
     ({"input": [HI], "output": [YES], "x": [RUN]}, ["log"], {}),
     ({"input": "a.json", "output": "b.json", "results": [RUN, RUN]}, ["log-0", "log-1"],
      {"input": "a.json", "output": "b.json"}),
-    ([[{"values": {}}, RUN]], ["log-0"], {}),
-    (YES, ["log"], {}),
+    ([[{"values": {}}, RUN]], ["log-0"], {}), (YES, ["log"], {}),
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from known_dialogue import ALL, ASK, said
 from trajscore import io
 
 ASKED = ASK["content"]

@@ -20,10 +20,8 @@ def observation(name, kind, start, **fields):
 OBSERVATIONS = [
     observation("second", "GENERATION", 3, input=[ASK, LOOK, FOUND], output=TOLD, totalCost=0.5),
     observation("root", "SPAN", 0, input={"messages": [ASK]}, output="In Paris.", parent=None),
-    observation(
-        "first", "GENERATION", 1, input=json.dumps([ASK]), output=json.dumps(LOOK),
-        usageDetails={"input": 7, "output": 2, "total": 9},
-    ),
+    observation("first", "GENERATION", 1, input=json.dumps([ASK]), output=json.dumps(LOOK),
+     usageDetails={"input": 7, "output": 2, "total": 9},),
     observation("run", "TOOL", 2, tool="find", input='{"order": 3}', output="in Paris"),
 ]  # fmt: skip
 SCORES = [

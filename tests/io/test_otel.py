@@ -173,9 +173,8 @@ def test_other_conventions(write):
          f"{traceloop}.tool_calls.0.arguments": '{"order": 3}', "llm.request.type": "chat"},
         {"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": json.dumps([ASK]),
          "ai.response.text": "I look.", "ai.response.toolCalls": json.dumps(calls)},
-        {"gen_ai.operation.name": "call_llm",
-         f"{own}llm_request": json.dumps({"config": {}, "contents": asked}),
-         f"{own}llm_response": json.dumps({"content": google})},
+        {"gen_ai.operation.name": "call_llm", f"{own}llm_request": json.dumps({"config": {},
+         "contents": asked}), f"{own}llm_response": json.dumps({"content": google})},
         {"langfuse.observation.type": "generation", "langfuse.observation.output": json.dumps(LOOK),
          "langfuse.observation.input": json.dumps([ASK])},
     ]  # fmt: skip

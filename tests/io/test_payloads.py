@@ -75,27 +75,25 @@ MORE = [
 ]  # fmt: skip
 HISTORIES = [
     ({"system": "Be kind.", "prompt": "Hi"}, [("system", "Be kind."), ("user", "Hi")]),
-    ({"system": "a", "config": {"instructions": "b"}, "prompt": "Hi"},
-     [("system", "a"), ("system", "b"), ("user", "Hi")]),
+    ({"system": "a", "config": {"instructions": "b"}, "prompt": "Hi"}, [("system", "a"), ("system",
+     "b"), ("user", "Hi")]),
     ({"system": "a", "n": 1}, [("system", "a")]),
-    ({"systemInstruction": {"parts": [{"text": "a"}]}, "contents": "Hi"},
-     [("system", "a"), ("user", "Hi")]),
-    ({"system": [{"text": "a"}, {"text": "b"}, 3], "prompt": "Hi"},
-     [("system", "a\nb"), ("user", "Hi")]),
+    ({"systemInstruction": {"parts": [{"text": "a"}]}, "contents": "Hi"}, [("system", "a"), ("user",
+     "Hi")]),
+    ({"system": [{"text": "a"}, {"text": "b"}, 3], "prompt": "Hi"}, [("system", "a\nb"), ("user",
+     "Hi")]),
     ({"system": {"text": "a"}, "prompt": "Hi"}, [("system", "a"), ("user", "Hi")]),
     ({"system": 3, "instructions": [3], "prompt": "Hi"}, [("user", "Hi")]),
-    ({"config": {"system_instruction": "Be kind."}, "contents": [
-        {"role": "user", "parts": [{"text": "Hi"}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"n": 3}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"y": 2}}}]}]},
-     [("system", "Be kind."), ("user", "Hi"), ("f", {"n": 3}, '{"y": 2}')]),
-    ("System: Be kind.\nUser: Hi\nthere\nAssistant: Yes?",
-     [("system", "Be kind."), ("user", "Hi\nthere"), ("agent", "Yes?")]),
+    ({"config": {"system_instruction": "Be kind."}, "contents": [{"role": "user", "parts":
+     [{"text": "Hi"}]}, {"role": "model", "parts": [{"functionCall": {"name": "f", "args":
+     {"n": 3}}}]}, {"role": "user", "parts": [{"functionResponse": {"name": "f", "response":
+     {"y": 2}}}]}]}, [("system", "Be kind."), ("user", "Hi"), ("f", {"n": 3}, '{"y": 2}')]),
+    ("System: Be kind.\nUser: Hi\nthere\nAssistant: Yes?", [("system", "Be kind."), ("user",
+     "Hi\nthere"), ("agent", "Yes?")]),
     ([["user", "Hi"], ["assistant", "Yes"]], [("user", "Hi"), ("agent", "Yes")]),
-    ([["user", "Hi"], {"role": "assistant", "content": "Yes"}],
-     [("user", "user"), ("user", "Hi"), ("agent", "Yes")]),
-    (["content='x'", "y"], [("user", "content='x'"), ("user", "y")]),
-    (3, [("user", "3")]),
+    ([["user", "Hi"], {"role": "assistant", "content": "Yes"}], [("user", "user"), ("user", "Hi"),
+     ("agent", "Yes")]),
+    (["content='x'", "y"], [("user", "content='x'"), ("user", "y")]), (3, [("user", "3")]),
 ]  # fmt: skip
 
 

@@ -64,13 +64,13 @@ JOINED = [
     # with a session they need not, unless an outcome or a trial differs
     ([request(1, [ASK], TOLD, session_id="a"), request(2, [MORE], LOOK, session_id="a")],
      [[ASK["content"], END, "Sum up.", LOOKED]]),
-    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)],
-     [[ASK["content"], END]] * 2),
-    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)],
-     [[ASK["content"], END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)], [[ASK["content"],
+     END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)], [[ASK["content"],
+     END]] * 2),
     # the id of a record is no session; nor does it part calls that go on
-    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")],
-     [[ASK["content"], END], ["Sum up.", LOOKED]]),
+    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")], [[ASK["content"], END],
+     ["Sum up.", LOOKED]]),
     ([flat(k, [ASK], {"role": "assistant", "content": str(k)}, id="t") for k in range(3)],
      [[ASK["content"], str(k)] for k in range(3)]),
     ([call | {"id": f"c{k}"} for k, call in enumerate(whole())], [ONE]),
@@ -81,9 +81,8 @@ JOINED = [
     ([request(1, [ASK], TOLD, session_id="a"), {"session_id": "a", "messages": [MORE, LOOK]}],
      [[ASK["content"], END], ["Sum up.", LOOKED]]),
     # durations are no order
-    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]},
-       "response": {"choices": [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))],
-     [ONE]),
+    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]}, "response": {"choices":
+     [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))], [ONE]),
     # states that grow
     ([{"values": {"messages": TALK[:k]}, "thread_id": name} for k in (1, 2, 3, 4) for name in "ab"],
      [ONE] * 2),
@@ -94,18 +93,17 @@ JOINED = [
     ([{"messages": TALK[:k], "thread_id": "a", "success": True} for k in (2, 4)], [ONE]),
     ([{"messages": TALK[:k], "thread_id": "a", "trial": k} for k in (2, 4)], [ONE[:2], ONE]),
     *(([{"values": {"messages": TALK}, "thread_id": "a"}, {"values": blank, "thread_id": "a"}],
-       [ONE])
-      for blank in ({"messages": []}, {}, {"channel_values": {"messages": []}})),
+     [ONE]) for blank in ({"messages": []}, {}, {"channel_values": {"messages": []}})),
     # in the order of their first records
     ([{"messages": [ASK, OTHER], "thread_id": "a"}, {"messages": [MORE, TOLD], "thread_id": "a"},
-      {"messages": [ASK, OTHER, MORE], "thread_id": "a"}],
-     [[ASK["content"], "Which one?", "Sum up."], ["Sum up.", END]]),
+     {"messages": [ASK, OTHER, MORE], "thread_id": "a"}], [[ASK["content"], "Which one?",
+     "Sum up."], ["Sum up.", END]]),
     # answers beside the messages, as text or within what is around them
-    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE])
-      for name in ("output_message", "output", "completion", "raw") for answer in (TOLD, END)),
+    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE]) for name in ("output_message",
+     "output", "completion", "raw") for answer in (TOLD, END)),
     ([{"id": "r", "messages": TALK, "output": END}], [ONE]),
-    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}),
-       "response": json.dumps({"choices": [{"message": TOLD}]})}] * 2, [ONE] * 2),
+    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}), "response": json.dumps({"choices":
+     [{"message": TOLD}]})}] * 2, [ONE] * 2),
     ([{"request": {"messages": m}, "response": {"content": END}} for m in ([ASK], [ASK, MORE])],
      [[ASK["content"], END, "Sum up.", END]]),
     ([{"id": "r", "messages": [ASK, LOOK, FOUND], "response": END}], [ONE]),

@@ -34,10 +34,8 @@ def test_lines_of_steps_in_any_order(write):
 def test_lines_of_runs_under_names_that_the_user_gives(write):
     line = {
         "instance": "i1", "solved": None,
-        "trajectory": [
-            {"thought": "Look", "action": "ls", "observation": "a.py", "state": "s"},
-            {"thought": "Done", "action": "submit", "observation": ""},
-        ],
+        "trajectory": [{"thought": "Look", "action": "ls", "observation": "a.py", "state": "s"},
+         {"thought": "Done", "action": "submit", "observation": ""}],
         "info": {"exit_status": "exit_cost", "model_stats": {"cost": 1}},
     }  # fmt: skip
     fields = {"id": "instance", "steps": "trajectory", "text": "thought", "action": "action",

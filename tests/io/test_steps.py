@@ -1,6 +1,5 @@
 """Steps of agents, which hold a turn and what came of it: smolagents, LangChain, OpenHands ..."""
 
-import json
 import sqlite3
 
 import pytest
@@ -27,11 +26,9 @@ def vercel(*content, **fields):
 TOOL_CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}}
 STEPS = [
     # what a step says
-    (step(model_output="a", plan="b"), [("agent", "a")]),
-    (step(plan="b"), [("agent", "b")]),
+    (step(model_output="a", plan="b"), [("agent", "a")]), (step(plan="b"), [("agent", "b")]),
     (step(is_final_answer=True, observations="c"), [("agent", "c")]),
-    (step(is_final_answer=False, observations="c"), []),
-    (step(is_final_answer=True), []),
+    (step(is_final_answer=False, observations="c"), []), (step(is_final_answer=True), []),
     (step(action_output="d"), []),
     (step(action_output="d", model_output_message=None), [("agent", "d")]),
     # its calls, and their results: a line each, or that of none
@@ -43,16 +40,14 @@ STEPS = [
     (step(model_output_message={"content": "a", "tool_calls": CALLS[:1]}, observations="1"),
      [("agent", "a"), ("f", {}, "1")]),
     (step(model_output_message={"tool_calls": CALLS[:1]}, tool_calls=CALLS[1:]), [("g", {}, None)]),
-    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}),
-     [("f", {}, "1\nlost")]),
+    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}), [("f", {},
+     "1\nlost")]),
     # Vercel's AI SDK
-    (vercel({"type": "text", "text": "a"}, TOOL_CALL,
-            {"type": "tool-result", "toolCallId": "c", "output": "1"}),
-     [("agent", "a"), ("f", {}, "1")]),
+    (vercel({"type": "text", "text": "a"}, TOOL_CALL, {"type": "tool-result", "toolCallId": "c",
+     "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
     (vercel(TOOL_CALL, {"type": "tool-error", "toolCallId": "c", "error": "1"}), [("f", {}, "1")]),
     # Gemini CLI
-    (gemini(content="a"), [("agent", "a")]),
-    (gemini("info", content="a"), [("environment", "a")]),
+    (gemini(content="a"), [("agent", "a")]), (gemini("info", content="a"), [("environment", "a")]),
     (gemini(toolCalls=[{"id": "c", "name": "f", "args": {"n": 3}}]), [("f", {"n": 3}, None)]),
 ]  # fmt: skip
 
