@@ -4,16 +4,14 @@ import asyncio
 
 import pytest
 
+from known_dialogue import ALL, ASK, said
 from trajscore import io
 
-TALK = [("user", "Where is order 3?"), ("agent", "I look."), ("agent", "In Paris.")]
+ASKED = ASK["content"]
 
 
-def check(run, *, system=True):
-    assert [(step.actor, step.text) for step in run.steps if step.text] == TALK
-    (call,) = (call for step in run.steps for call in step.tool_calls)
-    assert (call.name, call.arguments, call.result) == ("find", {"order": 3}, "in Paris")
-    assert run.extra.get("system", []) == (["Be kind."] if system else [])
+def check(run):
+    assert said(run) == [("system", "Be kind."), *ALL]
 
 
 def find(order: int) -> str:
@@ -50,7 +48,7 @@ def graph():
         "agent", lambda state: "tools" if state["messages"][-1].tool_calls else END
     )
     builder.add_edge("tools", "agent")
-    asked = [messages.SystemMessage("Be kind."), messages.HumanMessage(TALK[0][1])]
+    asked = [messages.SystemMessage("Be kind."), messages.HumanMessage(ASKED)]
     return builder.compile(), {"messages": asked}
 
 
@@ -96,21 +94,6 @@ def in_both_forms(write, spans):
     yield write("otlp.json", MessageToJson(encode_spans(spans)))
 
 
-def test_openinference(write, graph, spans):
-    traced = pytest.importorskip("openinference.instrumentation.langchain")
-    provider, ended = spans
-    tracer = traced.LangChainInstrumentor()
-    tracer.instrument(tracer_provider=provider)
-    try:
-        graph[0].invoke(graph[1])
-    finally:
-        tracer.uninstrument()
-    for path in in_both_forms(write, ended()):
-        (run,) = io.read_runs(path)
-        check(run)
-        assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (5, 2)
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_genai(write, spans):
     pydantic_ai = pytest.importorskip("pydantic_ai")
@@ -130,7 +113,7 @@ def test_genai(write, spans):
     agent.tool_plain(find)
     pydantic_ai.Agent.instrument_all(pydantic_ai.InstrumentationSettings(tracer_provider=provider))
     try:
-        asyncio.run(agent.run(TALK[0][1]))
+        asyncio.run(agent.run(ASKED))
     finally:
         pydantic_ai.Agent.instrument_all(instrument=False)
     for path in in_both_forms(write, ended()):
@@ -139,81 +122,32 @@ def test_genai(write, spans):
         assert run.meta["input_tokens"] > 0
 
 
-# ------------------------------------------------------------------ MLflow
+# ------------------------------------------------------------------ Inspect AI
 
 
-@pytest.mark.filterwarnings("ignore")  # of the databases that it uses
-def test_mlflow(tmp_path, write, monkeypatch):
-    mlflow = pytest.importorskip("mlflow")
-    if not hasattr(mlflow, "search_experiments"):
-        pytest.skip("the tracing part of MLflow alone has no store of its own")
-    monkeypatch.chdir(tmp_path)
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    call = {"id": "c1", "type": "function"}
-    call["function"] = {"name": "find", "arguments": '{"order": 3}'}
-    look = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
-    answers = iter([look, {"role": "assistant", "content": "In Paris."}])
+def test_inspect(tmp_path):
+    log = pytest.importorskip("inspect_ai.log")
+    from inspect_ai import event, model, scorer
 
-    @mlflow.trace(span_type="CHAT_MODEL")
-    def chat(messages):
-        usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-        mlflow.get_current_active_span().set_attribute("mlflow.chat.tokenUsage", usage)
-        return {"choices": [{"message": next(answers), "finish_reason": "stop"}]}
-
-    tool = mlflow.trace(find, span_type="TOOL")
-
-    @mlflow.trace(span_type="AGENT")
-    def agent(question):
-        talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": question}]
-        talk.append(chat(talk)["choices"][0]["message"])
-        talk.append({"role": "tool", "tool_call_id": "c1", "content": tool(order=3)})
-        return chat(talk)["choices"][0]["message"]["content"]
-
-    agent(TALK[0][1])
-    mlflow.flush_trace_async_logging()
-    name = mlflow.get_last_active_trace_id()
-    mlflow.log_feedback(trace_id=name, name="correctness", value=True)
-    trace = mlflow.get_trace(name)
-    turn = next(span for span in trace.data.spans if span.name.startswith("chat"))
-    mlflow.log_feedback(trace_id=name, span_id=turn.span_id, name="confidence", value=0.25)
-    (run,) = io.read_runs(write("trace.json", mlflow.get_trace(name).to_json()))
-    check(run)
-    assert (run.id, run.outcome, run.meta["input_tokens"]) == (name, 1, 10)
-    assert [step.confidence for step in run.steps] == [None, 0.25, None]
-
-
-# ------------------------------------------------------------------ Inspect Scout
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_scout(tmp_path):
-    scout = pytest.importorskip("inspect_scout")
-    from inspect_ai import model, tool
-
-    call = tool.ToolCall(id="c1", function="find", arguments={"order": 3})
-    talk = [
-        model.ChatMessageSystem(content="Be kind."),
-        model.ChatMessageUser(content=TALK[0][1]),
-        model.ChatMessageAssistant(content="I look.", tool_calls=[call]),
-        model.ChatMessageTool(content="in Paris", tool_call_id="c1", function="find"),
-        model.ChatMessageAssistant(content=[model.ContentText(text="In Paris.")]),
-    ]
-    about = {"source_type": "phoenix", "source_id": "p", "task_id": "orders"}
-    found = [
-        scout.Transcript(transcript_id="a", messages=talk, success=True, score=1.0, **about),
-        scout.Transcript(transcript_id="b", messages=talk, limit="token", **about),
-    ]
-
-    async def insert():
-        async with scout.transcripts_db(str(tmp_path / "db")) as database:
-            await database.insert(found)
-
-    asyncio.run(insert())
-    runs = sorted(io.read_runs(tmp_path / "db"), key=lambda run: run.id)
-    assert [(run.id, run.outcome, run.stop_kind) for run in runs] == [
-        ("a", 1, "complete"),
-        ("b", -1, "administrative"),
-    ]
-    assert (runs[0].task, runs[0].meta["source_type"]) == ("orders", "phoenix")
-    for run in runs:
-        check(run)
+    user = model.ChatMessageUser(content="1 + 1?", id="u")
+    output = model.ModelOutput.from_content("m", "2")
+    token = model.Logprob(token="2", logprob=-0.25)
+    output.choices[0].logprobs = model.Logprobs(content=[token])
+    config = model.GenerateConfig()
+    asked = {"model": "m", "input": [user], "tools": [], "tool_choice": "auto", "config": config}
+    one = log.EvalSample(
+        id="s", epoch=1, uuid="run", input="1 + 1?", target="2", messages=[user, output.message],
+        events=[event.ModelEvent(output=output, **asked)],
+        scores={"match": scorer.Score(value="C")},
+    )  # fmt: skip
+    for name, listed in (("a.eval", ["s"]), ("b.json", ["s"]), ("c.eval", None)):
+        spec = log.EvalSpec(
+            created="2026-01-01T00:00:00+00:00", task="t", model="m", config=log.EvalConfig(),
+            dataset=log.EvalDataset(sample_ids=listed),
+        )  # fmt: skip
+        whole = log.EvalLog(eval=spec, samples=[one], status="success")
+        log.write_eval_log(whole, str(tmp_path / name))
+        (run,) = io.read_runs(tmp_path / name)
+        assert (run.id, run.task, run.outcome) == ("run", "s", 1)
+        assert [step.text for step in run.steps] == ["1 + 1?", "2"]
+        assert run.steps[1].logprobs == (-0.25,)
