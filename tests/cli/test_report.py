@@ -71,7 +71,7 @@ def test_one_screen_unless_all_is_asked_for(frame, report, capsys, monkeypatch):
     assert "AURC" not in short
     _, out, _ = report("runs.csv")
     assert "AURC" in out
-    _, out, _ = report("runs.csv", "--out r.html", verbose=False)
+    _, out, _ = report("runs.csv", "--out r.json", verbose=False)
     assert "a page: --out" not in out
 
 
@@ -89,7 +89,7 @@ def test_options_are_those_of_evaluate(frame, report):
     X, y = TrajectoryArray.from_frame(frame, **names)
     for words, options, end in [
         ("", {}, None),
-        ("--weights uniform --phi last", {"weights": "uniform"}, None),
+        ("--weights uniform --phi last --calibrator isotonic", {"weights": "uniform"}, None),
         ("--horizon 9 --end known", {"horizon": 9}, True),
         (
             "--weights linear_front --horizon own --end unknown",
@@ -104,9 +104,7 @@ def test_options_are_those_of_evaluate(frame, report):
         name = next(one for one in values if one.replace(" ", "") == family.replace(" ", ""))
         assert values[name]["value"] == pytest.approx(metrics.tps_score(y, X, **options)), words
         assert found["options"]["knows_end"] == {"confidence": end}, words
-    for name in ("isotonic", "none"):
-        forms = numbers(f"--calibrator {name}", report)["predictors"]["confidence"]["forms"]
-        assert ("recalibrated" in forms) == (name != "none")
+        assert ("recalibrated" in found["predictors"]["confidence"]["forms"]) == ("iso" in words)
 
 
 @pytest.mark.filterwarnings("ignore:horizon=4 leaves")

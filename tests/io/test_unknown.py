@@ -24,8 +24,8 @@ def test_a_refusal_says_what_was_found_and_how_to_name_the_parts(write):
     path = write("log.jsonl", [{"id": k, "events": TURNS} for k in range(2)], lines=True)
     runs = io.read_runs(path, fields="steps=events,text=say")  # what it says helps
     assert [[step.text for step in run.steps] for run in runs] == [[t["say"] for t in TURNS]] * 2
-    said = refused(write("log.jsonl", [{"id": "a", "steps": [{"text": " "}]}], lines=True))
-    assert "the 1 runs" in said or "every turn of the agent is empty" in said
+    path = write("log.jsonl", [{"id": "a", "steps": [{"text": " "}]}], lines=True)
+    assert "every turn of the agent is empty" in refused(path)
 
 
 def test_the_nearest_format_and_the_keys_that_are_missing(write):
