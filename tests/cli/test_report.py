@@ -202,13 +202,15 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
     (predictor,) = json.loads(Path("r.json").read_text())["predictors"].values()
     value = predictor["forms"]["as_given"]["metrics"]["TPS log"]["value"]
     assert value == pytest.approx(metrics.tps_score(y, X))
-    for words, option in [
-        ("--risk noise", "--risk"), ("--wide p_", "--wide"), ("--map yes=1", "--map"),
-        ("--id run_id --id step --outcome solved", "--outcome"), ("--by modle", "--by"),
-    ]:  # fmt: skip
-        outcome = [] if "--outcome" in words else ["--outcome", "not failed"]
-        assert main(["report", "steps", *words.split(), *outcome]) == 2
-        assert option in capsys.readouterr().err
+    for words in (
+        "--risk noise",
+        "--wide p_",
+        "--map yes=1",
+        "--id run_id --id step",
+        "--by modle",
+    ):
+        assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
+        assert words.split()[0] in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ what cannot be
@@ -299,5 +301,3 @@ def test_the_help_has_the_defaults_of_evaluate(capsys, monkeypatch):
         assert f"({defaults[name]})" in said
     assert f"({IntervalOptions().n_resamples})" in said
     assert "examples: trajscore report runs.csv" in said
-    with pytest.raises(SystemExit):
-        main(["--version"])
