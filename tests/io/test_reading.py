@@ -168,14 +168,6 @@ def test_other_formats_and_files_without_runs(write):
             io.read_runs(write("log.json", value), format=name)
 
 
-def test_formats_that_are_named(write):
-    path = write("x.json", {"a": 1})
-    with pytest.raises(ValueError, match="x.json: the format is not known"):
-        io.read_runs(path)
-    with pytest.raises(ValueError, match="'tau'.*did you mean"):
-        io.read_runs(path, format="tau")
-
-
 # ------------------------------------------------------------------ what is returned
 
 

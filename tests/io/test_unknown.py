@@ -32,19 +32,17 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
     said = refused(write("log.json", {"spans": [], "info": {}}))
     for named in ("nearest format is mlflow", "'info', 'spans'", "no 'data'"):
         assert named in said
-    assert "the nearest format" not in refused(write("log.json", {"spans": [], "say": 1}))
-    assert "log.json: no JSON object" in refused(write("log.json", [3]))
-
-
-def test_other_json_is_refused(write):
-    for record in [
-        {"id": 1, "events": TURNS},
-        {"0": {"turn_history": {"actions": ["ls"]}}},
-        {"trajectory": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."},
+    for record in (
+        {"spans": [], "say": 1}, {"0": {"turn_history": {"actions": ["ls"]}}},
         {"mapping": {"a": {"message": None, "parent": None}}},
-        {"agent": {"messages": [{"role": "assistant", "content": "Hi there."}]}},
-    ]:
-        assert "the format is not known" in refused(write("log.jsonl", [record], lines=True))
+        {"trajectory": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."},
+    ):  # fmt: skip
+        said = refused(write("log.jsonl", [record], lines=True))
+        assert "the format is not known" in said
+        assert "the nearest format" not in said
+    with pytest.raises(ValueError, match="'tau'.*did you mean"):
+        io.read_runs(write("log.json", {}), format="tau")
+    assert "log.json: no JSON object" in refused(write("log.json", [3]))
 
 
 def test_what_holds_too_little_of_a_run_is_refused(write):
