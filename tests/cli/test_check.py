@@ -156,9 +156,6 @@ def test_a_table_may_have_a_row_a_run(files, run):
         assert named in err
 
 
-# ------------------------------------------------------------------ the page
-
-
 def blocks(language):
     """Return the code of a language on the page."""
     found = re.findall(rf"\.\. code-block:: {language}\n\n((?:    .*\n|\n)+)", PAGE.read_text())

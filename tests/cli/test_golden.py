@@ -1,8 +1,4 @@
-"""The answer of ``trajscore report`` on the bundled chess data, to the letter.
-
-A change of a number or a sentence shows here. After one that is wanted, ``STORE=1 python -m pytest
-tests/cli/test_golden.py`` stores what is said now: read the difference before you commit it.
-"""
+"""The answer of ``trajscore report`` on the bundled chess data; STORE=1 stores what is said now."""
 
 import os
 import re

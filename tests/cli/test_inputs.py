@@ -96,8 +96,7 @@ def test_what_cannot_be_used_of_a_log(logs):
     assert "--role is for logs" in logs.refuse(steps(), "--role", "a=agent")
 
 
-# ------------------------------------------------------------------ hints
-
+# What errors tell to type.
 _VALUE = r"(?:'[^']*'|[\w.=%-]+(?:,[\w.=%-]+)*)"
 _HINT = re.compile(
     rf"(?:may be|such as|pass|with|add|and) ((?:--[a-z-]+[ =]{_VALUE}(?: (?=--))?)+)"

@@ -75,6 +75,12 @@ def test_tables_that_cannot_be_used(log):
         assert [one for one in named if one not in str(caught.value)] == []
 
 
+def test_a_file_that_is_not_a_table_of_outcomes(log, write):
+    for text, named in (('{"run": 1}', "o.json .*'run'"), ("[1]", "o.json .*row 0")):
+        with pytest.raises(ValueError, match=named):
+            io.read_runs(log, outcomes=write("o.json", text))
+
+
 def test_rows_and_runs_without_a_counterpart_are_counted(log):
     for table, numbers in (({"1": 1, "2": 0, "3": 0}, []), ({"1": 1, "x": 1}, [1, 2]),
                            ({"1": 1, "2": 0, "3": 0, "x": 0, "y": 1}, [2])):  # fmt: skip

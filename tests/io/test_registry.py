@@ -160,40 +160,14 @@ def test_what_a_format_is_told_of_a_file(register, write):
         assert heads[: len(told)] == told
 
 
-USER, AGENT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
-SIMULATION = {"id": "s", "messages": [USER, AGENT], "termination_reason": "user_stop"}
-
-
-def test_formats_and_numbers_of_runs(write):
-    wrong = []
-    for name, value, n in [
-        ("openai", [USER, AGENT], 1),
-        ("openai", {"messages": [USER, AGENT]}, 1),
-        ("openai", [[USER, AGENT]] * 3, 3),
-        ("openai", {"a": [AGENT], "b": [AGENT]}, 2),
-        ("openai", {"runs": [{"messages": [AGENT]}] * 2}, 2),
-        ("tau2", SIMULATION, 1),
-        ("tau2", {"simulations": [SIMULATION] * 2}, 2),
-        ("tau_bench", [{"traj": [AGENT], "reward": 1}] * 2, 2),
-        ("jsonl", [{"id": name, "p": 0.5} for name in "aab"], 2),
-        ("jsonl", [{"id": name, "steps": [{"p": 0.5}]} for name in "aab"], 3),
-        ("jsonl", [{"run_id": "a", "step": 1, "p": 0.5}], 1),
-    ]:
-        lines = isinstance(value, list) and isinstance(value[0], dict)
-        path = write("a.jsonl" if lines else "a.json", value, lines=lines)
-        if name == "tau2":  # told by its fields
-            assert len(io.read_runs(path)) == n
-        found = len(io.read_runs(path, format=name))
-        if found != n:
-            wrong.append((name, value, found))
-    assert wrong == []
-
-
 # ------------------------------------------------------------------ logs and tables
 
 
 TEXT = "One two three."
-CHAT = [USER, AGENT | {"content": "Yes. Confidence: 60%"}]
+CHAT = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Yes. Confidence: 60%"},
+]
 
 
 def is_log(path, capsys):
