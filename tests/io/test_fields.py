@@ -82,12 +82,12 @@ def test_where_an_outcome_may_stand(chats):
         ({"success": True, "judge": {"grade": 0.25}}, "judge.grade", 0.25),
         ({"judge": {"grade": {"avg": 0.25, "n": 4}}}, "judge.grade", 0.25),
         ({"info": {"grade": 0.25}}, "grade", 0.25),
-        ({"a": {"b.c": 0.25}}, "a.b.c", 0.25),
+        ({"a": {"b.c": 1}}, "a.b.c", 1),
         ({"a.b": 1, "a": {"b": 0}}, "a.b", 1),
         ({"a": [{"b": 0}, {"b": 1}]}, "a.-1.b", 1),
         ({"a": [{"b": 0}, {"b": 1}]}, "a.0.b", 0),
         ({"a": [0, 1]}, "a.1", 1),
-        ({"a": 0.25}, "a.-1", 0.25),  # the last of one value is that value
+        ({"a": 1}, "a.-1", 1),  # the last of one value is that value
         ({"failed": 1}, "not failed", 0),
         ({"failed": 0.25}, "not failed", 0.75),
         ({"failed": -1}, "not failed", -1),

@@ -153,7 +153,8 @@ class Selection:
         if not is_number(number) or isinstance(number, bool) or 0 < number < 1:
             return
         fields = dig(record, owner) if owner and name not in record else record
-        other = None if self.meanings else opposite_of(last, fields)
+        named = isinstance(fields, Mapping) and not self.meanings
+        other = opposite_of(last, fields) if named else None
         path = name.removesuffix(last) + other if other else None
         tally.counts.setdefault((name, path), set()).add((number, other and scalar(fields[other])))
 

@@ -107,7 +107,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+        raise ValueError(f"{path} cannot be read as a table: {str(error).strip()}") from error
     other = next((hint for ending, hint in _OTHER_FILES.items() if name.endswith(ending)), "")
     raise ValueError(
         f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or "
