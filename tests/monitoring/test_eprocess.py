@@ -113,7 +113,7 @@ def added_to_log_m(lengths, knows_end, wait, end_worth):
     if end_worth is None:
         return [-wait] * 8, 0.0
     lost = [L for L in lengths.tolist() if L]
-    at = [[L for L in lost if (L > t if knows_end else L >= t)] for t in range(1, 9)]
+    at = [[L for L in lost if (t < L if knows_end else t <= L)] for t in range(1, 9)]
     left = [sum((L - t) / L for L in here) for t, here in enumerate(at, start=1)]
     n = [len(here) for here in at]
     overall = (sum(left) + 0.5) / (sum(n) + 1)
@@ -482,9 +482,9 @@ def test_a_score_on_another_scale_is_named():
             ([low, 6.5], "score 6.5 of 'q' .* from 2 to 4"),
         ]:
             runs = Runs(np.array([[low, 3], outside]), [1, 1], channels=["p", "q"])
-            with pytest.warns(UserWarning) as caught:
+            with pytest.warns(UserWarning, match="out of range") as caught:
                 process.predict(runs)
-            if not any(re.search(said, str(one.message)) for one in caught):
+            if not re.search(said, str(caught[0].message)):
                 wrong.append((low, outside))
     assert wrong == []
 
