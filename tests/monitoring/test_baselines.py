@@ -301,39 +301,42 @@ def test_learn_then_test_bad_input():
     assert few.thresholds_.tolist() == [0.0]
     with pytest.warns(UserWarning, match="longer .* 4 steps"):
         LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y).predict(X_new)
-    for rule, X, y, arguments, message in [
-        *(
-            (LearnThenTestStop(**{name: 1.5}), X, y, {}, f"{name} must lie .*1.5")
-            for name in ("alpha", "delta", "calibration_fraction", "lost_accuracy")
-        ),
-        (LearnThenTestStop(), [[0.5], [0.4]], [1, -1], {}, "n_samples = 1"),
-        (LearnThenTestStop(), X, y, {"calibration": np.flatnonzero(y == 0)[:3]}, "of the 3 held"),
-        (LearnThenTestStop(), X, -np.ones(len(y)), {}, "observed outcome"),
-        (LearnThenTestStop("passthrough"), [[2.0], [0.5]], [1, 0], {}, "lies outside"),
-        (LearnThenTestStop("pass"), X, y, {}, 'forecaster must be .*"passthrough"'),
-        (
-            LearnThenTestStop(HistGradientBoostingClassifier()),
-            X,
-            y,
-            {},
-            r"PrefixForecaster\(HistGr",
-        ),
-        *(
-            (LearnThenTestStop(), [[0.5]] * 5, [0, 1, 0, 1, 1], {"calibration": rows}, message)
-            for rows, message in [
-                ([5], "from 0 to 4"),
-                ([-1], "from 0 to 4"),
-                ([[0]], "calibration must be"),
-                ([True, False], "mask of 5 bools"),
-                (["a"], "calibration must be"),
-                (3, "calibration must be"),
-                ([0, 0, 1, 1, 0], "row 0 more than once"),
-                ([0.0, 1.0, 1.0, 0.0, 0.0], "row 0 more than once"),
-            ]
-        ),
+    for name in ("alpha", "delta", "calibration_fraction", "lost_accuracy"):
+        with pytest.raises(ValueError, match=f"{name} must lie .*1.5"):
+            LearnThenTestStop(**{name: 1.5}).fit(X, y)
+    for forecaster, message in [
+        ("pass", 'forecaster must be .*"passthrough"'),
+        (HistGradientBoostingClassifier(), r"PrefixForecaster\(HistGr"),
     ]:
         with pytest.raises(ValueError, match=message):
-            rule.fit(X, y, **arguments)
+            LearnThenTestStop(forecaster).fit(X, y)
+    for forecaster, runs_, outcomes, message in [
+        (None, [[0.5], [0.4]], [1, -1], "n_samples = 1"),
+        (None, X, -np.ones(len(y)), "observed outcome"),
+        ("passthrough", [[2.0], [0.5]], [1, 0], "lies outside"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LearnThenTestStop(forecaster).fit(runs_, outcomes)
+
+
+def test_rows_held_out_by_hand():
+    X, y = [[0.5], [0.6], [0.1], [0.2], [0.7]], [1, -1, 1, 0, 0]
+    rule, mask = LearnThenTestStop("passthrough", alpha=0.9, lost_accuracy=None), np.arange(5) > 1
+    for rows in ([3, 1, 2], mask, mask.astype(object), np.array([3, 2], dtype=object)):
+        assert rule.fit(X, y, calibration=rows).n_calibration_ == 2 + (len(rows) == 5)
+    for rows, message in [
+        ([5], "from 0 to 4"),
+        ([-1], "from 0 to 4"),
+        ([[0]], "calibration must be"),
+        ([True, False], "mask of 5 bools"),
+        (["a"], "calibration must be"),
+        (3, "calibration must be"),
+        ([0, 0, 1, 1, 0], "row 0 more than once"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0], "row 0 more than once"),
+        ([3, 4], "none of the 2 held-out runs succeeded"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rule.fit(X, y, calibration=rows)
 
 
 # ------------------------------------------------------------------ scikit-learn's checks

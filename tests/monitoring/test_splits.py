@@ -102,11 +102,11 @@ def test_too_few_successes_are_a_column_and_no_warning():
 
 def test_bad_input():
     X, y = runs()
-    for rule, y, options, message in [
+    for rule, outcomes, options, message in [
         (RULE, y, {"known_share": 1}, "known_share must lie"),
         (RULE, y, {"n_splits": 0}, "n_splits must be"),
         (RULE, np.full(240, -1), {}, "none of the 240 runs"),
         ([], y, {}, r"rule must be a stopping rule, got \[\]"),
     ]:
         with pytest.raises(ValueError, match=message):
-            split_report(rule, X, y, **options)
+            split_report(rule, X, outcomes, **options)
