@@ -199,8 +199,8 @@ def test_a_monitor_notices_that_another_one_wrote(state):
     monitor = PROCESS.monitor(state=state)
     monitor.update(0.4, "a")
     shutil.copy(state, state.with_name("copy"))  # which drops the locks of this process
-    in_a_process("import sqlite3, sys\n"
-                 "sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version = 3')", state)  # fmt: skip
+    write = "import sqlite3 as s, sys; s.connect(sys.argv[1]).execute('PRAGMA user_version = 3')"
+    in_a_process(write, state)
     with pytest.raises(ValueError, match="another monitor has written to .*state"):
         monitor.update(0.3, "a")
     assert steps(monitor) == {"a": 1}

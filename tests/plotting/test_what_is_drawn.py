@@ -1,5 +1,7 @@
 """What is drawn is what a display holds, where its axes say."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from trajscore import TrajectoryArray
-from trajscore.monitoring._savings import TokenSavings
+from trajscore.monitoring import RawVerifier, token_savings
 from trajscore.plotting import (
     CostCurveDisplay,
     EarlyWarningDisplay,
@@ -21,8 +23,7 @@ from trajscore.plotting import (
     StepProfileDisplay,
     TerminationDisplay,
 )
-from trajscore.plotting._display import COLORS
-from trajscore.tracer._early_warning import EarlyWarning
+from trajscore.tracer import early_warning
 
 
 def line_called(ax, label):
@@ -250,14 +251,12 @@ def test_e_process():
     np.testing.assert_allclose(points(failing), [[1, 0.45], [2, 1.45]])
     np.testing.assert_allclose(points(succeeding), [[1, -4.6]])
     assert points(e_process(10.0, min_runs=9).line_[0])[-1] == [3, 5]
-    runs = {
-        color: [points(line) for line in ax.lines if line.get_alpha() and line.get_color() == color]
-        for color in (COLORS["failure"], COLORS["success"])
-    }
-    assert runs[COLORS["failure"]] == [
-        [[1, 0], [2, 1]], [[2, 1]], [[1, 0.2], [2, 1.2], [3, 5]], [[3, 5]],
-    ]  # fmt: skip
-    assert runs[COLORS["success"]] == [[[1, -9.1]], [[1, -9.1]]]
+    runs = [
+        [points(line) for line in ax.lines if line.get_alpha() and line.get_color() == color]
+        for color in (failing.get_color(), succeeding.get_color())
+    ]
+    assert runs[0] == [[[1, 0], [2, 1]], [[2, 1]], [[1, 0.2], [2, 1.2], [3, 5]], [[3, 5]]]
+    assert runs[1] == [[[1, -9.1]], [[1, -9.1]]]
     threshold = line_called(ax, "threshold, alpha = 0.1")
     assert threshold.get_ydata() == pytest.approx([np.log(10)] * 2)
     assert ax.get_xlabel() == "step"
@@ -306,9 +305,11 @@ def test_power():
 
 
 def savings(low):
+    rule = RawVerifier(alpha=[0.1, 0.4]).fit([[0.5, 0.5]])
+    made = token_savings(rule, [[0.9, 0.2], [0.3, 0.1]], [1, 0])
     shares = {"cost_share": [1.0, 0.6, 0.2], "accuracy_share": [1.0, 0.9, 0.0]}
     at_alpha = rates(low).assign(cost_share=[0.9, 0.5], accuracy_share=[0.95, 0.7])
-    return TokenSavings(pd.DataFrame(shares), at_alpha, 100.0, 0.5, 10, 0)
+    return replace(made, curve=pd.DataFrame(shares), at_alpha=at_alpha)
 
 
 def test_savings():
@@ -328,8 +329,10 @@ def test_early_warning():
     by_step = pd.DataFrame(
         {"AUROC": [0.6, 0.8], "AUROC_low": [0.5, 0.7], "AUROC_high": [0.7, 0.9]}, index=[1, 2]
     )
-    times = np.array([0.0, 0.2, 0.5, np.nan]), np.array([0.9, np.nan])
-    display = EarlyWarningDisplay({"risk": EarlyWarning(0.3, *times, by_step)}).plot(name="runs")
+    # of 11 steps: failing runs are flagged at steps 1, 3, 6 and never, others at 10 and never
+    risk = [[float(t >= step) for t in range(1, 12)] for step in (1, 3, 6, 99, 10, 99)]
+    found = early_warning([0, 0, 0, 0, 1, 1], risk, threshold=0.5)
+    display = EarlyWarningDisplay({"risk": replace(found, by_step=by_step)}).plot(name="runs")
     left, right = display.ax_
     (line,) = display.line_
     detected = dict(points(line))
