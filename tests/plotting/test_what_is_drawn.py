@@ -1,6 +1,7 @@
 """What is drawn is what a display holds, where its axes say."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,8 +13,10 @@ from trajscore import TrajectoryArray
 from trajscore.monitoring import RawVerifier, token_savings
 from trajscore.plotting import (
     CostCurveDisplay,
+    DecompositionDisplay,
     EarlyWarningDisplay,
     EProcessDisplay,
+    FleetDisplay,
     LengthDisplay,
     PowerDisplay,
     ReliabilityDisplay,
@@ -22,6 +25,7 @@ from trajscore.plotting import (
     ScoreDisplay,
     StepProfileDisplay,
     TerminationDisplay,
+    TracerStripDisplay,
 )
 from trajscore.tracer import early_warning
 
@@ -360,3 +364,95 @@ def test_power_of_rules_with_other_levels_is_shown_up_to_the_largest():
     left, right = PowerDisplay({"few": few, "all": rates([0.1, 0.2])}).plot().ax_
     assert points(line_called(left, "alpha")) == [[0, 0], [0.4, 0.4]]
     assert right.get_xlim() == pytest.approx((-0.008, 0.416))
+
+
+def bars_of(container):
+    return [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_y() + bar.get_height() / 2)
+            for bar in container]  # fmt: skip
+
+
+def decomposition(lost, gained):
+    table = pd.DataFrame({"miscalibration": lost, "discrimination": gained, "uncertainty": 0.25})
+    table.insert(0, "score", table["discrimination"] - table["miscalibration"] - 0.25)
+    return DecompositionDisplay(table, "Brier").plot()
+
+
+def test_decomposition():
+    """Bars lead from the base rate to the best map, and back to the score."""
+    display = decomposition([0.05, 0.01], [0.1, 0.0])
+    ax = display.ax_
+    gained, lost = ax.containers
+    np.testing.assert_allclose(bars_of(gained), [(-0.25, -0.15, 1.17), (-0.25, -0.25, 0.17)])
+    np.testing.assert_allclose(bars_of(lost), [(-0.2, -0.15, 0.83), (-0.26, -0.25, -0.17)])
+    np.testing.assert_allclose(points(display.line_), [(-0.2, 0.83), (-0.26, -0.17)])
+    places = [(-0.15, 1.17), (-0.25, 0.17), (-0.15, 0.83), (-0.25, -0.17)]
+    np.testing.assert_allclose([text.xy for text in ax.texts], places)
+    np.testing.assert_allclose(
+        ax.collections[0].get_segments(),
+        [[(-0.25, 0.5), (-0.25, 1.5)], [(-0.25, -0.5), (-0.25, 0.5)]],
+    )
+    np.testing.assert_allclose(ax.get_xlim(), (-0.26 - 0.06 * 0.11, -0.15 + 0.2 * 0.11))
+    for parts, texts in [  # as many decimals as show three digits of each part
+        (([0.05, 0.01], [0.1, 0.0]), ["+0.1000", "+0.0000", "-0.0500", "-0.0100"]),
+        (([0.2, 0.01], [0.5, 0.02]), ["+0.500", "+0.020", "-0.200", "-0.010"]),
+        (([0.002], [0.5]), ["+0.50000", "-0.00200"]),
+        (([0.0], [0.05]), ["+0.0500", "-0.0000"]),
+        (([0.0], [0.0]), ["+0.000", "-0.000"]),
+    ]:
+        found = [text.get_text() for text in decomposition(*parts).ax_.texts]
+        assert [text.replace("\N{MINUS SIGN}", "-") for text in found] == texts
+    left, right = decomposition([0.0], [0.0]).ax_.get_xlim()  # around the only value
+    assert left < -0.25 < right < left + 0.01
+
+
+def test_fleet():
+    columns = pd.MultiIndex.from_tuples([("length", ""), ("forecast", "$judge")])
+    rows = [[-0.2, 0.1], [0.3, 1.4], [np.nan, -0.5]]
+    evidence = pd.DataFrame(rows, pd.Index([10, 20, 30], name="run"), columns)
+    changes = [
+        SimpleNamespace(alarm=1020, since=1010, cause="level"),
+        SimpleNamespace(alarm=30, since=22, cause=""),
+    ]
+    display = FleetDisplay(evidence, changes).plot()
+    ax, (length, forecast) = display.ax_, display.line_
+    assert (length.get_label(), forecast.get_label()) == ("length", r"forecast of \$judge")
+    np.testing.assert_array_equal(length.get_ydata(), [-0.2, 0.3, np.nan])
+    assert points(forecast) == [[10, 0.1], [20, 1.4], [30, -0.5]]
+    spans = [one.get_extents().transformed(ax.transData.inverted()) for one in ax.patches]
+    np.testing.assert_allclose([(one.x0, one.x1) for one in spans], [(1010, 1020), (22, 30)])
+    assert [one.xyann for one in ax.texts] == [(4, 6), (4, 32)]
+    assert [(one.get_text(), one.xy) for one in ax.texts] == [
+        ("level\nsince run 1,010, alarm at 1,020", (1020, 1)),
+        ("cause not known yet\nsince run 22, alarm at 30", (30, 1)),
+    ]
+    assert ax.get_ylim() == pytest.approx((-0.5 - 0.1, 1.4 + 0.6 + 0.1))
+    for column, low, high in [  # 0 and the line of alarms are in view
+        ([0.2, 0.4, 0.3], -0.1, 1.1), ([-0.2, -0.3, 0.0], -0.4, 1.1), ([0.5, 2.0, 1.0], -0.1, 2.1)
+    ]:  # fmt: skip
+        table = evidence.iloc[:, :1].copy()
+        table.iloc[:, 0] = column
+        assert FleetDisplay(table, []).plot().ax_.get_ylim() == pytest.approx((low, high))
+
+
+def strip(n, critical, risk):
+    table = pd.DataFrame({"risk": risk, "critical": np.isin(np.arange(1, n + 1), critical)})
+    table = table.assign(surprisal=0.0, repetition=np.nan, agent_gap=np.nan, user_gap=np.nan)
+    return TracerStripDisplay(table, "long").plot()
+
+
+def test_strip():
+    """Each critical episode is framed, and of long runs some steps are labelled."""
+    display = strip(61, [1, 7, 8, 9, 61], np.linspace(0, 1, 61))
+    frames = [(one.get_x(), one.get_y(), one.get_width(), one.get_height())
+              for one in display.ax_.patches]  # fmt: skip
+    assert frames == [(0.5, 0, 1, 2), (6.5, 0, 3, 2), (60.5, 0, 1, 2)]
+    assert display.ax_.get_xticks().tolist() == list(range(1, 62, 3))
+    assert strip(60, [], 0.5).ax_.get_xticks().tolist() == list(range(1, 61, 2))
+    assert (display.ax_.get_xlim(), display.ax_.get_ylim()) == ((0.5, 61.5), (2, 0))
+    assert display.line_.get_clim() == (0, 1)
+    assert display.line_.get_array().ravel()[-1] == 1
+    low, high = strip(3, [], 0.0).line_.get_clim()  # of a run without any risk
+    assert (low, high) == (0, pytest.approx(0, abs=1e-6))
+    assert high > 0
+    widths = [strip(n, [], 0.5).figure_.get_size_inches()[0] for n in (10, 60)]
+    assert widths == pytest.approx([6.8, 14])
