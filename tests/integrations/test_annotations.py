@@ -1,131 +1,134 @@
-"""What is written of finished runs, in the words of each platform, by hand."""
+"""What ``trajscore annotate`` writes of finished runs, in the words of each platform."""
 
-import hashlib
 import json
 
+import numpy as np
 import pytest
 
-from trajscore.core.version import __version__
-from trajscore.integrations import Look
-from trajscore.integrations._annotations import (
-    LINES,
-    Score,
-    as_lines,
-    for_langfuse,
-    for_mlflow,
-    for_otel,
-    p_value,
-    scores_of,
-)
-from trajscore.io import Run, Step
+from scripts import load_script
+from trajscore import io
+from trajscore.cli.main import main
 
-TRACE, SPAN = "0AF7651916CD43DD8448EB211C80319C", "b7ad6b7169203331"
+pytest.importorskip("skops")
+live = load_script("live_runs", "tools")
+TRACE, SPAN = "0AF7651916CD43DD8448EB211C80319", "b7ad6b716920333"
 
 
-def look(step, suspicion=0.5, flagged=None):
-    return Look("r", step, flagged is not None, flagged, 1.23456, 2.99573, suspicion)
+@pytest.fixture(scope="module")
+def guard():
+    return live.fitted_guard(0, 200)
 
 
-def run_of(*actors, spans=True):
-    steps = [Step(actor, span=f"s{k}" if spans else None) for k, actor in enumerate(actors)]
-    return Run("r", steps)
-
-
-def test_a_score_for_each_turn_with_a_span_and_one_for_the_run():
-    run = run_of("user", "environment", "agent")
-    assert list(scores_of(run, [look(1), look(2, 0.96, 2)])) == [
-        Score("r", "s0", "trajscore_p_value", 0.5, "step 1: log M = 1.23, threshold 3"),
-        Score("r", "s2", "trajscore_p_value", 0.04, "step 2: log M = 1.23, threshold 3"),
-        Score("r", None, "trajscore_flag", True, "flagged at step 2, threshold 3"),
-    ]
-    (alone,) = scores_of(run_of("user", spans=False), [look(1)])
-    assert alone == Score("r", None, "trajscore_flag", False, "not flagged in 1 steps, threshold 3")
-
-
-def test_signals_may_have_rows_of_the_agent_alone():
-    first, second, _ = scores_of(run_of("user", "agent", "user", "agent"), [look(1), look(2)])
-    assert (first.span, second.span) == ("s1", "s3")
-    with pytest.raises(ValueError, match="signals have 3 rows, but the agent has 2 turns"):
-        list(scores_of(run_of("user", "agent", "user", "agent"), [look(k) for k in (1, 2, 3)]))
-
-
-@pytest.mark.parametrize(
-    ("suspicion", "expected"), [(0.0, 1.0), (1.0, 0.0), (1 - 0.05, 0.05), (0.87654321, 0.123457)]
-)
-def test_p_values_have_six_digits(suspicion, expected):
-    assert p_value(look(1, suspicion)) == expected
-
-
-OF_RUN = Score(TRACE, None, "trajscore_flag", True, "why")
-NOT_FLAGGED = OF_RUN._replace(value=False)
-OF_TURN = Score(TRACE, "0x" + SPAN, "trajscore_p_value", 0.25, "seen")
-
-
-def test_langfuse():
-    whole, turn = for_langfuse([OF_RUN, OF_TURN])
-    digest = hashlib.sha256(f"{TRACE} None trajscore_flag".encode()).hexdigest()
-    assert whole == {
-        "id": digest[:32],
-        "traceId": TRACE,
-        "name": "trajscore_flag",
-        "value": 1.0,
-        "dataType": "BOOLEAN",
-        "comment": "why",
-    }
-    assert (turn["observationId"], turn["value"]) == ("0x" + SPAN, 0.25)
-    assert turn["dataType"] == "NUMERIC"
-    assert turn["id"] != whole["id"]
-
-
-def test_mlflow():
-    source = {"source_type": "CODE", "source_id": f"trajscore {__version__}"}
-    whole = {"trace_id": TRACE, "name": "trajscore_flag", "value": True, "rationale": "why"}
-    turn = {"trace_id": TRACE, "span_id": SPAN, "name": "trajscore_p_value", "value": 0.25}
-    assert for_mlflow([OF_RUN, OF_TURN._replace(span=SPAN)]) == [
-        whole | {"source": source},
-        turn | {"rationale": "seen", "source": source},
+@pytest.fixture
+def annotated(guard, tmp_path, monkeypatch, capsys):
+    """Exit code, records and messages of two conversations, and the guard's looks at them."""
+    monkeypatch.chdir(tmp_path)
+    guard.save("guard.skops")
+    rng = np.random.default_rng(3)
+    talks = sorted((live.talk_of(rng) for _ in range(6)), key=lambda talk: talk.good)
+    chats = [live.chat_of(talk) for talk in (talks[0], talks[-1])]
+    calls = [
+        (run, n, chat[:n], message)
+        for run, chat in enumerate(chats)
+        for n, message in enumerate(chat)
+        if message["role"] == "assistant"
     ]
 
+    def annotate(to, log, trace=TRACE, span=SPAN):
+        make = otel if log == "otel" else mlflow
+        (tmp_path / "log.jsonl").write_text(make(calls, trace, span))
+        code = main(["annotate", "log.jsonl", "--model", "guard.skops", "--to", to])
+        out, err = capsys.readouterr()
+        return code, [json.loads(line) for line in out.splitlines()], err
 
-def test_otel():
-    (line,) = for_otel([OF_RUN, NOT_FLAGGED, OF_TURN])
-    (logs,) = line["resourceLogs"][0]["scopeLogs"]
-    assert logs["scope"] == {"name": "trajscore", "version": __version__}
-    whole, other, turn = logs["logRecords"]
-    name = "gen_ai.evaluation."
-    values = [
-        {item["key"].removeprefix(name): item["value"] for item in record["attributes"]}
-        for record in (whole, other, turn)
-    ]
-    assert values[0] == {
-        "name": {"stringValue": "trajscore_flag"},
-        "score.value": {"doubleValue": 1.0},
-        "explanation": {"stringValue": "why"},
-        "score.label": {"stringValue": "flagged"},
-    }
-    assert values[1]["score.label"] == {"stringValue": "not flagged"}
-    assert values[1]["score.value"] == {"doubleValue": 0.0}
-    assert "score.label" not in values[2]
-    assert values[2]["score.value"] == {"doubleValue": 0.25}
-    assert (whole["traceId"], "spanId" in whole) == (TRACE.lower(), False)
-    assert turn["spanId"] == SPAN
-    assert {record["eventName"] for record in logs["logRecords"]} == {f"{name}result"}
+    return annotate, lambda: guard.looks(io.read_runs("log.jsonl"))
 
 
-@pytest.mark.parametrize(
-    ("trace", "span", "digits"),
-    [(TRACE[1:], SPAN, 32), ("g" * 32, SPAN, 32), (TRACE, SPAN + "0", 16), (TRACE, "", 16)],
-)
-def test_otlp_takes_no_other_ids(trace, span, digits):
-    with pytest.raises(ValueError, match=f"OTLP takes ids of {digits} hexadecimal digits"):
-        for_otel([OF_TURN._replace(trace=trace, span=span)])
+def otel(calls, trace, span):
+    spans = []
+    for run, n, given, answer in calls:
+        own = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(given),
+               "gen_ai.output.messages": json.dumps([answer])}  # fmt: skip
+        attributes = [{"key": key, "value": {"stringValue": own[key]}} for key in own]
+        spans.append({"traceId": f"{trace}{run}", "spanId": f"{span[:-1]}{n:02}", "name": "chat",
+                      "startTimeUnixNano": str(n), "attributes": attributes})  # fmt: skip
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}) + "\n"
 
 
-def test_lines_of_calls():
-    assert set(LINES) == {"langfuse", "otel", "mlflow"}
-    assert as_lines([]) == ""
-    assert as_lines([{"a": 1}, {"b": None}]) == '{"a": 1}\n{"b": null}\n'
-    with pytest.raises(ValueError, match="JSON"):
-        as_lines([{"a": float("nan")}])
-    for line in LINES["mlflow"]([OF_RUN]):
-        assert json.loads(as_lines([line])) == line
+def mlflow(calls, trace, span):
+    traces = {}
+    for run, n, given, answer in calls:
+        own = {"mlflow.spanType": "CHAT_MODEL", "mlflow.spanInputs": given,
+               "mlflow.spanOutputs": answer}  # fmt: skip
+        info = {"trace_id": f"tr-{trace}{run}", "assessments": []}
+        record = traces.setdefault(run, {"info": info, "data": {"spans": []}})
+        record["data"]["spans"].append(
+            {"span_id": f"{span[:-1]}{n:02}", "name": "chat", "parent_span_id": None,
+             "start_time_unix_nano": n, "attributes": own})  # fmt: skip
+    return "".join(json.dumps(record) + "\n" for record in traces.values())
+
+
+def split(records):
+    """Flags and p-values, in the order of runs and turns."""
+    flags = [own for own in records if own["name"] == "trajscore_flag"]
+    return flags, [own for own in records if own["name"] == "trajscore_p_value"]
+
+
+@pytest.mark.parametrize(("to", "log"), [("langfuse", "otel"), ("mlflow", "mlflow")])
+def test_a_score_for_each_turn_with_a_span_and_one_for_the_run(annotated, to, log):
+    annotate, looks_of = annotated
+    code, records, err = annotate(to, log)
+    looks, (flags, turns) = looks_of(), split(records)
+    stops = [own[-1].flagged_step for own in looks]
+    assert code == 0
+    assert err.startswith(f"2 runs, {sum(stop is not None for stop in stops)} flagged")
+    assert [bool(own["value"]) for own in flags] == [stop is not None for stop in stops]
+    assert any(stops)
+    found = [own["value"] for own in turns]
+    every = [float(f"{1 - look.suspicion:.6g}") for own in looks for look in own]
+    assert set(found) <= set(every)
+    assert len(found) > 2
+    for own, stop in zip(flags, stops, strict=True):
+        text = own.get("comment") or own["rationale"]
+        assert (f"flagged at step {stop}" if stop else "not flagged") in text
+    if to == "langfuse":
+        assert {own["dataType"] for own in flags} == {"BOOLEAN"}
+        assert {own["dataType"] for own in turns} == {"NUMERIC"}
+        assert all("observationId" in own for own in turns)
+        assert len({own["id"] for own in records}) == len(records)
+        assert annotate(to, log)[1] == records  # with the same ids, so that none is there twice
+    else:
+        assert all("span_id" in own for own in turns)
+        assert not any("span_id" in own for own in flags)
+        assert {own["source"]["source_type"] for own in records} == {"CODE"}
+
+
+def test_otel(annotated):
+    annotate, looks_of = annotated
+    lines = annotate("otel", "otel")[1]
+    scopes = [line["resourceLogs"][0]["scopeLogs"][0] for line in lines]
+    records = [record for scope in scopes for record in scope["logRecords"]]
+    name, flagged = "gen_ai.evaluation.", []
+    for record in records:
+        values = {own["key"].removeprefix(name): own["value"] for own in record["attributes"]}
+        assert record["eventName"] == f"{name}result"
+        assert record["traceId"].startswith(TRACE.lower())
+        is_flag = values["name"] == {"stringValue": "trajscore_flag"}
+        assert is_flag == ("spanId" not in record) == ("score.label" in values)
+        if is_flag:
+            value = values["score.value"]["doubleValue"]
+            assert values["score.label"]["stringValue"] == ("flagged" if value else "not flagged")
+            flagged.append(bool(value))
+    assert flagged == [own[-1].stop for own in looks_of()]
+
+
+def test_otlp_takes_no_other_ids(annotated):
+    annotate, _ = annotated
+    for trace, span, digits in [
+        (TRACE[1:], SPAN, 32),
+        ("g" * 31, SPAN, 32),
+        (TRACE, SPAN + "0", 16),
+    ]:
+        code, records, err = annotate("otel", "otel", trace, span)
+        assert (code, records) == (2, [])
+        assert f"ids of {digits} hexadecimal digits" in err
