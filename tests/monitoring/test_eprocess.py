@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels
@@ -149,31 +147,6 @@ def test_what_is_compared_with_the_threshold_by_a_loop(end, wait, end_worth):
         process.decision_function(Runs([0.5] * 9, [9], ended=False))
 
 
-def lengths_that_tell(rng, n):
-    """Runs that succeed or fail early, whose scores say something and whose lengths do, too."""
-    y = (rng.random(n) < 0.6).astype(int)
-    lengths = np.minimum(1 + rng.geometric(np.where(y == 1, 0.4, 0.2)), 12)
-    scores = rng.normal(np.repeat(0.5 + 0.1 * y, lengths), 0.2)
-    return Runs(scores, lengths, ids=rng.integers(2**60, size=n), ended=True), y
-
-
-def test_what_an_end_is_worth_moves_flags_forward_and_keeps_the_level(rng):
-    saved, flagged, n_sets = np.zeros((2, 2)), [], 20
-    for seed in range(n_sets):
-        X, y = lengths_that_tell(rng, 200)
-        new, outcome = lengths_that_tell(rng, 400)
-        for k, worth in enumerate((None, 0)):
-            process = DensityRatioEProcess(
-                alpha=0.2, end_worth=worth, ties="randomized", random_state=seed
-            )
-            report = process.fit(X, y).report(new, outcome)
-            saved[k] += report[["steps_saved", "power"]].to_numpy()[0] / n_sets
-        flagged.append(report["false_alarm_rate"].iloc[0])
-    assert saved[1, 0] > saved[0, 0]
-    assert saved[1, 1] < saved[0, 1]
-    assert abs(np.mean(flagged) - 0.2) < 4 * np.std(flagged) / np.sqrt(n_sets)
-
-
 # ------------------------------------------------------------------ decisions
 
 
@@ -195,37 +168,25 @@ def test_decisions_agree_with_each_other():
     assert report.loc[0.1, "threshold"] == process.thresholds_[0.1]
 
 
+GRID = {"features": ["prefix", "last"]}
 OPTIONS = [
     {"threshold": "pac", "alpha": 0.2},
     {"threshold": "conformal", "ties": "randomized"},
     {"threshold": "conformal", "cross_fit": 3},
     {"threshold": "randomized_ville"},
     {"hold_out": "runs"},
+    {"forecaster": GridSearchCV(PrefixForecaster(), GRID, scoring=tps_scorer, cv=2)},
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
 def test_rows_in_any_order(options, rng):
     X, y = made(400, 6)
     order = rng.permutation(400)
     one = DensityRatioEProcess(**options).fit(X, y)
     other = DensityRatioEProcess(**options).fit(X[order], y[order])
-    assert (one.stopping_steps(X)[order] == other.stopping_steps(X[order])).all()
-
-
-def test_a_search_finds_the_same_in_any_order_of_rows(rng):
-    X, y = make_trajectories(100, lengths=3, random_state=0, return_X_y=True)
-    order = rng.permutation(len(X))
-    search = GridSearchCV(
-        PrefixForecaster(), {"features": ["prefix", "last"]}, scoring=tps_scorer, cv=2
-    )
-    one = DensityRatioEProcess(search, alpha=0.1).fit(X, y)
-    other = DensityRatioEProcess(search, alpha=0.1).fit(X[order], y[order])
-    for name in ("mean_test_score", "std_test_score"):  # folds follow the ids, not the rows
-        np.testing.assert_array_equal(
-            one.forecaster_.cv_results_[name], other.forecaster_.cv_results_[name]
-        )
     np.testing.assert_array_equal(one.transform(X).cells, other.transform(X).cells)
+    assert (one.stopping_steps(X)[order] == other.stopping_steps(X[order])).all()
 
 
 def test_an_open_run_is_not_taken_for_one_that_ended():
@@ -380,19 +341,6 @@ def test_other_forecasters_and_plain_arrays():
     np.testing.assert_array_equal(again.predict(X), same.predict(X))
 
 
-def test_what_is_frozen_knows_the_end_as_what_it_holds(runs):
-    X, y = runs
-    end_aware = PrefixForecaster(**RUNNING, end="step")
-    alone, in_pipeline = (
-        DensityRatioEProcess(FrozenEstimator(one.fit(X, y)), threshold="randomized_ville")
-        .fit(X, y)
-        .transform(X)
-        .cells
-        for one in (end_aware, make_pipeline(clone(end_aware)))
-    )
-    np.testing.assert_array_equal(alone, in_pipeline)
-
-
 def test_no_runs_at_all(runs):
     X, y = runs
     for options in ({}, {"threshold": "randomized_ville"}):
@@ -405,23 +353,6 @@ def test_no_runs_at_all(runs):
             process.report(rows, outcomes)
         with pytest.raises(ValueError, match="observed outcome"):
             DensityRatioEProcess().fit(rows, outcomes)
-
-
-def test_weights_of_a_score(runs):
-    X, y = runs
-    process = DensityRatioEProcess(threshold="ville", alpha=0.5).fit(X, y)
-    weight = np.random.default_rng(0).integers(0, 3, 120)
-    rows = np.repeat(np.arange(120), weight)
-    repeated = Runs.from_list([X[int(row)] for row in rows])
-    assert process.score(X, y, weight) == pytest.approx(process.score(repeated, y[rows]))
-    for wrong, message in [
-        (np.ones(3), "give one for each run"),
-        (np.full(120, np.nan), "NaN"),
-        (-np.ones(120), "row 0: sample_weight"),
-        (y, "failed runs have weight zero"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            process.score(X, y, sample_weight=wrong)
 
 
 # ------------------------------------------------------------------ warnings

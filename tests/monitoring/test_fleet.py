@@ -201,7 +201,7 @@ def test_quiet_streams_seldom_have_an_alarm():
     X, y = make_trajectories(20_000, lengths=(2, 6), random_state=2, return_X_y=True)
     alarms = []
     for k in range(40):
-        rows = np.random.default_rng(k).choice(len(y), 450)
+        rows = np.random.default_rng(k).choice(len(y), 350)
         stream = TrajectoryArray(X[rows].cells, X[rows].lengths)
         fleet = FleetMonitor(alpha=0.3).fit(stream[:100], y[rows[:100]])
         alarms.append(fleet.update(stream[100:], y[rows[100:]]).alarm)
@@ -274,17 +274,6 @@ def test_where_a_change_began_and_the_next(rng):
     assert spent(fleet) == pytest.approx(0.05 / 8)
 
 
-def test_the_cause_waits_for_runs(fleet):
-    X, y = traces()
-    status = fleet.update(bolder(X[N : N + 300]), y[N : N + 300])
-    assert status.alarm
-    assert status.cause == ""
-    assert "Wait" in fleet.changes_[0].advice
-    status = fleet.update(bolder(X[N + 300 : 2 * N]), y[N + 300 : 2 * N])
-    assert not status.alarm
-    assert status.cause == "forecasts"
-
-
 @pytest.mark.parametrize(("known", "n_runs"), [(50, 50), (49, 200), (0, 200)])
 def test_a_cause_is_named_after_enough_outcomes_or_four_times_as_many_runs(known, n_runs):
     X, y = traces()
@@ -295,6 +284,7 @@ def test_a_cause_is_named_after_enough_outcomes_or_four_times_as_many_runs(known
         row += 1
     outcomes = np.where(np.arange(n_runs) < known, np.arange(n_runs) % 2, -1)
     new = bolder(X[row : row + n_runs])
+    assert fleet.changes_[0].before == fleet.changes_[0].after == (0, 0)
     assert fleet.update(new[:-1], outcomes[:-1]).cause == ""
     assert fleet.update(new[-1:], outcomes[-1:]).cause != ""
     assert fleet.changes_[0].after == (known // 2, known)
@@ -389,10 +379,11 @@ def changed(kind, strength, X, y, rng):
 @pytest.mark.parametrize("kind", ["bolder", "unnoticed", "unranked", "harder", "longer", "fewer"])
 def test_causes_are_what_a_loop_gives(kind):
     """Of changes of many strengths."""
-    X, y = traces()
+    traced, y = traces()
     wrong, seen, n_after = [], set(), 150
-    for k in range(15):
+    for k in range(10):
         rng = np.random.default_rng(k)
+        X = traced.prefix(2) if k == 9 and kind != "longer" else traced  # all of one length
         new, outcomes = changed(kind, (0.2, 0.35, 0.5, 0.7, 1.0)[k % 5], X, y, rng)
         first = X[: 300 + 20 * k], y[: 300 + 20 * k]
         fleet = FleetMonitor(phi="mean", alpha=0.999, n_after=n_after).fit(*first)
@@ -486,7 +477,7 @@ def test_outcomes_of_a_change_that_come_late():
 
 
 def test_runs_that_do_not_wait(fleet):
-    X, y = traces()
+    X, _ = traces()
     fleet.update(X[N : N + 2], [1, -1])
     with pytest.raises(KeyError, match=f"run {X.ids[N]} is not waiting"):
         fleet.add_outcomes([X.ids[N]], [1])
@@ -495,7 +486,6 @@ def test_runs_that_do_not_wait(fleet):
             fleet.add_outcomes([X.ids[N + 1]], outcomes)
     # the last 4096 are waited for
     many = TrajectoryArray(np.full(4096, 0.5), np.ones(4096, int), ids=np.arange(4096) + 10**6)
-    FleetMonitor().fit(X[:N], y[:N]).update(many)
     fleet.update(many)
     with pytest.raises(KeyError, match=f"run {X.ids[N + 1]} is not waiting"):
         fleet.add_outcomes([X.ids[N + 1]], [1])
@@ -556,15 +546,6 @@ def test_a_forecaster_reads_scores():
     assert change.before[1] == N - N // 3  # the others have forecasts of other fits
     with pytest.raises(ValueError, match="y is missing: a forecaster"):
         FleetMonitor(PrefixForecaster()).fit(odds[:N])
-
-
-def test_certain_forecasts():
-    X, y = traces()
-    sure = X.with_cells(np.round(X.cells))
-    fleet = FleetMonitor(phi="last").fit(sure[:N], y[:N])
-    status = fleet.update(sure[N : 2 * N], y[N : 2 * N])
-    assert not status.alarm
-    assert np.isfinite(status.log_e_value)
 
 
 def test_bad_input():

@@ -121,18 +121,18 @@ def test_every_id_that_is_text_or_a_whole_number_comes_back(state):
 def test_the_file_does_not_grow_with_runs_that_have_ended(state):
     monitor, sizes = PROCESS.monitor(state=state), []
     open_run = monitor.update(0.4, "open")
-    for run in range(2100):
+    for run in range(1100):
         ended = monitor.update(0.3, run, step=1, done=True)
         sizes.append(state.stat().st_size)
-    assert sizes[-1] == sizes[1010]  # 1000 ends are remembered
+    assert sizes[-1] == sizes[1005]  # 1000 ends are remembered
     after = reopened(monitor, state)
     assert list(after) == [open_run]
-    assert after.update(0.3, 2099, step=1, done=True) == ended
+    assert after.update(0.3, 1099, step=1, done=True) == ended
     after.update(0.3, "more", done=True)  # the oldest is forgotten, after a restart too
     with pytest.raises(ValueError, match="got step 2, expected step 1"):
-        after.update(0.3, 1100, step=2)
+        after.update(0.3, 100, step=2)
     with pytest.raises(ValueError, match="comes after its end"):
-        after.update(0.3, 1101, step=2)
+        after.update(0.3, 101, step=2)
 
 
 def test_what_ends_and_what_is_reset_stays_so(state):

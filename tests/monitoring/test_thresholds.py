@@ -76,21 +76,6 @@ def test_ranks_do_not_depend_on_the_rounding_of_a_product():
     assert "at least 48 succ" in rank(47, "conformal", 1 / 49)[1]
 
 
-@pytest.mark.parametrize(
-    ("threshold", "alpha", "options", "n", "known"),
-    [
-        ("conformal", 0.1, {}, 100, 91),
-        ("conformal", 0.05, {}, 19, 19),
-        ("pac", 0.1, {"delta": 0.05}, 100, 96),
-        ("pac", 0.05, {}, 45, 45),  # 0.95^45 < 0.1 < 0.95^44
-        ("pac_marginal", 0.1, {}, 200, 192),  # P[Bin(200, .91) >= 192] = .0053, >= 191: .0121
-        ("pac_marginal", 0.5, {}, 50, 34),  # P[Bin(50, .55) >= 34] = .0427, >= 33: .0765
-    ],
-)
-def test_known_ranks(threshold, alpha, options, n, known):
-    assert rank(n, threshold, alpha, **options)[0] == known
-
-
 def test_a_run_at_the_threshold_is_not_flagged():
     process = fitted(np.arange(-2.0, 7), "conformal", 0.2)
     assert process.thresholds_.iloc[0] == pytest.approx(np.exp(5))
