@@ -33,7 +33,6 @@ from trajscore.plotting import (
     EarlyWarningDisplay,
     EProcessDisplay,
     FleetDisplay,
-    LengthDisplay,
     MurphyDisplay,
     PowerDisplay,
     ReliabilityDisplay,
@@ -145,18 +144,6 @@ def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
     np.testing.assert_array_equal(dashed.get_ydata(), known["score_observed"])
     assert len(StepProfileDisplay.from_predictions(hidden, X, shade=False).figure_.axes) == 1
     assert len(StepProfileDisplay.from_predictions(y, X).ax_.lines) == 1
-
-
-def test_length(runs):
-    X, y = runs
-    table = LengthDisplay.from_predictions(y, X, n_bins=5).table
-    assert table["n_runs"].sum() == 120
-    assert len(table) <= 5
-    for row in table.itertuples():
-        here = (X.lengths >= row.low) & (X.lengths <= row.high)
-        assert (row.n_runs, row.success_rate) == (here.sum(), pytest.approx(y[here].mean()))
-    display = LengthDisplay.from_predictions([1, 0, -1], [[0.5], [0.5], [0.5, 0.5]])
-    assert display.table["n_observed"].tolist() == [2, 0]
 
 
 def test_scores(runs):
@@ -332,14 +319,6 @@ def test_early_warning(signals):
     assert all("of failures by 50%" in line.get_label() for line in half.line_)
     _, alone = plt.subplots()
     assert several.plot(ax=alone).ax_ is alone
-
-
-def test_termination():
-    counts = {"done": 5, "max_steps": 3, "parse_error": 1, "infrastructure_error": 1}
-    reasons = [reason for reason, n in counts.items() for _ in range(n)]
-    display = TerminationDisplay.from_predictions([1, 1, 0, 1, 0, *[-1] * 5], reasons)
-    assert display.reasons["n_runs"].to_dict() == counts
-    assert [text.get_text() for text in display.ax_.texts] == [" 5, 3 solved", " 3", " 1", " 1"]
 
 
 # ------------------------------------------------------------------ estimators, and bad input

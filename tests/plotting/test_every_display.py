@@ -1,6 +1,8 @@
 """What holds for all displays alike."""
 
+import functools
 import io
+from copy import copy
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +34,7 @@ REASONS = np.where(np.arange(120) % 3 == 0, "max_steps", "a_reason_with_a_name_o
 MAKE = {
     "CostCurveDisplay": lambda d, **k: d.from_predictions(Y, X.steps(1)[:, 0], **k),
     "DecompositionDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X, "b": X}, **k),
-    "EProcessDisplay": lambda d, **k: d.from_estimator(PROCESS, X, Y, **k),
+    "EProcessDisplay": lambda d, **k: d.from_estimator(PROCESS, X, Y, n_runs=8, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X}, **k),
     "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, n_points=20, **k),
     "LengthDisplay": lambda d, **k: d.from_predictions(HIDDEN, X, **k),
@@ -55,13 +57,16 @@ def make(name, **options):
     return MAKE[name](getattr(plotting, name), **options)
 
 
+made = functools.cache(make)
+
+
 def labels(ax):
     return [one.get_text() for one in ax.get_legend().get_texts()] if ax.get_legend() else []
 
 
 @each
 def test_is_drawn_on_new_and_on_given_axes_with_options_of_matplotlib(name):
-    display = make(name, lw=3)
+    display = made(name).plot(lw=3)
     first = np.ravel(np.array(display.line_, dtype=object))[0]
     first = first[0] if isinstance(first, tuple) else first
     assert np.ravel(first.get_linewidth())[0] == 3
@@ -83,7 +88,7 @@ def test_is_drawn_on_new_and_on_given_axes_with_options_of_matplotlib(name):
 
 @each
 def test_is_whole_thin_and_says_what_it_holds(name):
-    display = make(name)
+    display = made(name).plot()
     for ax in display.figure_.axes:
         assert all(line.get_linewidth() <= 2.5 for line in ax.lines)
         filled = [patch for patch in ax.patches if patch.get_fill()]
@@ -98,7 +103,7 @@ def test_is_whole_thin_and_says_what_it_holds(name):
     written = [one.get_text() for one in figure.findobj(Text)]
     assert not [one for one in written if "$" in one.replace(r"\$", "")]
     assert any(r"costs \$1 or \$2" in one for one in written)
-    figure.savefig(file := io.BytesIO(), dpi=60)
+    figure.savefig(file := io.BytesIO(), dpi=40)
     picture = plt.imread(io.BytesIO(file.getvalue()))[..., :3]
     assert all((one == 1).all() for one in (picture[0], picture[-1], picture[:, 0], picture[:, -1]))
 
@@ -107,8 +112,8 @@ def test_curves_on_shared_axes_differ():
     for name in ("CostCurveDisplay", "LengthDisplay", "MurphyDisplay", "ReliabilityDisplay",
                  "RiskCoverageDisplay", "StepProfileDisplay"):  # fmt: skip
         _, ax = plt.subplots()
-        made = [make(name).plot(ax=ax, name=f"judge {k}") for k in range(3)]
-        lines = [np.ravel(np.array(one.line_, dtype=object))[0] for one in made]
+        drawn = [copy(made(name)).plot(ax=ax, name=f"judge {k}") for k in range(3)]
+        lines = [np.ravel(np.array(one.line_, dtype=object))[0] for one in drawn]
         assert len({to_hex(one.get_color()) for one in lines}) == 3, name
         assert len(set(labels(ax))) == len(labels(ax)), name
         if name != "MurphyDisplay":  # which titles several
