@@ -14,7 +14,6 @@ from trajscore import (
     TraceAggregator,
     TracerScorer,
     TrajectoryArray,
-    evaluate,
 )
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
@@ -38,12 +37,10 @@ from trajscore.plotting import (
     ReliabilityDisplay,
     RiskCoverageDisplay,
     SavingsDisplay,
-    ScoreDisplay,
     StepProfileDisplay,
     TerminationDisplay,
     TracerStripDisplay,
 )
-from trajscore.report import IntervalOptions
 
 
 def labels(ax):
@@ -144,14 +141,6 @@ def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
     np.testing.assert_array_equal(dashed.get_ydata(), known["score_observed"])
     assert len(StepProfileDisplay.from_predictions(hidden, X, shade=False).figure_.axes) == 1
     assert len(StepProfileDisplay.from_predictions(y, X).ax_.lines) == 1
-
-
-def test_scores(runs):
-    X, y = runs
-    report = evaluate(X, y, intervals=IntervalOptions(20))
-    display = ScoreDisplay.from_intervals(report.intervals, "TPS log")
-    assert display.reference == report.table.loc[("base rate", "constant"), "TPS log"]
-    assert len(display.line_) == 2
 
 
 # ------------------------------------------------------------------ answers

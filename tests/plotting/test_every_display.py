@@ -103,7 +103,7 @@ def test_is_whole_thin_and_says_what_it_holds(name):
     written = [one.get_text() for one in figure.findobj(Text)]
     assert not [one for one in written if "$" in one.replace(r"\$", "")]
     assert any(r"costs \$1 or \$2" in one for one in written)
-    figure.savefig(file := io.BytesIO(), dpi=40)
+    figure.savefig(file := io.BytesIO(), dpi=60)
     picture = plt.imread(io.BytesIO(file.getvalue()))[..., :3]
     assert all((one == 1).all() for one in (picture[0], picture[-1], picture[:, 0], picture[:, -1]))
 
