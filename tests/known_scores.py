@@ -1,10 +1,12 @@
-"""Scores of one forecast, written down from the papers: S(p, 1) and S(p, 0)."""
+"""Scores of one forecast, written down from the papers: S(p, 1) and S(p, 0); and of a trace."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import beta, betainc
+
+from trajscore import TraceAggregator
 
 
 class Score(NamedTuple):
@@ -28,3 +30,8 @@ def beta_score(a, b):
         lambda p: -beta(a, b + 1) * (1 - betainc(a, b + 1, p)),
         lambda p: -beta(a + 1, b) * betainc(a + 1, b, p),
     )
+
+
+def collapsed(X, phi="weighted", **weights):
+    """One number of each trace."""
+    return TraceAggregator(phi, **weights).fit(X).predict_proba(X)[:, 1]

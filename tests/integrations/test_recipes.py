@@ -1,6 +1,7 @@
 """The recipes of the docs, run with fake models where their frameworks are installed."""
 
 import importlib.util
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -28,15 +29,18 @@ def test_all_recipes_are_here():
     assert {path.stem for path in RECIPES.glob("*.py")} == {*MODULES, *others}
 
 
-def test_a_loop_of_your_own_from_nothing_to_a_run_that_is_stopped(tmp_path, monkeypatch):
+def test_a_loop_of_your_own_from_nothing_to_a_run_that_is_stopped(tmp_path, monkeypatch, capsys):
     pytest.importorskip("skops")
     monkeypatch.chdir(tmp_path)
-    loop = [sys.executable, str(RECIPES / "own_loop.py")]
-    subprocess.run([*loop, "collect"], check=True)
+    loop = str(RECIPES / "own_loop.py")
+    monkeypatch.setattr("sys.argv", [loop, "collect"])
+    runpy.run_path(loop, run_name="__main__")
     fit = ["fit", "runs.json", "--guard", "--alpha", "0.1", "--out", "guard.skops"]
     assert main(fit) == 0
-    done = subprocess.run(loop, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("stopped at step "), done.stderr
+    monkeypatch.setattr("sys.argv", [loop])
+    capsys.readouterr()
+    runpy.run_path(loop, run_name="__main__")
+    assert capsys.readouterr().out.startswith("stopped at step ")
 
 
 @pytest.fixture

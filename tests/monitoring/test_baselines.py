@@ -1,6 +1,10 @@
+"""Simple stopping rules, and what all rules share, by hand."""
+
+import functools
+
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
@@ -8,8 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels, as_forecasts
 from trajscore import PrefixForecaster, TrajectoryArray
-from trajscore.calibration import AliveRate
-from trajscore.core.folds import held_out_rows
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
@@ -19,7 +21,6 @@ from trajscore.monitoring import (
     RawVerifier,
     StoppingRule,
 )
-from trajscore.monitoring._thresholds import most_flagged
 
 RULES = [
     RawVerifier(alpha=[0.3, 0.1]),
@@ -32,37 +33,120 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
+@functools.cache
 def runs():
     X, y = make_trajectories(2000, lengths=(2, 9), random_state=1, return_X_y=True)
     return X[:1000], y[:1000], X[1000:], y[1000:]
 
 
+# ------------------------------------------------------------------ what all rules share
+
+
+class AboveLimit(StoppingRule):
+    """Flags a run at its first value above alpha."""
+
+    def fit(self, X, y=None):
+        self.alphas_ = np.array([0.5, 0.8])
+        self.n_channels_in_, self.channels_in_ = 1, None
+        return self
+
+    def _statistic(self, X):
+        return X.cells.ravel()
+
+    def _limits(self, X, alpha):
+        return np.full(len(X), alpha)
+
+
+RULE = AboveLimit().fit(None)
+X6 = [[0.1, 0.6, 0.9, 0.2], [0.5, 0.5], [0.9], [0.2, 0.1, 0.7], [0.3, 0.4], [0.9, 0.9]]
+Y6 = [0, 1, 0, 1, 0, -1]
+COST = [[1, 1, 2, 4], [1, 1], [5], [2, 2, 2], [0, 0], [9, 9]]
+
+
+def test_decisions():
+    for alpha, stops in [
+        (None, [2, 0, 1, 3, 0, 1]),
+        (0.5, [2, 0, 1, 3, 0, 1]),
+        (0.8 + 1e-14, [3, 0, 1, 0, 0, 1]),
+    ]:
+        assert RULE.stopping_steps(X6, alpha).tolist() == stops
+        assert RULE.predict(X6, alpha).tolist() == [int(stop == 0) for stop in stops]
+        margin = np.array([0.9, 0.5, 0.9, 0.7, 0.4, 0.9])
+        np.testing.assert_allclose(RULE.decision_function(X6, alpha), (alpha or 0.5) - margin)
+    for alpha in (0.6, 0.5 + 1e-9, "0.5", [0.5]):
+        with pytest.raises(ValueError, match=r"alpha=.* was not fitted.* 0\.5, 0\.8"):
+            RULE.predict(X6, alpha)
+
+
+def test_power_and_its_weights():
+    for weight, power in [(None, 2 / 3), ([1, 9, 2, 9, 5, 9], 3 / 8), ([0, 1, 0, 1, 1, 1], 0)]:
+        assert RULE.score(X6, Y6, weight) == pytest.approx(power)
+    with pytest.raises(ValueError, match="no run failed"):
+        RULE.score(X6, [1, 1, 1, 1, 1, -1])
+    with pytest.raises(ValueError, match="failed runs have weight zero"):
+        RULE.score(X6, Y6, [0, 1, 0, 1, 0, 1])
+
+
+def test_report():
+    table = RULE.report(X6, Y6, cost=COST)
+    ends = binomtest(1, 2).proportion_ci(0.95), binomtest(2, 3).proportion_ci(0.95)
+    first = {
+        "n_success": 2, "false_alarm_rate": 1 / 2, "n_failure": 3, "power": 2 / 3,
+        "false_alarm_rate_low": ends[0].low, "false_alarm_rate_high": ends[0].high,
+        "power_low": ends[1].low, "power_high": ends[1].high, "power_before_end": 1 / 3,
+        "power_longer": 1 / 2, "mean_stopping_step": 2, "steps_saved": (2 / 4) / 3,
+        "steps_saved_overall": 2 / 12, "cost_saved": (6 / 8) / 3, "cost_saved_overall": 6 / 21,
+        "n_dropped": 1,
+    }  # fmt: skip
+    assert table.loc[0.5, list(first)].to_dict() == pytest.approx(first)
+    second = {"false_alarm_rate": 0, "mean_stopping_step": 2, "steps_saved": (1 / 4) / 3,
+              "steps_saved_overall": 1 / 12, "cost_saved": (4 / 8) / 3,
+              "cost_saved_overall": 4 / 21, "n_dropped": 1}  # fmt: skip
+    assert table.loc[0.8, list(second)].to_dict() == pytest.approx(second)
+    assert "cost_saved" not in RULE.report(X6, Y6)
+    assert np.isnan(table["threshold"]).all()  # the rule shows none
+
+
+def test_report_without_flags_or_costs():
+    row = RULE.report([[0.1], [0.2, 0.3]], [1, 1], cost=[[0], [0, 0]]).loc[0.5]
+    assert (row["n_failure"], row["power_low"], row["power_high"]) == (0, 0, 1)
+    assert row["steps_saved_overall"] == 0
+    names = ["power", "power_longer", "mean_stopping_step", "steps_saved", "cost_saved"]
+    assert row[[*names, "cost_saved_overall"]].isna().all()
+    free = RULE.report(X6, Y6, cost=[[0] * len(run) for run in X6])
+    assert free["cost_saved"].tolist() == [0, 0]
+
+
+def test_bad_reports():
+    flat = TrajectoryArray([0.5, 0.4, 0.3], [1, 2])
+    for X, y, cost, message in [
+        (X6, [-1] * 6, None, "none of the 6 runs has an observed outcome"),
+        (X6, Y6, [*COST[:5], [9, -2]], "run 5 .*step 2: cost -2 is negative"),
+        (X6, Y6, COST[:5], "costs have .*5 runs"),
+        (flat, [0, 1], np.ones(2), r"cost has shape \(2,\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            RULE.report(X, y, cost=cost)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_the_common_face(runs, rule, rng):
-    X, y, X_new, y_new = runs
+def test_the_common_face(rule, rng):
+    X, y, X_new, y_new = runs()
     fitted = clone(rule).fit(X, y)
-    assert isinstance(fitted, StoppingRule)
     report = fitted.report(X_new, y_new)
     for alpha in fitted.alphas_:
         steps = fitted.stopping_steps(X_new, alpha)
         assert ((steps >= 0) & (steps <= X_new.lengths)).all()
-        np.testing.assert_array_equal(fitted.predict(X_new, alpha) == 0, steps > 0)
         np.testing.assert_array_equal(fitted.decision_function(X_new, alpha) < 0, steps > 0)
         assert report.loc[alpha, "power"] == (steps[y_new == 0] > 0).mean()
         assert report.loc[alpha, "threshold"] == fitted.thresholds_[alpha]
-    assert fitted.score(X_new, y_new) == report["power"].iloc[0]
     # neither the order of training rows nor that of new rows matters, nor does the batch
     order, new = rng.permutation(len(X)), rng.permutation(len(X_new))
     other = clone(rule).fit(X[order], y[order])
     expected = fitted.stopping_steps(X_new)
     np.testing.assert_array_equal(other.stopping_steps(X_new[new]), expected[new])
     np.testing.assert_array_equal(fitted.stopping_steps(X_new[7:9]), expected[7:9])
-
-
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_unobserved_outcomes_are_left_out(runs, rule):
-    X, y, X_new, _ = runs
+    # unobserved outcomes are left out
     censored = np.where(np.arange(len(y)) % 5 == 0, -1, y)
     one = clone(rule).fit(X, censored)
     other = clone(rule).fit(X[censored >= 0], censored[censored >= 0])
@@ -70,115 +154,115 @@ def test_unobserved_outcomes_are_left_out(runs, rule):
     assert getattr(one, "n_dropped_", 200) == 200
 
 
+# ------------------------------------------------------------------ verifiers
+
+
 def test_verifiers_flag_strictly_below_alpha():
     X = [[0.9, 0.5, 0.2], [0.5, 0.6, 0.5], [0.4, 0.9, 0.9]]
     raw = RawVerifier(alpha=0.5).fit(X)
     assert raw.stopping_steps(X).tolist() == [3, 0, 1]
-    with pytest.raises(ValueError, match="lies outside"):
+    assert raw.thresholds_[0.5] == 0.5
+    with pytest.raises(ValueError, match="1.5 lies outside"):
         RawVerifier().fit([[1.5]])
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        RawVerifier(alpha=1.0).fit(X)
-    with pytest.raises(ValueError, match="alpha=0.2 was not fitted"):
-        raw.predict(X, alpha=0.2)
 
 
-def test_calibrated_verifier_is_isotonic_regression(runs):
-    X, y, X_new, _ = runs
+def test_calibrated_verifier_is_isotonic_regression():
+    X, y, X_new, _ = runs()
     rule = CalibratedVerifier(alpha=0.4).fit(X, y)
     isotonic = IsotonicRegression(out_of_bounds="clip").fit(X.cells, np.repeat(y, X.lengths))
     calibrated = X_new.with_cells(isotonic.predict(X_new.cells))
     expected = [next((t for t, p in enumerate(run, 1) if p < 0.4), 0) for run in calibrated]
     assert rule.stopping_steps(X_new).tolist() == expected
-    on_log_odds = CalibratedVerifier(alpha=0.4).fit(X.with_cells(5 * X.cells - 9), y)
-    steps = on_log_odds.stopping_steps(X_new.with_cells(5 * X_new.cells - 9))
+    odds = CalibratedVerifier(alpha=0.4).fit(X.with_cells(5 * X.cells - 9), y)
+    steps = odds.stopping_steps(X_new.with_cells(5 * X_new.cells - 9))
     assert (steps == expected).mean() > 0.99  # rounding at the ends of steps
-    with pytest.raises(ValueError, match="has an observed outcome"):
+    with pytest.raises(ValueError, match="observed outcome"):
         CalibratedVerifier().fit(X, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="run 0: outcome 0.5 must be 0 or 1"):
+    with pytest.raises(ValueError, match="run 0: outcome 0.5"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
 
 
-def test_fixed_step(runs):
-    X, y, X_new, _ = runs
+# ------------------------------------------------------------------ rules that read no scores
+
+
+def test_fixed_steps():
+    X, y, X_new, _ = runs()
     rule = FixedStepStop(step=4).fit(X)
     np.testing.assert_array_equal(rule.stopping_steps(X_new), np.where(X_new.lengths >= 4, 4, 0))
     assert rule.thresholds_.tolist() == [4.0]
     assert (FixedStepStop(step=1).fit(X).stopping_steps(X_new) == 1).all()
-    chosen = FixedStepStop(alpha=[0.1, 0.3]).fit(X, y)
-    for alpha, step in chosen.thresholds_.items():
+    for alpha, step in FixedStepStop(alpha=[0.1, 0.3]).fit(X, y).thresholds_.items():
         assert (X.lengths[y == 1] >= step).mean() <= alpha  # and the next earlier step flags more
         assert (X.lengths[y == 1] >= step - 1).mean() > alpha
-    for step in (0, 1.5, "a", True):
-        with pytest.raises(ValueError, match="step must be a whole number of at least 1"):
-            FixedStepStop(step=step).fit(X)
-    with pytest.raises(ValueError, match="outcomes are needed to choose a step"):
-        FixedStepStop().fit(X)
+    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
+    ladder = [[0.5] * n for n in range(1, 20)]
+    for alpha, step in [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)]:
+        assert FixedStepStop(alpha=alpha).fit(ladder, [1] * 19).thresholds_[alpha] == step
 
 
-def test_random_stop_has_its_hazard():
-    X = TrajectoryArray(np.ones(80_000), np.full(20_000, 4))
-    steps = RandomStop(hazard=0.3).fit(X).stopping_steps(X)
-    expected = 20_000 * np.array([0.7**4, 0.3, 0.21, 0.147, 0.1029])
-    seen = np.bincount(steps, minlength=5)
-    assert ((seen - expected) ** 2 / expected).sum() < 18.5  # chi-squared, 4 degrees, p = .001
-    other = RandomStop(hazard=0.3, random_state=1).fit(X).stopping_steps(X)
-    assert 0.2 < (other == steps).mean() < 0.4
-    for hazard in (0, 1, 2, "a"):
-        with pytest.raises(ValueError, match="hazard must lie strictly between 0 and 1"):
-            RandomStop(hazard=hazard).fit(X)
+@pytest.mark.parametrize(
+    ("lengths", "alpha", "hazard"),
+    [
+        ([1] * 19, 0.1, 1 / 19),  # (19 h + 1) / 20 = 0.1
+        ([2] * 19, 0.1, 1 - np.sqrt(1 - 1 / 19)),
+        ([1] * 19, 0.05, 0),  # the run to come alone uses up the level
+        ([1] * 10 + [2] * 10, 0.5, 1.5 - np.sqrt(1.3)),  # (h + 2 h - h^2) / 2 = 9.5 / 20
+        *(([n] * 27, 0.2, 1 - (1 - (28 * 0.2 - 1) / 27) ** (1 / n)) for n in (1, 3, 7)),
+    ],
+)
+def test_hazards_by_hand(lengths, alpha, hazard):
+    rule = RandomStop(alpha=alpha).fit([[0.5] * n for n in lengths], [1] * len(lengths))
+    assert rule.thresholds_[alpha] == pytest.approx(hazard, abs=1e-12)
 
 
-def test_random_stop_uses_up_its_level(runs):
-    X, y, _, _ = runs
+def test_hazards_use_up_the_level():
+    X, y, _, _ = runs()
     lengths = X.lengths[y == 1]
     for alpha in (0.01, 0.1, 0.5, 0.99):
-        rule = RandomStop(alpha=alpha).fit(X, y)
-        rate = 1 - (1 - rule.thresholds_[alpha]) ** lengths
+        hazard = RandomStop(alpha=alpha).fit(X, y).thresholds_[alpha]
+        rate = 1 - (1 - hazard) ** lengths
         assert (rate.sum() + 1) / (len(lengths) + 1) == pytest.approx(alpha)
-    tight = RandomStop(alpha=0.1).fit(X[:9], np.ones(9))  # just enough successes: not one more
-    assert tight.thresholds_.tolist() == [0.0]
-
-
-@pytest.mark.parametrize("rule", [FixedStepStop(), RandomStop()])
-def test_too_few_successes_to_choose(runs, rule):
-    X, y, _, _ = runs
-    with pytest.warns(UserWarning, match=r"too few successes \(10\) at alpha = 0.05.* at least 19"):
-        rule.fit(X[:10], np.ones(10))
-    assert not rule.stopping_steps(X).any()
-    with pytest.raises(ValueError, match="no run succeeded"):
-        rule.fit(X, 0 * y)
 
 
 @pytest.mark.parametrize("rule", [FixedStepStop, RandomStop])
 def test_chosen_rules_keep_their_level_in_the_mean(rule, rng):
     rates = []
-    for k in range(300):
+    for k in range(150):
         lengths = rng.geometric(0.2, 60)
         ids = np.arange(60) + 60 * k  # the coins of a run belong to its id
         X = TrajectoryArray(np.ones(lengths.sum()), lengths, ids=ids)
-        fitted = rule(alpha=0.2).fit(X[:30], np.ones(30))
-        rates.append((fitted.predict(X[30:]) == 0).mean())
-    assert np.mean(rates) <= 0.2 + 3 * np.std(rates) / np.sqrt(300)
+        rates.append((rule(alpha=0.2).fit(X[:30], np.ones(30)).predict(X[30:]) == 0).mean())
+    assert np.mean(rates) <= 0.2 + 3 * np.std(rates) / np.sqrt(150)
     assert np.mean(rates) > 0.1
 
 
-def test_most_flagged_is_exact():
-    for n, rate, delta in [(50, 0.1, 0.1), (200, 0.05, 0.05), (7, 0.5, 0.01)]:
-        k = most_flagged(n, rate, delta)
-        assert binom.cdf(k, n, rate) <= delta < binom.cdf(k + 1, n, rate)
-    assert most_flagged(28, 0.05, 0.2) == -1
-    assert most_flagged(32, 0.05, 0.2) == 0
+@pytest.mark.parametrize("rule", [FixedStepStop, RandomStop])
+def test_bad_input_of_rules_by_length(rule):
+    X, y, _, _ = runs()
+    with pytest.warns(UserWarning, match=r"\(18\) at alpha = 0.05.* at least 19"):
+        few = rule().fit(X[:18], np.ones(18))
+    assert few.predict(X).all()
+    name = "step" if rule is FixedStepStop else "hazard"
+    with pytest.raises(ValueError, match=f"no run succeeded.*{name}="):
+        few.fit(X, 0 * y)
+    with pytest.raises(ValueError, match=f"outcomes are needed .*{name}="):
+        rule().fit(X)
+    for value in (0, 1.5, "a", True):
+        with pytest.raises(ValueError, match=f"{name} must"):
+            rule(**{name: value}).fit(X)
 
 
-def test_learn_then_test_by_a_loop_over_thresholds(runs):
-    X, y, _, _ = runs
+# ------------------------------------------------------------------ learn then test
+
+
+def test_learn_then_test_by_a_loop_over_thresholds():
+    X, y, _, _ = runs()
     rows = np.arange(0, 1000, 2)
     rule = LearnThenTestStop(alpha=[0.05, 0.3], lost_accuracy=0.08, delta=0.1)
     rule.fit(X, y, calibration=rows)
     train = np.setdiff1d(np.arange(1000), rows)
     F = PrefixForecaster().fit(X[train], y[train]).transform(X[rows])
-    lowest = np.array([run.min() for run in F])
-    good = y[rows] == 1
+    lowest, good = np.array([run.min() for run in F]), y[rows] == 1
     assert (rule.n_calibration_, rule.n_calibration_successes_) == (500, good.sum())
     for alpha in rule.alphas_:
         passed = 0.0
@@ -194,93 +278,68 @@ def test_learn_then_test_by_a_loop_over_thresholds(runs):
         assert rule.thresholds_[alpha] >= passed
 
 
-@pytest.mark.slow
-def test_learn_then_test_keeps_both_guarantees(rng):
-    """Forecasts with a known law: chances of false alarm and of loss are known for a threshold."""
-    rate, alpha, lost, delta = 0.4, 0.15, 0.05, 0.2
-    broken = {"continuous": 0, "three values": 0}
-    n_sets = 600
-    for kind in broken:
-        for _ in range(n_sets):
-            y = (rng.random(150) < rate).astype(int)
-            F = rng.random(150) ** np.where(y == 1, 0.5, 2.0)  # success: P(F < c) = c**2
-            if kind == "three values":
-                F = np.ceil(3 * F) / 3 - 0.1
-            rule = LearnThenTestStop("passthrough", alpha=alpha, lost_accuracy=lost, delta=delta)
-            c = rule.fit(F[:, None], y).thresholds_[alpha]
-            if kind == "three values":
-                flagged = (np.floor(3 * (c + 0.1) - 1e-9) / 3) ** 2
-            else:
-                flagged = c**2
-            broken[kind] += flagged > alpha or rate * flagged > lost
-    limit = binom.ppf(0.999, n_sets, delta)
-    assert broken["three values"] <= limit
-    assert broken["continuous"] <= limit
-    assert broken["continuous"] > n_sets * delta / 4  # no more careful than it has to be
+def alone(n, **options):
+    F = np.linspace(0.2, 0.9, n)[:, None]
+    rule = LearnThenTestStop("passthrough", alpha=0.1, lost_accuracy=None, **options)
+    return rule.fit(F, np.ones(n, dtype=int)), F
 
 
-def test_learn_then_test_without_the_second_bound(runs):
-    X, y, X_new, y_new = runs
-    alone = LearnThenTestStop(alpha=0.3, lost_accuracy=None).fit(X, y)
-    both = LearnThenTestStop(alpha=0.3, lost_accuracy=0.02).fit(X, y)
-    assert both.score(X_new, y_new) < alone.score(X_new, y_new)
+def test_the_threshold_flags_as_many_successes_as_are_allowed():
+    for n, allowed in [(22, 0), (37, 0), (38, 1)]:  # 0.9^21 > 0.1 > 0.9^22, and with one of 38
+        rule, F = alone(n)
+        assert (rule.predict(F) == 0).sum() == allowed
+        assert rule.predict([[0.1]]).tolist() == [0]  # what lies below all successes is flagged
+    with pytest.warns(UserWarning, match=r"\(21, of which 21 succeeded\).*at least 22 successes"):
+        rule, F = alone(21)
+    assert rule.predict([[0.0]]).all()
 
 
-def test_learn_then_test_bad_input(runs):
-    X, y, X_new, _ = runs
-    with pytest.warns(
-        UserWarning,
-        match=r"too few held-out runs \(20, of which .* succeeded\) at alpha "
-        r"= 0.05: no run will be flagged; fit on more runs, of which at least 45 successes and "
-        r"45 runs",
-    ):
+def test_learn_then_test_bad_input():
+    X, y, X_new, _ = runs()
+    with pytest.warns(UserWarning, match="at least 45 successes and 45 runs"):
         few = LearnThenTestStop().fit(X[:40], y[:40])
     assert few.thresholds_.tolist() == [0.0]
-    shorter = LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y)
-    with pytest.warns(
-        UserWarning, match="longer than the longest run in fitting, which has 4 steps"
-    ):
-        assert shorter.predict(X_new).mean() < 1
-    forecaster = {"forecaster": AliveRate(), "delta": 0.9, "alpha": 0.5, "lost_accuracy": None}
-    with pytest.raises(
-        ValueError, match="^runs with an outcome: n_samples = 1; splitting them needs at least 2"
-    ):
-        LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, -1, -1])
-    two = LearnThenTestStop(**forecaster).fit([[0.5], [0.4], [0.3]], [1, 1, -1])
-    assert two.n_calibration_ == 1
-    for name in ("delta", "calibration_fraction", "lost_accuracy"):
-        with pytest.raises(ValueError, match=f"{name} must lie strictly between 0 and 1, got 1.5"):
+    with pytest.warns(UserWarning, match="longer .* 4 steps"):
+        LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y).predict(X_new)
+    for name in ("alpha", "delta", "calibration_fraction", "lost_accuracy"):
+        with pytest.raises(ValueError, match=f"{name} must lie .*1.5"):
             LearnThenTestStop(**{name: 1.5}).fit(X, y)
-    with pytest.raises(ValueError, match="none of the 3 held-out runs succeeded"):
-        LearnThenTestStop().fit(X, y, calibration=np.flatnonzero(y == 0)[:3])
-    with pytest.raises(ValueError, match="has an observed outcome"):
-        LearnThenTestStop().fit(X, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="lies outside"):
-        LearnThenTestStop("passthrough").fit([[2.0], [0.5]], [1, 0])
+    for forecaster, message in [
+        ("pass", 'forecaster must be .*"passthrough"'),
+        (HistGradientBoostingClassifier(), r"PrefixForecaster\(HistGr"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LearnThenTestStop(forecaster).fit(X, y)
+    for forecaster, runs_, outcomes, message in [
+        (None, [[0.5], [0.4]], [1, -1], "n_samples = 1"),
+        (None, X, -np.ones(len(y)), "observed outcome"),
+        ("passthrough", [[2.0], [0.5]], [1, 0], "lies outside"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LearnThenTestStop(forecaster).fit(runs_, outcomes)
 
 
 def test_rows_held_out_by_hand():
-    known = np.array([0, 2, 3])
-    assert held_out_rows(known, 5, [3, 1, 2], 0.5, 0).tolist() == [2, 3]
-    assert held_out_rows(known, 5, np.arange(5) > 1, 0.5, 0).tolist() == [2, 3]
-    assert held_out_rows(known, 5, (np.arange(5) > 1).astype(object), 0.5, 0).tolist() == [2, 3]
-    assert held_out_rows(known, 5, np.array([3, 2], dtype=object), 0.5, 0).tolist() == [2, 3]
-    for wrong in ([5], [-1], [[0]], [True, False], ["a"], 3):
-        with pytest.raises(
-            ValueError, match="calibration must be rows of X, from 0 to 4, or a mas"
-        ):
-            held_out_rows(known, 5, wrong, 0.5, 0)
-    for mask in ([0, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.0]):  # not the rows 0 and 1
-        with pytest.raises(ValueError, match="names row 0 more than once.* give a mask of bools"):
-            held_out_rows(known, 5, mask, 0.5, 0)
+    X, y = [[0.5], [0.6], [0.1], [0.2], [0.7]], [1, -1, 1, 0, 0]
+    rule, mask = LearnThenTestStop("passthrough", alpha=0.9, lost_accuracy=None), np.arange(5) > 1
+    for rows in ([3, 1, 2], mask, mask.astype(object), np.array([3, 2], dtype=object)):
+        assert rule.fit(X, y, calibration=rows).n_calibration_ == 2 + (len(rows) == 5)
+    for rows, message in [
+        ([5], "from 0 to 4"),
+        ([-1], "from 0 to 4"),
+        ([[0]], "calibration must be"),
+        ([True, False], "mask of 5 bools"),
+        (["a"], "calibration must be"),
+        (3, "calibration must be"),
+        ([0, 0, 1, 1, 0], "row 0 more than once"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0], "row 0 more than once"),
+        ([3, 4], "none of the 2 held-out runs succeeded"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rule.fit(X, y, calibration=rows)
 
 
-def test_a_classifier_is_no_forecaster(runs):
-    rule = LearnThenTestStop(HistGradientBoostingClassifier())
-    with pytest.raises(ValueError, match=r"wrap a classifier as PrefixForecaster\(HistGradient"):
-        rule.fit(*runs[:2])
-    with pytest.raises(ValueError, match="an estimator or \"passthrough\", got 'pass'"):
-        LearnThenTestStop("pass").fit(*runs[:2])
+# ------------------------------------------------------------------ scikit-learn's checks
 
 
 @any_two_labels
@@ -325,9 +384,7 @@ def expected_failures(estimator):
     [
         Raw(alpha=0.3),
         Calibrated(alpha=0.3),
-        FixedStepStop(step=2),
         FixedStep(alpha=0.3),
-        RandomStop(hazard=0.2),
         Random(alpha=0.3),
         LearnThenTest(alpha=0.3),
     ],
@@ -336,36 +393,3 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "alpha", "hazard"),
-    [
-        ([1] * 19, 0.1, 1 / 19),  # (19 h + 1) / 20 = 0.1
-        ([2] * 19, 0.1, 1 - np.sqrt(1 - 1 / 19)),
-        ([1] * 19, 0.05, 0),  # the run to come alone uses up the level
-        ([1] * 10 + [2] * 10, 0.5, 1.5 - np.sqrt(1.3)),  # (h + 2 h - h^2) / 2 = 9.5 / 20
-    ],
-)
-def test_hazards_by_hand(lengths, alpha, hazard):
-    rule = RandomStop(alpha=alpha).fit([[0.5] * n for n in lengths], [1] * len(lengths))
-    assert rule.thresholds_[alpha] == pytest.approx(hazard, abs=1e-12)
-
-
-@pytest.mark.parametrize(("alpha", "step"), [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)])
-def test_fixed_steps_by_hand(alpha, step):
-    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
-    runs = [[0.5] * n for n in range(1, 20)]
-    assert FixedStepStop(alpha=alpha).fit(runs, [1] * 19).thresholds_[alpha] == step
-    with pytest.warns(UserWarning, match=r"too few successes \(18\) .* give at least 19"):
-        rule = FixedStepStop(alpha=0.05).fit(runs[1:], [1] * 18)
-    assert rule.thresholds_[0.05] == np.inf
-
-
-@pytest.mark.parametrize("length", range(1, 8))
-@pytest.mark.parametrize("n", [19, 27, 31])
-def test_hazards_of_runs_of_one_length(n, length):
-    # of n runs and the one to come, which counts as flagged, 20% are
-    rule = RandomStop(alpha=0.2).fit([[0.5] * length] * n, [1] * n)
-    wanted = 1 - (1 - ((n + 1) * 0.2 - 1) / n) ** (1 / length)
-    assert rule.thresholds_[0.2] == pytest.approx(wanted, rel=1e-9)

@@ -5,17 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
-from trajscore.core.estimator import check_estimator_input
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
     FixedStepStop,
     RandomStop,
     RawVerifier,
-    StoppingRule,
     token_savings,
 )
-from trajscore.monitoring._savings import _Account, _follow_threshold
 
 SCORES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
 CELLS = st.tuples(SCORES, st.sampled_from([0.0, 1.0, 2.5, 7.0]))
@@ -87,8 +84,8 @@ def test_the_point_is_the_cheapest(runs, share):
 
 @pytest.fixture(scope="module")
 def runs():
-    X, y = make_trajectories(3000, lengths=(2, 9), random_state=1, return_X_y=True)
-    return X[:1500], y[:1500], X[1500:], y[1500:]
+    X, y = make_trajectories(1000, lengths=(2, 9), random_state=1, return_X_y=True)
+    return X[:500], y[:500], X[500:], y[500:]
 
 
 RULES = [
@@ -147,79 +144,24 @@ def test_area_of_known_rules():
     assert late.point(1).cost_share == 1
     one_step = token_savings(RawVerifier().fit([[0.5]]), [[0.5], [0.2]], [1, 0])
     assert np.isnan(one_step.area)
-    assert repr(blind) == "TokenSavings(area=0.500, n_runs=400)"
+    assert "0.500" in repr(blind)
 
 
-def test_errors(runs):
+def test_bad_input(runs):
     X, y, X_new, y_new = runs
-    rule = CalibratedVerifier().fit(X, y)
-    with pytest.raises(ValueError, match="the scores and the costs have 1500 and 1499 runs"):
-        token_savings(rule, X_new, y_new, cost=X_new[1:])
-    with pytest.raises(
-        ValueError, match="row 0 is run 1500 in the scores, but run 1501 in the costs"
-    ):
-        order = [1, 0, *range(2, 1500)]
-        token_savings(rule, X_new, y_new, cost=X_new[order])
-    with pytest.raises(ValueError, match=r"the scores and the costs have \d and 2 steps in row \d"):
-        token_savings(rule, X_new, y_new, cost=X_new.prefix(2))
-    with pytest.raises(ValueError, match="cost -.* is negative"):
-        token_savings(rule, X_new, y_new, cost=X_new.with_cells(-X_new.cells))
-    with pytest.raises(ValueError, match="all costs are zero"):
-        token_savings(rule, X_new, y_new, cost=X_new.with_cells(0 * X_new.cells))
-    with pytest.raises(ValueError, match="process must be a fitted stopping rule, got 0.5"):
+    rule, order = CalibratedVerifier().fit(X, y), [1, 0, *range(2, 500)]
+    for outcomes, cost, message in [
+        (y_new, X_new[1:], "costs have 500 and 499 runs"),
+        (y_new, X_new[order], "row 0 is run 500 in the scores, but run 501 in the costs"),
+        (y_new, X_new.prefix(2), r"costs have \d and 2 steps in row \d"),
+        (y_new, X_new.with_cells(-X_new.cells), "step 1: cost -.* is negative"),
+        (y_new, X_new.with_cells(0 * X_new.cells), "all costs are zero"),
+        (0 * y_new, None, "no run succeeded"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            token_savings(rule, X_new, outcomes, cost=cost)
+    with pytest.raises(ValueError, match="process must be .*, got 0.5"):
         token_savings(0.5, X_new, y_new)
-    with pytest.raises(ValueError, match="no run succeeded"):
-        token_savings(rule, X_new, 0 * y_new)
-    with pytest.raises(ValueError, match=r"accuracy_share must lie in \[0, 1\], got 90"):
-        token_savings(rule, X_new, y_new).point(90)
-    with pytest.raises(ValueError, match="accuracy_share must lie in .*, got 'a'"):
-        token_savings(rule, X_new, y_new).point("a")
-
-
-def test_cost_saved_of_failing_runs():
-    X = TrajectoryArray.from_list([[0.9, 0.1, 0.1], [0.9, 0.9], [0.1], [0.2, 0.9]])
-    cost = X.with_cells([4.0, 3, 1, 5, 5, 2, 0, 0])
-    row = FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=cost).loc[0.5]
-    # flagged after 7 of 8, never, at its last step; of a run without cost nothing is saved
-    assert row["cost_saved"] == pytest.approx((1 / 8 + 0 + 0) / 3)
-    assert row["cost_saved_overall"] == pytest.approx(1 / 20)
-    assert row["steps_saved"] == pytest.approx((1 / 3 + 0 + 0) / 3)
-    with pytest.raises(ValueError, match="cost -1 is negative"):
-        FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(-np.ones(8)))
-    free = FirstBelow().fit(X).report(X, [0, 0, 0, 1], cost=X.with_cells(np.zeros(8)))
-    assert free["cost_saved"].tolist() == [0]
-    assert free["cost_saved_overall"].isna().all()
-
-
-class FirstBelow(StoppingRule):
-    """Flags the first step below one half."""
-
-    def fit(self, X, y=None):
-        check_estimator_input(self, X, reset=True)
-        self.alphas_ = np.array([0.5])
-        return self
-
-    def _statistic(self, X):
-        return -X.cells
-
-    def _limits(self, X, alpha):
-        return np.full(len(X), -alpha)
-
-
-@pytest.mark.parametrize(
-    ("statistic", "threshold", "saved", "lost"),
-    [
-        # runs of 3 steps, which succeeds, and 2; a record is a step that exceeds all before it
-        ([1, 3, 2, 2, 2], [3, 2, 1, -np.inf], [0, 2, 3, 6], [0, 1, 1, 1]),
-        ([2, 2, 2, 2, 2], [2, -np.inf], [0, 6], [0, 1]),
-        ([0, 0, 1, 3, 4], [4, 3, 1, 0, -np.inf], [0, 0, 1, 1, 6], [0, 0, 0, 1, 1]),
-    ],
-)
-def test_a_threshold_that_falls_by_hand(statistic, threshold, saved, lost):
-    X = TrajectoryArray(np.zeros(5), [3, 2])
-    spent = np.array([2.0, 5.0, 7.0, 1.0, 2.0])
-    account = _Account(X, np.array([1, 0]), np.array(statistic, dtype=float), spent)
-    expected = threshold, saved, lost
-    for values, known in zip(_follow_threshold(account), expected, strict=True):
-        assert values.tolist() == known
-    assert account.total == 9
+    for share in (90, "a", -0.1):
+        with pytest.raises(ValueError, match=f"accuracy_share must lie .*{share}"):
+            token_savings(rule, X_new, y_new).point(share)

@@ -1,165 +1,270 @@
-"""Thresholds against what they guarantee, spelled out."""
+"""Thresholds of an e-process against what they guarantee, spelled out."""
+
+import re
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 from scipy.stats import beta, binom
 
-from trajscore.monitoring._thresholds import (
-    Bonferroni,
-    Conformal,
-    CrossConformal,
-    Pac,
-    PacMarginal,
-    Ville,
-    conformal_needs,
-    conformal_rank,
-    pac_needs,
-    pac_rank,
-    randomised_conformal_limits,
-    run_uniforms,
+from trajscore import DensityRatioEProcess, TrajectoryArray
+from trajscore.monitoring import LearnThenTestStop, RandomStop
+
+
+def fitted(log_m, threshold, alpha, **options):
+    """A process whose held-out successes have these log M; half of what is left succeeds."""
+    runs = expit(-np.r_[log_m, -9, 9])[:, None]
+    y = np.r_[np.ones(len(log_m) + 1), 0]
+    process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=alpha, **options)
+    return process.fit(runs, y, calibration=np.arange(len(log_m)))
+
+
+def forecasts(log_m):
+    return expit(-np.asarray(log_m, dtype=float))[:, None]
+
+
+def rank(n, threshold, alpha, **options):
+    """Rank of the threshold among n held-out values, n + 1 with too few; and what is said then."""
+    values = np.linspace(-4, 4, n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        log_c = np.log(fitted(values, threshold, alpha, **options).thresholds_.iloc[0])
+    said = "".join(str(one.message) for one in caught if "too few" in str(one.message))
+    return int((values < log_c - 1e-6).sum()) + 1, said
+
+
+def conformal_rank(n, alpha):
+    # a new success exceeds the k-th of n with chance (n + 1 - k) / (n + 1)
+    return next(k for k in range(1, n + 2) if (n + 1 - k) / (n + 1) <= alpha + 1e-9)
+
+
+def pac_rank(n, alpha, delta):
+    # the rate of the k-th of n exceeds alpha with chance P[Bin(n, 1 - alpha) >= k]
+    k = np.arange(1, n + 1)
+    return int(min(k[binom.sf(k - 1, n, 1 - alpha) <= delta], default=n + 1))
+
+
+@given(
+    st.integers(1, 200), st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.7]), st.sampled_from([0.05, 0.2])
 )
-
-
-@pytest.mark.parametrize("alpha", np.arange(0.2, 1, 0.05).round(2))
-def test_randomised_conformal_flags_where_the_p_value_is_at_most_alpha(alpha):
-    maxima, ids = np.array([2.0, 1.0, 3.0, 2.0]), np.arange(300)
-    limits = Conformal(alpha, seed=3).fit(maxima, np.zeros(4)).limits(ids)
-    U = run_uniforms(ids, 3)
-    for m in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5):
-        p = ((maxima > m).sum() + U * (1 + (maxima == m).sum())) / 5
-        np.testing.assert_array_equal(m > limits, p <= alpha)
-
-
-def test_randomised_pac_flags_all_that_come_after_the_threshold():
-    # largest values are tied: uniforms put the held-out runs in an order, and one is the threshold
-    ids = np.arange(60)
-    threshold = Pac(0.2, seed=3).fit(np.ones(60), run_uniforms(ids, 3))
-    assert (threshold.limits(ids) < 1).sum() == 60 - pac_rank(60, 0.2, 0.1)
-
-
-@given(st.integers(1, 300), st.sampled_from([0.01, 0.05, 0.1, 0.3]), st.sampled_from([0.05, 0.2]))
 def test_ranks_are_the_smallest_that_keep_their_guarantee(n, alpha, delta):
-    k = pac_rank(n, alpha, delta)
-    if k <= n:
-        assert binom.sf(k - 1, n, 1 - alpha) <= delta
-    if k > 1:
-        assert binom.sf(k - 2, n, 1 - alpha) > delta
-    k = conformal_rank(n, alpha)
-    assert (n + 1 - k) / (n + 1) <= alpha + 1e-9
-    assert (n + 2 - k) / (n + 1) > alpha + 1e-9
-    needed = conformal_needs(alpha)
-    assert conformal_rank(needed, alpha) <= needed
-    assert conformal_rank(needed - 1, alpha) > needed - 1
-    needed = pac_needs(alpha, delta)
-    assert pac_rank(needed, alpha, delta) <= needed
-    assert pac_rank(needed - 1, alpha, delta) > needed - 1
+    kinds = {
+        "conformal": lambda n: conformal_rank(n, alpha),
+        "pac": lambda n: pac_rank(n, alpha, delta),
+        "pac_marginal": lambda n: pac_rank(n, 0.9 * alpha, 0.1 * alpha),
+    }
+    for kind, rank_of in kinds.items():
+        k, said = rank(n, kind, alpha, delta=delta)
+        assert k == rank_of(n), kind
+        if k > n:
+            needed = int(re.search(r"at least (\d+)", said)[1])
+            assert rank_of(needed) <= needed, kind
+            assert rank_of(needed - 1) > needed - 1, kind
+        if kind == "pac_marginal" and k <= n:  # the rate, given the held-out set, is beta
+            assert beta(n + 1 - k, k).sf(0.9 * alpha) <= 0.1 * alpha + 1e-12
+            assert (n + 1 - k) / (n + 1) <= alpha
 
 
 def test_ranks_do_not_depend_on_the_rounding_of_a_product():
     assert 100 * 0.29 < 29  # in floating point
-    assert conformal_rank(99, 0.29) == 71
+    assert rank(99, "conformal", 0.29)[0] == 71
     assert 1 / (1 / 49) > 49
-    assert conformal_needs(1 / 49) == 48
-    # on either side of 3, as the library rounds logarithms
-    assert np.log(0.027) / np.log1p(-0.7) == pytest.approx(3)
-    assert pac_needs(0.7, 0.027) == 3
+    assert rank(48, "conformal", 1 / 49) == (48, "")
+    assert "at least 48 succ" in rank(47, "conformal", 1 / 49)[1]
 
 
-@given(
-    st.lists(st.integers(0, 3), min_size=1, max_size=12),
-    st.integers(-1, 4),
-    st.floats(0.001, 0.999),
-    st.floats(0.02, 0.98),
-)
-def test_randomised_limits_are_randomised_p_values(maxima, value, coin, alpha):
-    maxima = np.sort(np.array(maxima, dtype=float))
-    p = ((maxima > value).sum() + coin * (1 + (maxima == value).sum())) / (len(maxima) + 1)
-    if abs(p - alpha) < 1e-9:
-        return
-    limit = randomised_conformal_limits(maxima, alpha, np.array([coin]))[0]
-    assert (value > limit) == (p <= alpha)
+def test_a_run_at_the_threshold_is_not_flagged():
+    process = fitted(np.arange(-2.0, 7), "conformal", 0.2)
+    assert process.thresholds_.iloc[0] == pytest.approx(np.exp(5))
+    assert process.predict(forecasts([5 - 1e-6, 5, 5 + 1e-10, 5 + 1e-6])).tolist() == [1, 1, 1, 0]
 
 
-def fitted_rank(threshold, n):
-    """Rank of the threshold among the largest log M of n successes, which are 1, ..., n."""
-    return threshold.fit(np.arange(1.0, n + 1), np.full(n, 0.5)).log_threshold
+def test_thresholds_that_hold_out_no_runs():
+    runs, y = TrajectoryArray(np.full(9, 0.5), [7, 2]).with_cells(np.linspace(0.2, 0.8, 9)), [0, 1]
+    for threshold, value in [("ville", 20), ("randomized_ville", 20), ("bonferroni", 140)]:
+        process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=0.05).fit(runs, y)
+        assert process.thresholds_.iloc[0] == pytest.approx(value)
+        largest = np.array([0.5, 1, value / 19, value / 2, value, 2 * value])
+        p = process.p_values(TrajectoryArray(1 / (1 + largest), np.ones(6, int), ended=False))
+        np.testing.assert_allclose(p, np.minimum(0.05 * value / largest, 1))
 
 
-@pytest.mark.parametrize(
-    ("threshold", "n", "rank"),
-    [
-        (Conformal(0.1), 100, 91),
-        (Conformal(0.05), 19, 19),
-        (Pac(0.1, delta=0.05), 100, 96),
-        (Pac(0.05, delta=0.1), 45, 45),
-        # 0.9 alpha = 0.09 and 0.1 alpha = 0.01: P[Bin(200, 0.91) >= 192] = .0053, >= 191: .0121
-        (PacMarginal(0.1), 200, 192),
-        (PacMarginal(0.5), 50, 34),  # P[Bin(50, 0.55) >= 34] = .0427, >= 33: .0765; delta = .05
-    ],
-    ids=repr,
-)
-def test_thresholds_are_values_of_known_ranks(threshold, n, rank):
-    assert fitted_rank(threshold, n) == rank
-    limits = threshold.limits(np.arange(3))
-    assert ((limits > rank) & (limits < rank + 1e-8)).all()  # the value itself is not flagged
+def test_p_values_are_shares_of_held_out_successes_that_are_at_least_as_bad():
+    held_out = np.array([2.0, 1.0, 3.0, 2.0])
+    process = fitted(held_out, "conformal", 0.4)
+    largest = np.array([0, 1, 2 - 5e-10, 2 + 5e-10, 2 + 1e-6, 9])
+    p = [(1 + (held_out >= m - 1e-9).sum()) / 5 for m in largest]
+    np.testing.assert_allclose(process.p_values(forecasts(largest)), p)
+    assert p == [1, 1, 0.8, 0.8, 0.4, 0.2]
+    assert process.predict(forecasts(largest)).tolist() == [1, 1, 1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
-@pytest.mark.parametrize("n", [300, 1000])
-def test_the_mean_rate_of_a_rank_is_at_most_alpha(alpha, n):
-    """A new success exceeds the k-th of n with chance (n + 1 - k) / (n + 1)."""
-    for threshold in (Conformal(alpha), PacMarginal(alpha)):
-        rank = fitted_rank(threshold, n)
-        assert (n + 1 - rank) / (n + 1) <= alpha + 1e-12
-        # the rate given the held-out set is Beta(n + 1 - k, k)
-    rate = beta(n + 1 - rank, rank)
-    assert rate.sf(0.9 * alpha) <= 0.1 * alpha < beta(n + 2 - rank, rank - 1).sf(0.9 * alpha)
+# --------------------------------------------------------------------------- ties
 
 
-def test_thresholds_without_held_out_runs():
-    none = np.empty(0)
-    assert Ville(0.05).fit(none, none).log_threshold == pytest.approx(np.log(20))
-    assert Bonferroni(0.05, n_steps=7).fit(none, none).log_threshold == pytest.approx(np.log(140))
-    limits = CrossConformal(0.1).fit(np.zeros(29), np.zeros(29)).limits(np.arange(2))
-    assert limits.tolist() == [-3.5, -3.5]  # flagged where at most 3 of 30 look as bad
+@pytest.mark.parametrize("alpha", [0.22, 0.35, 0.5, 0.7, 0.95])
+def test_randomised_conformal_flags_where_the_p_value_is_at_most_alpha(alpha):
+    """With a uniform U it is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1)."""
+    held_out, n_new, wrong = np.array([2.0, 1.0, 3.0, 2.0]), 4000, []
+    process = fitted(held_out, "conformal", alpha, ties="randomized")
+    for m in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5):
+        share = (process.predict(forecasts(np.full(n_new, m))) == 0).mean()
+        expected = (5 * alpha - (held_out > m).sum()) / (1 + (held_out == m).sum())
+        expected = np.clip(expected, 0, 1)
+        if abs(share - expected) > 4 * np.sqrt(expected * (1 - expected) / n_new):
+            wrong.append((m, share, expected))
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("threshold", "needed"),
-    [(Conformal(0.05), 19), (Pac(0.05), 45), (PacMarginal(0.05), 116)],
-    ids=repr,
-)
-def test_too_few_values_are_said_with_the_number_needed(threshold, needed):
-    with pytest.warns(UserWarning, match=f"at least {needed} successes are held out, or"):
-        assert fitted_rank(threshold, needed - 1) == np.inf
-    assert fitted_rank(threshold, needed) == needed
+def test_randomised_pac_flags_ties_that_come_after_the_threshold():
+    """Uniforms order the held-out ties, so the rate is Beta(n + 1 - k, k) as without ties."""
+    k = pac_rank(30, 0.2, 0.1)
+    rates = []
+    for seed in range(150):
+        process = fitted(np.ones(30), "pac", 0.2, ties="randomized", random_state=seed)
+        rates.append((process.predict(forecasts(np.ones(30))) == 0).mean())  # ids of held-out ones
+        assert process.predict(forecasts([0.9, 1.1])).tolist() == [1, 0]
+    law = beta(31 - k, k)
+    assert np.mean(rates) == pytest.approx(law.mean(), abs=4 * law.std() / np.sqrt(150))
+    assert np.std(rates) > law.std() * 0.7
 
 
-@pytest.mark.parametrize(
-    ("threshold", "largest", "p"),
-    [
-        (Ville(0.05), np.log([0.5, 1, 2, 20, 100]), [1, 1, 0.5, 0.05, 0.01]),
-        (Bonferroni(0.05, n_steps=7), np.log([1, 7, 14, 140]), [1, 1, 0.5, 0.05]),
-        (Conformal(0.4), [0, 1, 2 - 5e-10, 2 + 5e-10, 2 + 1e-6, 9], [1, 1, 0.8, 0.8, 0.4, 0.2]),
-        (CrossConformal(0.4), [-1, -3, -5], [0.2, 0.6, 1]),  # 4 held-out successes
-    ],
-    ids=["ville", "bonferroni", "conformal", "cross"],
-)
-def test_p_values_are_the_levels_at_which_runs_are_flagged(threshold, largest, p):
-    threshold.fit(np.array([2.0, 1.0, 3.0, 2.0]), np.zeros(4))
-    assert threshold.p_values(np.array(largest)) == pytest.approx(p)
+def test_uniforms_belong_to_ids_the_seed_and_the_data():
+    process = fitted(np.ones(30), "conformal", 0.3, ties="randomized")
+    ties = np.full(300, expit(-1.0))
+    flags = process.predict(ties[:, None])
+    order = np.random.default_rng(0).permutation(300)
+    for ids in (order, order.astype(str)):  # 7 and "7" are one run
+        runs = TrajectoryArray(ties, np.ones(300, int), ids=ids)
+        np.testing.assert_array_equal(process.predict(runs), flags[order])
+    for other in (
+        fitted(np.ones(30), "conformal", 0.3, ties="randomized", random_state=1),
+        fitted(np.ones(31), "conformal", 0.3, ties="randomized"),
+    ):
+        assert (other.predict(ties[:, None]) != flags).any()
 
 
-def test_conformal_limits_with_one_value():
-    # (#{M > m} + U (1 + #{M = m})) / 2 <= alpha, for the value 1 and a half that is spent
-    uniforms = np.array([0.2, 0.6, 1.0])
-    limits = randomised_conformal_limits(np.array([1.0]), 0.4, uniforms)
-    # room 0.8: below 1 none, at 1 where 2 U <= 0.8, above 1 where U <= 0.8
-    assert (limits < 1).tolist() == [True, False, False]
-    assert (limits < 2).tolist() == [True, True, False]
-    assert limits[2] == np.inf
-    assert (randomised_conformal_limits(np.array([1.0]), 0.9, uniforms) == -np.inf).tolist() == [
-        True, True, False,
-    ]  # fmt: skip
+@pytest.mark.parametrize("threshold", ["conformal", "pac"])
+def test_no_uniform_flags_a_run_where_successes_are_too_few(threshold):
+    with pytest.warns(UserWarning, match="no run will be flagged"):
+        process = fitted(np.linspace(0, 1, 20), threshold, 0.003, ties="randomized")
+    assert np.isinf(process.thresholds_.iloc[0])
+    assert process.predict(forecasts(np.full(600, 5.0))).all()
+    monitor = process.monitor()
+    assert not any(monitor.update(1e-3, row).flagged for row in range(600))
+
+
+# --------------------------------------------------------------------------- guarantees
+
+
+def world(rng, n, discrete):
+    """Forecasts of succeeding runs, (n, 3), of a known law: continuous, or of 3 values."""
+    if not discrete:
+        return np.clip(rng.normal(0.6, 0.2, (n, 3)), 0.01, 0.99)
+    traces = np.full((n, 3), 0.8)
+    traces[np.arange(n), rng.integers(0, 3, n)] = rng.choice(
+        [0.2, 0.5, 0.8], n, p=[0.02, 0.38, 0.6]
+    )
+    return traces
+
+
+def rates(threshold, discrete, n_sets=100, at_least=False, **options):
+    """True false-alarm rates of the thresholds of many sets of 50 held-out successes."""
+    rng = np.random.default_rng(0)
+    worst = np.sort(world(rng, 100_000, discrete).min(axis=1))
+    y, out = np.r_[np.ones(51), 0], np.empty(n_sets)
+    for k in range(n_sets):
+        runs = np.vstack([world(rng, 50, discrete), np.full((2, 3), 0.3)])
+        process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=0.2, **options)
+        limit = 1 / (1 + process.fit(runs, y, calibration=np.arange(50)).thresholds_.iloc[0])
+        limit *= 1 + 1e-9 if at_least else 1 - 1e-9
+        out[k] = np.searchsorted(worst, limit) / len(worst)
+    return out
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_held_out_thresholds_keep_their_guarantee(discrete):
+    assert (rates("pac", discrete, delta=0.1) > 0.2).mean() <= 0.1 + 4 * np.sqrt(0.09 / 100)
+    for threshold in ("conformal", "pac_marginal"):
+        found = rates(threshold, discrete)
+        assert found.mean() <= 0.2 + 4 * found.std() / 10 + 1e-3
+    if not discrete:  # no more careful than it has to be
+        assert rates("conformal", discrete).mean() > 0.15
+
+
+def test_at_least_instead_of_more_than_breaks_the_guarantee_for_few_scores():
+    # an atom sits at the threshold; flagging it too mostly exceeds alpha
+    assert (rates("pac", True, 20, at_least=True) > 0.2).mean() > 0.9
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_randomised_ties_are_exact(discrete):
+    rng, flagged, n_sets, n_new = np.random.default_rng(1), 0, 100, 20
+    for _ in range(n_sets):
+        traces = world(rng, 40 + n_new, discrete)
+        runs = np.vstack([traces[:40], np.full((2, 3), 0.3)])
+        process = DensityRatioEProcess(
+            "passthrough", threshold="conformal", alpha=0.15, ties="randomized"
+        ).fit(runs, np.r_[np.ones(41), 0], calibration=np.arange(40))
+        # one seed, and the ids of held-out runs: as a user may
+        flagged += (process.predict(traces[40:]) == 0).sum()
+    spread = np.sqrt(0.15 * 0.85 * (1 / 41 + 1 / n_new) / n_sets)
+    assert flagged / (n_sets * n_new) == pytest.approx(0.15, abs=4 * spread)
+
+
+def test_thresholds_on_the_true_density_ratio_hold_at_all_steps():
+    """Forecasts are true posteriors, so that M is a martingale for runs that succeed."""
+    rng, n, steps, alpha = np.random.default_rng(2), 20_000, 30, 0.1
+    log_m = np.cumsum(rng.normal(0.125, 0.5, (n, steps)) * -1, axis=1)  # of N(+-1/4, 1) each step
+    runs = TrajectoryArray.from_padded(np.clip(expit(-log_m), 1e-5, 1 - 1e-5)).with_ended()
+    seen = {}
+    for threshold in ("ville", "randomized_ville", "bonferroni"):
+        process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=alpha)
+        process.fit(np.tile([[0.01], [0.99]], steps), [0, 1])
+        seen[threshold] = (process.predict(runs) == 0).mean()
+        assert seen[threshold] <= alpha + 4 * np.sqrt(alpha * (1 - alpha) / n), threshold
+    assert seen["bonferroni"] < seen["ville"] < seen["randomized_ville"]
+    assert seen["randomized_ville"] > 0.07
+
+
+def test_the_uniform_of_the_end_divides_the_last_value_of_runs_that_ended():
+    """One step of M = m: flagged where m > U / alpha, with chance alpha m."""
+    n, m, alpha = 4000, 3.0, 0.2
+    process = DensityRatioEProcess("passthrough", threshold="randomized_ville", alpha=alpha)
+    process.fit([[0.01], [0.99]], [0, 1])
+    runs = TrajectoryArray.from_padded(np.full((n, 1), 1 / (1 + m)))
+    share = (process.predict(runs.with_ended()) == 0).mean()
+    assert share == pytest.approx(alpha * m, abs=4 * np.sqrt(0.24 / n))
+    assert process.predict(runs.with_ended(False)).all()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "three values"])
+def test_learn_then_test_keeps_both_bounds(kind):
+    """Of forecasts whose law is known: a threshold's false alarms and lost accuracy are, too."""
+    rng = np.random.default_rng(0)
+    rate, alpha, lost, delta, n_sets, broken = 0.4, 0.15, 0.05, 0.2, 200, 0
+    for _ in range(n_sets):
+        y = (rng.random(150) < rate).astype(int)
+        F = rng.random(150) ** np.where(y == 1, 0.5, 2.0)  # success: P(F < c) = c**2
+        if kind == "three values":
+            F = np.ceil(3 * F) / 3 - 0.1
+        rule = LearnThenTestStop("passthrough", alpha=alpha, lost_accuracy=lost, delta=delta)
+        c = rule.fit(F[:, None], y).thresholds_[alpha]
+        below = np.floor(3 * (c + 0.1) - 1e-9) / 3 if kind == "three values" else c
+        broken += below**2 > alpha or rate * below**2 > lost
+    assert broken <= binom.ppf(0.999, n_sets, delta)
+    if kind == "continuous":
+        assert broken > n_sets * delta / 4  # no more careful than it has to be
+
+
+def test_random_stops_have_their_hazard():
+    X = TrajectoryArray(np.ones(40_000), np.full(10_000, 4))
+    steps = RandomStop(hazard=0.3).fit(X).stopping_steps(X)
+    expected = 10_000 * np.array([0.7**4, 0.3, 0.21, 0.147, 0.1029])
+    seen = np.bincount(steps, minlength=5)
+    assert ((seen - expected) ** 2 / expected).sum() < 18.5  # chi-squared, 4 degrees, p = .001
+    other = RandomStop(hazard=0.3, random_state=1).fit(X).stopping_steps(X)
+    assert 0.2 < (other == steps).mean() < 0.4

@@ -1,5 +1,8 @@
 """What is drawn is what a display holds, where its axes say."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -7,11 +10,13 @@ import pytest
 from scipy.stats import binomtest
 
 from trajscore import TrajectoryArray
-from trajscore.monitoring._savings import TokenSavings
+from trajscore.monitoring import RawVerifier, token_savings
 from trajscore.plotting import (
     CostCurveDisplay,
+    DecompositionDisplay,
     EarlyWarningDisplay,
     EProcessDisplay,
+    FleetDisplay,
     PowerDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -19,9 +24,9 @@ from trajscore.plotting import (
     ScoreDisplay,
     StepProfileDisplay,
     TerminationDisplay,
+    TracerStripDisplay,
 )
-from trajscore.plotting._display import COLORS
-from trajscore.tracer._early_warning import EarlyWarning
+from trajscore.tracer import early_warning
 
 
 def line_called(ax, label):
@@ -63,8 +68,6 @@ def test_reliability():
     ends = [(low, high) for _, low, high in bars(display.line_)]
     np.testing.assert_allclose(ends, wilson([0.1, 0.75], [10, 20]))
     assert (ax.get_xlim(), ax.get_ylim()) == ((-0.02, 1.02), (-0.02, 1.02))
-    assert ax.get_aspect() == 1
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("forecast of success", "share of successes")
 
 
 def profile():
@@ -86,7 +89,6 @@ def test_step_profile():
     behind = display.figure_.axes[1]
     assert behind.get_ylim() == (0, 1)
     assert filled(behind.collections[0])[2][1] == pytest.approx(0.4)
-    assert ax.get_ylabel() == "mean Brier score (higher is better)"
     assert points(display.plot(min_runs=3).line_)[-1] == [3, -0.4]
     assert points(line_called(display.ax_, "observed alone"))[-1] == [3, -0.3]
     assert len(display.plot(min_runs=31).line_.get_xdata()) == 0
@@ -125,8 +127,6 @@ def test_scores():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["verbal", "judge"]
     assert ax.get_yticks().tolist() == [0, 1]
     assert ax.get_ylim() == (-0.6, 1.6)
-    assert (ax.get_xlabel(), ax.get_title()) == ("TPS", "runs")
-    np.testing.assert_allclose(display.figure_.get_size_inches(), [6.4, 1.4 + 0.3 * 4])
     alone = ScoreDisplay.from_intervals(table.iloc[[1]], "TPS")
     assert alone.reference is None
     assert len(alone.line_) == 1
@@ -139,7 +139,6 @@ def test_risk_coverage():
     ).plot()
     ax = display.ax_
     assert points(display.line_) == [[0.25, 0], [1, 0.5]]
-    assert display.line_.get_drawstyle() == "steps-pre"
     assert line_called(ax, "no ranking").get_ydata() == [0.5, 0.5]
     np.testing.assert_allclose(
         points(line_called(ax, "perfect ranking")), [[0.25, 0], [0.5, 0], [0.75, 1 / 3], [1, 0.5]]
@@ -158,7 +157,6 @@ def test_cost_curve():
     assert display.line_.get_label() == "system, ECUAS = 0.125"
     assert filled(behind.collections[0])[gamma[-1]] == (0, 1)
     assert behind.get_ylim() == pytest.approx((0, 9.9))  # the first twentieth may leave the picture
-    assert behind.get_ylabel() == "weight in ECUAS (grey), n = 0.5"
     assert ax.get_xlim() == (0, 0.5)
     always = line_called(ax, "always reject")
     display.figure_.canvas.draw()
@@ -196,8 +194,6 @@ def test_termination():
     assert texts == [(" 9, 5 solved", 9, 2), (" 4", 4, 1), (" 2", 2, 0)]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["done", "max_steps", "crash"]
     assert ax.get_xlim() == pytest.approx((0, 1.25 * 9))
-    assert (ax.get_xlabel(), ax.get_title()) == ("runs", "runs")
-    np.testing.assert_allclose(display.figure_.get_size_inches(), [6.4, 3.0])
 
 
 def e_process(threshold, **options):
@@ -215,17 +211,14 @@ def test_e_process():
     np.testing.assert_allclose(points(failing), [[1, 0.45], [2, 1.45]])
     np.testing.assert_allclose(points(succeeding), [[1, -4.6]])
     assert points(e_process(10.0, min_runs=9).line_[0])[-1] == [3, 5]
-    runs = {
-        color: [points(line) for line in ax.lines if line.get_alpha() and line.get_color() == color]
-        for color in (COLORS["failure"], COLORS["success"])
-    }
-    assert runs[COLORS["failure"]] == [
-        [[1, 0], [2, 1]], [[2, 1]], [[1, 0.2], [2, 1.2], [3, 5]], [[3, 5]],
-    ]  # fmt: skip
-    assert runs[COLORS["success"]] == [[[1, -9.1]], [[1, -9.1]]]
+    runs = [
+        [points(line) for line in ax.lines if line.get_alpha() and line.get_color() == color]
+        for color in (failing.get_color(), succeeding.get_color())
+    ]
+    assert runs[0] == [[[1, 0], [2, 1]], [[2, 1]], [[1, 0.2], [2, 1.2], [3, 5]], [[3, 5]]]
+    assert runs[1] == [[[1, -9.1]], [[1, -9.1]]]
     threshold = line_called(ax, "threshold, alpha = 0.1")
     assert threshold.get_ydata() == pytest.approx([np.log(10)] * 2)
-    assert ax.get_xlabel() == "step"
     for nowhere in (np.inf, 0.0):
         labels = [line.get_label() for line in e_process(nowhere).ax_.lines]
         assert not [label for label in labels if "threshold" in label]
@@ -264,16 +257,16 @@ def test_power():
     low, high = left.get_ylim()
     assert low == pytest.approx(-0.02 * high)
     assert right.get_ylim() == (-0.02, 1.02)
-    assert left.get_xlabel() == right.get_xlabel() == "alpha"
-    assert display.figure_.get_size_inches().tolist() == [9, 4]
     kept = PowerDisplay({"raw": rates([0.1, 0.4])}).plot().ax_[0]
     assert [text.get_text() for text in kept.get_legend().get_texts()] == ["alpha", "raw"]
 
 
 def savings(low):
+    rule = RawVerifier(alpha=[0.1, 0.4]).fit([[0.5, 0.5]])
+    made = token_savings(rule, [[0.9, 0.2], [0.3, 0.1]], [1, 0])
     shares = {"cost_share": [1.0, 0.6, 0.2], "accuracy_share": [1.0, 0.9, 0.0]}
     at_alpha = rates(low).assign(cost_share=[0.9, 0.5], accuracy_share=[0.95, 0.7])
-    return TokenSavings(pd.DataFrame(shares), at_alpha, 100.0, 0.5, 10, 0)
+    return replace(made, curve=pd.DataFrame(shares), at_alpha=at_alpha)
 
 
 def test_savings():
@@ -293,8 +286,10 @@ def test_early_warning():
     by_step = pd.DataFrame(
         {"AUROC": [0.6, 0.8], "AUROC_low": [0.5, 0.7], "AUROC_high": [0.7, 0.9]}, index=[1, 2]
     )
-    times = np.array([0.0, 0.2, 0.5, np.nan]), np.array([0.9, np.nan])
-    display = EarlyWarningDisplay({"risk": EarlyWarning(0.3, *times, by_step)}).plot(name="runs")
+    # of 11 steps: failing runs are flagged at steps 1, 3, 6 and never, others at 10 and never
+    risk = [[float(t >= step) for t in range(1, 12)] for step in (1, 3, 6, 99, 10, 99)]
+    found = early_warning([0, 0, 0, 0, 1, 1], risk, threshold=0.5)
+    display = EarlyWarningDisplay({"risk": replace(found, by_step=by_step)}).plot(name="runs")
     left, right = display.ax_
     (line,) = display.line_
     detected = dict(points(line))
@@ -306,19 +301,100 @@ def test_early_warning():
     ends = left.patches[0].get_extents().transformed(left.transData.inverted())
     assert (ends.x0, ends.x1) == pytest.approx((0, 0.2), abs=1e-12)
     assert (left.get_xlim(), left.get_ylim()) == ((-0.02, 1.02), (-0.02, 1.02))
-    assert left.get_title() == "runs"
     assert points(line_called(right, "risk")) == [[1, 0.6], [2, 0.8]]
     assert filled(right.collections[0])[2] == (0.7, 0.9)
     assert [one.get_ydata() for one in right.lines if one.get_linestyle() == "--"] == [[0.5, 0.5]]
-    assert right.get_xlabel() == "step"
-    assert display.figure_.get_size_inches().tolist() == [9, 4]
     display.plot(ax=plt.figure().add_subplot())
     assert len(display.figure_.axes) == 1
 
 
-def test_power_of_rules_with_other_levels_is_shown_up_to_the_largest():
-    few = rates([0.1, 0.2])
-    few.index = [0.05, 0.1]
-    left, right = PowerDisplay({"few": few, "all": rates([0.1, 0.2])}).plot().ax_
-    assert points(line_called(left, "alpha")) == [[0, 0], [0.4, 0.4]]
-    assert right.get_xlim() == pytest.approx((-0.008, 0.416))
+def bars_of(container):
+    return [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_y() + bar.get_height() / 2)
+            for bar in container]  # fmt: skip
+
+
+def decomposition(lost, gained):
+    table = pd.DataFrame({"miscalibration": lost, "discrimination": gained, "uncertainty": 0.25})
+    table.insert(0, "score", table["discrimination"] - table["miscalibration"] - 0.25)
+    return DecompositionDisplay(table, "Brier").plot()
+
+
+def test_decomposition():
+    """Bars lead from the base rate to the best map, and back to the score."""
+    display = decomposition([0.05, 0.01], [0.1, 0.0])
+    ax = display.ax_
+    gained, lost = ax.containers
+    np.testing.assert_allclose(bars_of(gained), [(-0.25, -0.15, 1.17), (-0.25, -0.25, 0.17)])
+    np.testing.assert_allclose(bars_of(lost), [(-0.2, -0.15, 0.83), (-0.26, -0.25, -0.17)])
+    np.testing.assert_allclose(points(display.line_), [(-0.2, 0.83), (-0.26, -0.17)])
+    places = [(-0.15, 1.17), (-0.25, 0.17), (-0.15, 0.83), (-0.25, -0.17)]
+    np.testing.assert_allclose([text.xy for text in ax.texts], places)
+    np.testing.assert_allclose(
+        ax.collections[0].get_segments(),
+        [[(-0.25, 0.5), (-0.25, 1.5)], [(-0.25, -0.5), (-0.25, 0.5)]],
+    )
+    np.testing.assert_allclose(ax.get_xlim(), (-0.26 - 0.06 * 0.11, -0.15 + 0.2 * 0.11))
+    for parts, texts in [  # as many decimals as show three digits of each part
+        (([0.05, 0.01], [0.1, 0.0]), ["+0.1000", "+0.0000", "-0.0500", "-0.0100"]),
+        (([0.2, 0.01], [0.5, 0.02]), ["+0.500", "+0.020", "-0.200", "-0.010"]),
+        (([0.002], [0.5]), ["+0.50000", "-0.00200"]),
+        (([0.0], [0.05]), ["+0.0500", "-0.0000"]),
+        (([0.0], [0.0]), ["+0.000", "-0.000"]),
+    ]:
+        found = [text.get_text() for text in decomposition(*parts).ax_.texts]
+        assert [text.replace("\N{MINUS SIGN}", "-") for text in found] == texts
+    left, right = decomposition([0.0], [0.0]).ax_.get_xlim()  # around the only value
+    assert left < -0.25 < right < left + 0.01
+
+
+def test_fleet():
+    columns = pd.MultiIndex.from_tuples([("length", ""), ("forecast", "$judge")])
+    rows = [[-0.2, 0.1], [0.3, 1.4], [np.nan, -0.5]]
+    evidence = pd.DataFrame(rows, pd.Index([10, 20, 30], name="run"), columns)
+    changes = [
+        SimpleNamespace(alarm=1020, since=1010, cause="level"),
+        SimpleNamespace(alarm=30, since=22, cause=""),
+    ]
+    display = FleetDisplay(evidence, changes).plot()
+    ax, (length, forecast) = display.ax_, display.line_
+    assert (length.get_label(), forecast.get_label()) == ("length", r"forecast of \$judge")
+    np.testing.assert_array_equal(length.get_ydata(), [-0.2, 0.3, np.nan])
+    assert points(forecast) == [[10, 0.1], [20, 1.4], [30, -0.5]]
+    spans = [one.get_extents().transformed(ax.transData.inverted()) for one in ax.patches]
+    np.testing.assert_allclose([(one.x0, one.x1) for one in spans], [(1010, 1020), (22, 30)])
+    assert [one.xyann for one in ax.texts] == [(4, 6), (4, 32)]
+    assert [(one.get_text(), one.xy) for one in ax.texts] == [
+        ("level\nsince run 1,010, alarm at 1,020", (1020, 1)),
+        ("cause not known yet\nsince run 22, alarm at 30", (30, 1)),
+    ]
+    assert ax.get_ylim() == pytest.approx((-0.5 - 0.1, 1.4 + 0.6 + 0.1))
+    for column, low, high in [  # 0 and the line of alarms are in view
+        ([0.2, 0.4, 0.3], -0.1, 1.1), ([-0.2, -0.3, 0.0], -0.4, 1.1), ([0.5, 2.0, 1.0], -0.1, 2.1)
+    ]:  # fmt: skip
+        table = evidence.iloc[:, :1].copy()
+        table.iloc[:, 0] = column
+        assert FleetDisplay(table, []).plot().ax_.get_ylim() == pytest.approx((low, high))
+
+
+def strip(n, critical, risk):
+    table = pd.DataFrame({"risk": risk, "critical": np.isin(np.arange(1, n + 1), critical)})
+    table = table.assign(surprisal=0.0, repetition=np.nan, agent_gap=np.nan, user_gap=np.nan)
+    return TracerStripDisplay(table, "long").plot()
+
+
+def test_strip():
+    """Each critical episode is framed, and of long runs some steps are labelled."""
+    display = strip(61, [1, 7, 8, 9, 61], np.linspace(0, 1, 61))
+    frames = [(one.get_x(), one.get_y(), one.get_width(), one.get_height())
+              for one in display.ax_.patches]  # fmt: skip
+    assert frames == [(0.5, 0, 1, 2), (6.5, 0, 3, 2), (60.5, 0, 1, 2)]
+    assert display.ax_.get_xticks().tolist() == list(range(1, 62, 3))
+    assert strip(60, [], 0.5).ax_.get_xticks().tolist() == list(range(1, 61, 2))
+    assert (display.ax_.get_xlim(), display.ax_.get_ylim()) == ((0.5, 61.5), (2, 0))
+    assert display.line_.get_clim() == (0, 1)
+    assert display.line_.get_array().ravel()[-1] == 1
+    low, high = strip(3, [], 0.0).line_.get_clim()  # of a run without any risk
+    assert (low, high) == (0, pytest.approx(0, abs=1e-6))
+    assert high > 0
+    widths = [strip(n, [], 0.5).figure_.get_size_inches()[0] for n in (10, 60)]
+    assert widths == pytest.approx([6.8, 14])
