@@ -1,6 +1,5 @@
 """Spans of OpenTelemetry by every convention: forms of files, fields, events, and judgements."""
 
-import itertools
 import json
 
 import pytest
@@ -52,50 +51,41 @@ def test_the_sample():
 # ------------------------------------------------------------------ conventions and forms
 
 
-def otlp(value):
-    kind = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}
-    return {kind[type(value)]: str(value) if type(value) is int else value}
-
-
-def write_as(form, name, start, parent, attributes):
-    """Return a span as OTLP has it in JSON, or as the SDKs print it."""
-    if form == "otlp":
-        pairs = [{"key": key, "value": otlp(value)} for key, value in attributes.items()]
-        ids = {"traceId": "ab", "spanId": name, "parentSpanId": parent or ""}
-        return ids | {"startTimeUnixNano": str(10**18 + start), "attributes": pairs}
-    context = {"trace_id": "ab", "span_id": name}
+def printed(name, start, parent, attributes):
+    """Return a span as the SDKs print it."""
     time = f"2026-01-01T00:00:0{start}.000000Z"
-    return {"context": context, "parent_id": parent, "start_time": time, "attributes": attributes}
+    return {"context": {"trace_id": "ab", "span_id": name}, "parent_id": parent,
+            "start_time": time, "attributes": attributes}  # fmt: skip
 
 
-def by_genai(form):
-    def parts(role, *found):
-        return {"role": role, "parts": list(found)}
+def test_forms_of_files(write):
+    log = json.loads((SAMPLES / "otel.json").read_text())
+    ((batch,),) = ([one["scopeSpans"][0]] for one in log["resourceSpans"])
+    plain = [
+        printed(one["spanId"], k, one["parentSpanId"], {
+            pair["key"]: next(iter(pair["value"].values())) for pair in one["attributes"]})
+        for k, one in enumerate(batch["spans"][-1:] + batch["spans"][:-1])
+    ]  # fmt: skip
+    for k, one in enumerate(plain):
+        folder = write(f"spans/{k}.jsonl", [one], lines=True).parent
+    for path in (
+        write("b.jsonl", [log], lines=True), write("c.json", {"batches": [log]}), folder,
+        write("d.jsonl", plain, lines=True), write("e.json", {"spans": plain}),
+        write("f.json", plain),
+    ):  # fmt: skip
+        (run,) = io.read_runs(path, format="otel")
+        assert (said(run), run.outcome) == (ALL, 1), path
+        assert [step.confidence for step in run.steps] == [None, 0.7, 0.9], path
+    runs = io.read_runs(write("g.json", {"spans": [model(), model() | {"traceId": "u"}], "n": 1}))
+    assert ([run.id for run in runs], *runs.info.values()) == (["t", "u"], {"n": 1})
+    alone = [model()["attributes"]] * 2
+    runs = io.read_runs(write("log.jsonl", alone, lines=True))
+    assert [(run.id, turns(run)) for run in runs] == [("log-0", BOTH), ("log-1", BOTH)]
+    (run,) = io.read_runs(write("one.json", {"a": 1} | alone[0]), format="otel")
+    assert turns(run) == BOTH
 
-    call = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"order": 3}}
-    ask = parts("user", {"type": "text", "content": ASK["content"]})
-    look = parts("assistant", {"type": "text", "content": "I look."}, call)
-    found = parts("tool", {"type": "tool_call_response", "id": "c1", "response": "in Paris"})
 
-    def chat(given, answer, **other):
-        return {
-            "gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(given),
-            "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be kind."}]),
-            "gen_ai.output.messages": json.dumps([answer]), "gen_ai.usage.input_tokens": 5, **other,
-        }  # fmt: skip
-
-    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find",
-            "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "in Paris"}  # fmt: skip
-    last = chat([ask, look, found], parts("assistant", {"type": "text", "content": "In Paris."}))
-    return [  # as they end
-        write_as(form, "1", 1, "0", chat([ask], look, confidence=0.5)),
-        write_as(form, "2", 2, "0", tool),
-        write_as(form, "3", 3, "0", last),
-        write_as(form, "0", 0, None, {"gen_ai.operation.name": "invoke_agent", "passed": True}),
-    ]
-
-
-def by_openinference(form):
+def test_openinference(write):
     def message(side, k, one):
         start = f"llm.{side}_messages.{k}.message"
         fields = {f"{start}.role": one["role"]}
@@ -121,49 +111,22 @@ def by_openinference(form):
     sure = {"evaluations.0.evaluation.name": "confidence", "evaluations.0.evaluation.score": 0.5}
     name = "trace.evaluations.0.evaluation"
     root = {"openinference.span.kind": "AGENT", f"{name}.name": "passed", f"{name}.score": 1.0}
-    return [
-        write_as(form, "1", 1, "0", llm([system, ASK], LOOK, **sure)),
-        write_as(form, "2", 2, "0", tool),
-        write_as(form, "3", 3, "0", llm([system, ASK, LOOK, FOUND], TOLD)),
-        write_as(form, "0", 0, None, root),
+    spans = [
+        printed("1", 1, "0", llm([system, ASK], LOOK, **sure)),
+        printed("2", 2, "0", tool),
+        printed("3", 3, "0", llm([system, ASK, LOOK, FOUND], TOLD)),
+        printed("0", 0, None, root),
     ]
-
-
-def test_both_conventions_in_all_forms_of_files(write):
-    for convention in (by_genai, by_openinference):
-        spans, printed = convention("otlp"), convention("sdk")
-        log = {"resourceSpans": [{"scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]}
-        for k, one in enumerate(printed):
-            folder = write(f"spans/{k}.jsonl", [one], lines=True).parent
-        for path in (
-            write("a.json", log), write("b.jsonl", [log], lines=True), folder,
-            write("c.jsonl", printed, lines=True), write("d.json", {"spans": printed}),
-            write("f.json", printed),
-        ):  # fmt: skip
-            (run,) = io.read_runs(path)
-            assert said(run) == [("system", "Be kind."), *ALL], path
-            assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10), path
-            assert [step.confidence for step in run.steps] == [None, 0.5, None], path
-        (run,) = io.read_runs(write("g.json", {"batches": [log]}), format="otel")
-        assert said(run)[1:] == ALL
-    runs = io.read_runs(write("g.json", {"spans": [model(), model() | {"traceId": "u"}], "n": 1}))
-    assert ([run.id for run in runs], *runs.info.values()) == (["t", "u"], {"n": 1})
-    alone = [model()["attributes"]] * 2
-    runs = io.read_runs(write("log.jsonl", alone, lines=True))
-    assert [(run.id, turns(run)) for run in runs] == [("log-0", BOTH), ("log-1", BOTH)]
-    (run,) = io.read_runs(write("one.json", {"a": 1} | alone[0]), format="otel")
-    assert turns(run) == BOTH
+    (run,) = io.read_runs(write("log.jsonl", spans, lines=True))
+    assert said(run) == [("system", "Be kind."), *ALL]
+    assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10)
+    assert [step.confidence for step in run.steps] == [None, 0.5, None]
 
 
 def test_other_conventions(write):
     calls = [{"toolCallId": "c1", "toolName": "find", "input": '{"order": 3}'}]
-    google = {
-        "role": "model",
-        "parts": [
-            {"text": "I look."},
-            {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}},
-        ],
-    }
+    part = {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}}
+    google = {"role": "model", "parts": [{"text": "I look."}, part]}
     traceloop, own = "gen_ai.completion.0", "gcp.vertex.agent."
     asked = [{"role": "user", "parts": [{"text": ASK["content"]}]}]
     tables = [
@@ -180,11 +143,9 @@ def test_other_conventions(write):
     ]  # fmt: skip
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}
     tool |= {"gen_ai.tool.call.id": "c1", "output.value": "in Paris"}
-    for attributes, form in itertools.product(tables, ("otlp", "sdk")):
-        lines = [write_as(form, "1", 1, None, attributes), write_as(form, "2", 2, None, tool)]
-        log = {"resourceSpans": [{"scopeSpans": [{"spans": lines}]}]} if form == "otlp" else lines
-        (run,) = io.read_runs(write("log.json", log))
-        assert said(run) == ALL[:3], attributes
+    for attributes in tables:
+        lines = [printed("1", 1, None, attributes), printed("2", 2, None, tool)]
+        assert said(io.read_runs(write("log.json", lines))[0]) == ALL[:3], attributes
 
 
 def test_rows_of_spans_as_tables_and_services_have_them(write):
