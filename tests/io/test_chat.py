@@ -174,16 +174,6 @@ def test_messages_that_name_their_conversation(write):
     assert (named.id, named.extra["of.run"]) == ("a", "a")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"role": "user", "content": "Hi", "run_id": 1}, {"values": {}, "next": []}, {"x": 1},
-     {"other": {"x": 1}, "n": [1]}, {"prompt": "Hi", "completion": "Ho", "step": 1}],
-)  # fmt: skip
-def test_files_that_are_no_chats(write, fields):
-    with pytest.raises(ValueError, match=r"log\.jsonl?.*"):
-        io.read_runs(write("log.json", [fields]))
-
-
 def test_completions(write):
     choice = {"message": agent("Hi"), "logprobs": scores(-0.5, -1.0), "finish_reason": "stop"}
     other = {"message": agent("Hello"), "logprobs": scores(-3.0)}
@@ -284,15 +274,3 @@ def test_malformed_runs_are_left_out_and_named(write):
     ):
         with pytest.raises(ValueError, match=r"message 0.*as Python prints it"):
             one(write, printed)
-
-
-def test_why_a_run_ended(write):
-    run = one(write, [RUN | {"id": "a", "stop_reason": "Max Steps"}])
-    assert (run.outcome, run.stop_kind) == (-1, "administrative")
-    step = {"model_output_message": YES, "tool_calls": []}
-    for record, reason in (
-        ({"steps": [step], "state": "max_steps_error"}, "max_steps_error"),
-        ({"steps": [step], "state": {"x": 1}}, None),
-        (RUN | {"state": "success"}, None),
-    ):
-        assert one(write, [{"id": "a"} | record]).stop_reason == reason

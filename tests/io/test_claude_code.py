@@ -22,15 +22,9 @@ def agent(content="Yes", *args, **fields):
     return line("assistant", content, *args, **fields)
 
 
-@pytest.fixture
-def read(write):
-    """Read one session of some lines."""
-
-    def read_one(*lines):
-        (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
-        return run
-
-    return read_one
+def read(write, *lines):
+    (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
+    return run
 
 
 def texts(run):
@@ -136,16 +130,17 @@ LINES = [
 ]  # fmt: skip
 
 
-def test_which_lines_are_turns(read):
+def test_which_lines_are_turns(write):
     for lines, expected, left_out in LINES:
-        run = read(*lines)
+        run = read(write, *lines)
         assert (texts(run), run.extra.get("n_left_out", {})) == (expected, left_out), lines
 
 
-def test_numbers_of_a_session(read):
+def test_numbers_of_a_session(write):
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100,
              "output_tokens": 7}  # fmt: skip
     run = read(
+        write,
         user(cwd="/a", version="1"),
         agent("a", id="m", usage=usage | {"output_tokens": 2}, model="x"),
         agent("b", id="m", usage=usage, costUSD=0.5),
@@ -172,7 +167,7 @@ STOPS = [
 ]  # fmt: skip
 
 
-def test_how_a_session_ended(read):
+def test_how_a_session_ended(write):
     for lines, reason in STOPS:
-        run = read(user(), *({"sessionId": "s"} | one for one in lines))
+        run = read(write, user(), *({"sessionId": "s"} | one for one in lines))
         assert run.stop_reason == reason, lines

@@ -1,6 +1,4 @@
-"""What clients of tracers and agents really write, run here without a network."""
-
-import asyncio
+"""What LangGraph and Inspect really write, run here without a network."""
 
 import pytest
 
@@ -66,60 +64,6 @@ def test_langgraph(write, graph):
     ]
     for k, log in enumerate(logs):
         check(io.read_runs(write(f"{k}.json", log))[0])
-
-
-@pytest.fixture
-def spans():
-    """Tracer provider of OpenTelemetry, and a function that returns the spans it has ended."""
-    pytest.importorskip("opentelemetry.sdk")
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    kept, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(kept))
-    return provider, lambda: list(kept.get_finished_spans())
-
-
-def in_both_forms(write, spans):
-    """Write spans as the SDK prints them, and as OTLP in JSON if its messages are installed."""
-    text = "".join(span.to_json(indent=None) + "\n" for span in spans)
-    yield write("sdk.jsonl", text)
-    yield write("console.json", "".join(span.to_json() + "\n" for span in spans))
-    try:
-        from google.protobuf.json_format import MessageToJson
-        from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-    except ImportError:
-        return
-    yield write("otlp.json", MessageToJson(encode_spans(spans)))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_genai(write, spans):
-    pydantic_ai = pytest.importorskip("pydantic_ai")
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-    from pydantic_ai.models.function import FunctionModel
-
-    answers = iter(
-        [
-            ModelResponse(parts=[TextPart("I look."), ToolCallPart("find", {"order": 3}, "c1")]),
-            ModelResponse(parts=[TextPart("In Paris.")]),
-        ]
-    )
-    provider, ended = spans
-    agent = pydantic_ai.Agent(
-        FunctionModel(lambda messages, info: next(answers)), system_prompt="Be kind."
-    )
-    agent.tool_plain(find)
-    pydantic_ai.Agent.instrument_all(pydantic_ai.InstrumentationSettings(tracer_provider=provider))
-    try:
-        asyncio.run(agent.run(ASKED))
-    finally:
-        pydantic_ai.Agent.instrument_all(instrument=False)
-    for path in in_both_forms(write, ended()):
-        (run,) = io.read_runs(path)
-        check(run)
-        assert run.meta["input_tokens"] > 0
 
 
 # ------------------------------------------------------------------ Inspect AI

@@ -23,14 +23,8 @@ def trace(*observations, **fields):
     return {"id": "t", "observations": list(observations or [generation()])} | fields
 
 
-@pytest.fixture
-def read(write):
-    """Read the runs of some records."""
-
-    def read_all(*records, **options):
-        return io.read_runs(write("log.json", list(records)), format="langfuse", **options)
-
-    return read_all
+def read(write, *records, **options):
+    return io.read_runs(write("log.json", list(records)), format="langfuse", **options)
 
 
 def test_the_sample():
@@ -67,14 +61,16 @@ def test_every_form_of_an_export(write):
     assert [run.id for run in io.read_runs(two)] == ["t", "u"]
 
 
-def test_all_fields_of_an_observation(read):
+def test_all_fields_of_an_observation(write):
     usage = {"usageDetails": {"input": 9, "output": 2}, "usage": {"input": 1}}
     costs = {"totalCost": 0.25, "calculatedTotalCost": 9}
-    (run,) = read(trace(generation(model="m", latency=0.5, level="DEFAULT", **costs, **usage)))
+    (run,) = read(
+        write, trace(generation(model="m", latency=0.5, level="DEFAULT", **costs, **usage))
+    )
     turn = run.steps[1]
     assert (turn.text, turn.cost, turn.span) == ("Yes", 0.25, "g")
     assert turn.extra == {"model": "m", "latency": 0.5, "tokens": {"input": 9, "output": 2}}
-    (other,) = read(trace(generation(calculated_total_cost=9, usage={"input": 1})))
+    (other,) = read(write, trace(generation(calculated_total_cost=9, usage={"input": 1})))
     assert (other.steps[1].cost, other.steps[1].extra["tokens"]) == (9, {"input": 1})
     call = YES | {"content": "", "tool_calls": [{"id": "c", "name": "f"}]}
     of_tool = generation("s", type="TOOL", name="named", input={"x": 1}, output="42")
@@ -82,25 +78,25 @@ def test_all_fields_of_an_observation(read):
     for level, error in (("ERROR", True), ("WARNING", None), (None, None)):
         for told in (metadata, json.dumps(metadata), {"attributes": metadata}):
             own = of_tool | {"level": level, "metadata": told}
-            (made,) = read(trace(generation(output=call), own))[0].steps[1].tool_calls
+            (made,) = read(write, trace(generation(output=call), own))[0].steps[1].tool_calls
             assert (made.name, made.result, made.error) == ("f", "42", error), (level, told)
-    assert read(trace(of_tool))[0].steps[0].tool_calls[0].name == "named"
+    assert read(write, trace(of_tool))[0].steps[0].tool_calls[0].name == "named"
 
 
-def test_what_a_trace_holds(read):
+def test_what_a_trace_holds(write):
     inner = {"id": "t", "name": "n", "sessionId": "s", "output": '{"a": 1}', "scores": []}
-    (run,) = read({"trace": inner, "observations": [generation()]})
+    (run,) = read(write, {"trace": inner, "observations": [generation()]})
     assert (run.id, run.meta["session"]) == ("t", "s")
     assert run.extra == {"name": "n", "sessionId": "s", "output": {"a": 1}}
-    (bare,) = read(trace())
+    (bare,) = read(write, trace())
     assert ("session" in bare.meta, bare.extra) == (False, {})
 
 
-def test_scores_of_turns_and_of_runs(read):
+def test_scores_of_turns_and_of_runs(write):
     scores = [score("a", 1), score("b", 0.5, observationId="g"), score("c", 2, observationId="?")]
     scores += [score("trajscore.flag", 1), score("trajscore", 0, observationId="g")]  # ours
     for records in ([trace(scores=scores)], [generation(), *scores]):
-        (run,) = read(*records)
+        (run,) = read(write, *records)
         assert (run.scores, run.steps[1].scores) == ({"a": 1, "c": 2}, {"b": 0.5})
     for fields, value in (
         ({"value": 0.5}, 0.5), ({"value": 1, "dataType": "BOOLEAN"}, True),
@@ -110,21 +106,21 @@ def test_scores_of_turns_and_of_runs(read):
         ({"value": 1, "stringValue": "good", "dataType": "NUMERIC"}, 1),
         ({"value": None, "string_value": "good"}, "good"),
     ):  # fmt: skip
-        (run,) = read(generation(), {"traceId": "t", "name": "a", **fields})
+        (run,) = read(write, generation(), {"traceId": "t", "name": "a", **fields})
         assert (run.scores["a"], type(run.scores["a"])) == (value, type(value)), fields
     for values, replaced in (([1, 0], 1), ([1, 1], None), ([1], None), ([0, 1, 0, 0], 2)):
-        (run,) = (runs := read(trace(scores=[score("a", value) for value in values])))
+        (run,) = (runs := read(write, trace(scores=[score("a", value) for value in values])))
         assert (run.scores["a"], run.extra.get("replaced_scores")) == (values[-1], replaced)
         assert bool(replaced) == any("another value" in note for note in runs.notes)
 
 
-def test_which_records_make_up_a_run(read, write):
+def test_which_records_make_up_a_run(write):
     runs = read(
-        generation("1", "t"), generation("2", "u"), score("a", 1), score("a", 0, traceId="v")
+        write, generation("1", "t"), generation("2", "u"), score("a", 1), score("a", 0, traceId="v")
     )
     assert [(run.id, run.scores) for run in runs] == [("t", {"a": 1}), ("u", {})]
     # whole traces of one file are runs even if they share an id
-    assert [run.id for run in read(trace(), trace())] == ["t", "t"]
+    assert [run.id for run in read(write, trace(), trace())] == ["t", "t"]
     files = [write(f"{name}.json", [trace()]) for name in "ab"]
     assert [run.id for run in io.read_runs(files, format="langfuse")] == ["t"]
     # the traces of a session are one run if the session is the id
@@ -137,8 +133,11 @@ def test_which_records_make_up_a_run(read, write):
         )
     ]  # fmt: skip
     for name in ("sessionId", "session"):
-        assert [(run.id, len(run.steps)) for run in read(*traces, id=name)] == [("s", 4), ("r", 2)]
-    assert len(read(*traces)) == 3
+        assert [(run.id, len(run.steps)) for run in read(write, *traces, id=name)] == [
+            ("s", 4),
+            ("r", 2),
+        ]
+    assert len(read(write, *traces)) == 3
 
 
 @pytest.mark.parametrize(
@@ -151,14 +150,14 @@ def test_what_is_not_of_langfuse(write, records):
         io.read_runs(write("log.json", records))
 
 
-def test_records_that_cannot_be_read(read):
+def test_records_that_cannot_be_read(write):
     for record, words in (
         (trace(scores="x"), "scores are str, not a list"), (trace(scores=[1]), "int, not an object")
     ):  # fmt: skip
         with pytest.raises(ValueError, match=rf"\(index 0\).*{words}"):
-            read(record)
+            read(write, record)
     with pytest.warns(UserWarning, match=r"1 of 2 runs.*: it is str"):
-        assert len(read(trace(), "x")) == 1
+        assert len(read(write, trace(), "x")) == 1
 
 
 # ------------------------------------------------------------------ real traces

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from known_dialogue import said
 from trajscore import io
 
@@ -11,20 +9,14 @@ HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Y
 PART = {"text": "Hi"}
 
 
-@pytest.fixture
-def read(write):
+def read(write, given, answer, kind="GENERATION"):
     """Read one call of a model, with its input and its output."""
-
-    def read_call(given, answer, kind="GENERATION"):
-        call = {"id": "1", "type": kind, "input": given, "output": answer}
-        last = {"id": "2", "type": "GENERATION", "output": "End"}
-        log = {"id": "t", "observations": [call, last], "scores": []}
-        (run,) = io.read_runs(write("log.json", log), format="langfuse")
-        *others, end = said(run)
-        assert end == ("agent", "End")
-        return others
-
-    return read_call
+    call = {"id": "1", "type": kind, "input": given, "output": answer}
+    last = {"id": "2", "type": "GENERATION", "output": "End"}
+    log = {"id": "t", "observations": [call, last], "scores": []}
+    *others, end = said(io.read_runs(write("log.json", log), format="langfuse")[0])
+    assert end == ("agent", "End")
+    return others
 
 
 GIVEN = [
@@ -97,7 +89,7 @@ HISTORIES = [
 ]  # fmt: skip
 
 
-def test_what_a_model_is_given_and_what_it_answers(read):
+def test_what_a_model_is_given_and_what_it_answers(write):
     wrong = []
     hi, yes = [("user", "Hi")], [("agent", "Yes")]
     table = [
@@ -108,32 +100,13 @@ def test_what_a_model_is_given_and_what_it_answers(read):
         *((given, "So?", [*expected, ("agent", "So?")]) for given, expected in HISTORIES),
     ]
     for given, answer, expected in table:
-        got = read(given, answer)
+        got = read(write, given, answer)
         wrong += [(given, answer, got)] if got != expected else []
     assert not wrong
 
 
-def test_only_what_is_surely_a_message_counts_around_calls(read):
+def test_only_what_is_surely_a_message_counts_around_calls(write):
     for value in ("continue", {"content": "role"}, {"joke": "x"}, {"prompt": "Hi"}, ["a"], 3):
-        assert read(value, None, "SPAN") == []
+        assert read(write, value, None, "SPAN") == []
     for value in ([HI], {"messages": [HI]}, {"choices": [{"delta": {"message": HI}}]}):
-        assert read(value, None, "SPAN") == [("user", "Hi")]
-
-
-def test_results_without_identifiers_belong_to_the_turn_before_them(write):
-    def call(answer):
-        return [
-            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": answer}}]},
-        ]
-
-    talk = [{"role": "user", "parts": [PART]}, *call("1"), *call("1"), *call("2")]
-    rows = [
-        {"traceId": "t", "type": "GENERATION", "id": str(k), "startTime": k,
-         "input": {"contents": talk[: 2 * k + 1]},
-         "output": {"candidates": [{"content": answer}]}}
-        for k, answer in enumerate([*talk[1::2], {"role": "model", "parts": []}])
-    ]  # fmt: skip
-    (run,) = io.read_runs(write("log.jsonl", rows, lines=True))
-    assert [step.actor for step in run.steps] == ["user", *["agent"] * 4]
-    assert said(run) == [("user", "Hi"), *(("f", {}, result) for result in "112")]
+        assert read(write, value, None, "SPAN") == [("user", "Hi")]

@@ -29,15 +29,10 @@ def whole(line=request, **more):
     return [line(1, TALK[:1], LOOK, **more), line(2, TALK[:3], TOLD, **more)]
 
 
-@pytest.fixture
-def texts(write):
+def texts(write, *lines, name="log.jsonl"):
     """Read lines to the texts of the turns of each run."""
-
-    def read(*lines, name="log.jsonl"):
-        runs = io.read_runs(write(name, list(lines), lines=name.endswith("l")))
-        return [[step.text for step in run.steps] for run in runs]
-
-    return read
+    runs = io.read_runs(write(name, list(lines), lines=name.endswith("l")))
+    return [[step.text for step in run.steps] for run in runs]
 
 
 def test_calls_of_interleaved_sessions(write):
@@ -110,16 +105,16 @@ JOINED = [
 ]  # fmt: skip
 
 
-def test_which_records_are_one_run(texts):
+def test_which_records_are_one_run(write):
     wrong = []
     for lines, expected in JOINED:
         for name in ("log.jsonl", "log.json"):
-            got = texts(*lines, name=name)
+            got = texts(write, *lines, name=name)
             wrong += [(name, lines, got)] if got != expected else []
     assert not wrong
 
 
-def test_states_are_joined_by_long_ids_of_their_first_messages(texts):
+def test_states_are_joined_by_long_ids_of_their_first_messages(write):
     def with_id(message, name, wrapper):
         kind = {"user": "human", "assistant": "ai"}[message["role"]]
         fields = {"id": name, "type": kind, "content": message["content"]}
@@ -134,7 +129,7 @@ def test_states_are_joined_by_long_ids_of_their_first_messages(texts):
             for k in (1, 2)
             for messages in ([ASK, TOLD], [ASK, TOLD, ASK, TOLD])
         ]
-        found = texts(*states, name="log.json")
+        found = texts(write, *states, name="log.json")
         assert len(found) == (2 if len(start) == 7 else 4), (start, wrapper)
         assert found[-1] == [ASK["content"], END] * 2
 
@@ -218,16 +213,6 @@ def test_calls_that_a_record_lists_are_its_run(write):
         assert [(run.id, run.outcome) for run in runs] == [("r", 1), ("s", 0)][: len(runs)]
         assert all(said(run) == ALL for run in runs)
         assert runs[0].meta["input_tokens"] == 10
-
-
-def test_the_answer_of_a_crew_counts(write):
-    """CrewAI keeps the last answer beside the messages of its task."""
-    nudge = {"role": "user", "content": "Analyze the tool result."}
-    task = {"description": "Find it", "raw": END, "messages": [ASK, LOOK, FOUND, nudge]}
-    output = {"raw": END, "tasks_output": [task], "token_usage": {"total_tokens": 3}}
-    for log in ([output], output, task):
-        (run,) = io.read_runs(write("a.json", log))
-        assert said(run) == [*ALL[:-1], ("user", nudge["content"]), ALL[-1]]
 
 
 def test_states_of_graphs(write):

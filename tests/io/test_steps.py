@@ -224,43 +224,6 @@ def test_actions_of_one_answer_are_one_turn_of_openhands(write):
     ]  # fmt: skip
 
 
-# ------------------------------------------------------------------ sessions and databases
-
-
-def test_a_session_of_gemini_cli(write):
-    result = {"functionResponse": {"id": "c1", "name": "find", "response": "in Paris"}}
-    call = {"id": "c1", "name": "find", "args": {"order": 3}, "result": [result]}
-    messages = [
-        gemini("user", content=ASK["content"]), gemini(content="I look.", toolCalls=[call]),
-        gemini("warning", content="Slow"), gemini(content=[{"text": "In Paris."}]),
-    ]  # fmt: skip
-    log = {"sessionId": "s", "projectHash": "h", "messages": messages}
-    (run,) = io.read_runs(write("session-1.json", log))
-    assert (run.id, said(run)) == ("s", [*ALL[:3], ("environment", "Slow"), ALL[3]])
-
-
-def test_a_session_of_googles_adk(write):
-    def said_by(role, *parts):
-        return {"author": "a", "actions": {}, "content": {"role": role, "parts": list(parts)}}
-
-    call = {"functionCall": {"id": "c1", "name": "find", "args": {"order": 3}}}
-    result = {"functionResponse": {"id": "c1", "name": "find", "response": "in Paris"}}
-    events = [
-        said_by("user", {"text": ASK["content"]}),
-        said_by("model", {"text": "I look."}, call) | {"usageMetadata": {"promptTokenCount": 5}},
-        said_by("user", result), said_by("model", {"text": "In Paris."}),
-    ]  # fmt: skip
-    session = {"id": "s", "appName": "a", "userId": "u", "state": {}, "events": events}
-    lines = [{"session_id": name, **one} for name in "st" for one in events]
-    for path, ids in (
-        (write("session.json", session), ["s"]), (write("s.jsonl", [session], lines=True), ["s"]),
-        (write("lines.jsonl", lines, lines=True), ["s", "t"]),
-    ):  # fmt: skip
-        runs = io.read_runs(path)
-        assert [(run.id, said(run)) for run in runs] == [(name, ALL) for name in ids]
-        assert runs[0].meta["input_tokens"] == 5
-
-
 def test_databases_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / "session.db") as database:
         database.execute("create table t (x)")
