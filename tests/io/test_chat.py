@@ -114,10 +114,6 @@ def test_a_dialogue_in_one_text(write):
         marked = re.sub(r"(?m)^(User|Assistant):", form, words)
         run = one(write, [{"id": "a", "transcript": marked}])
         assert [(step.actor, step.text.strip()) for step in run.steps] == turns, form
-    mixed = one(write, [{"id": "a", "text": "user: Hi\nassistant: Look:\n## User\nuser x: No."}])
-    assert len(mixed.steps) == 2
-    system = one(write, [{"id": "a", "text": "system: Be kind\nuser: Hi\nassistant: Yes"}])
-    assert said(system) == [("system", "Be kind"), *BOTH]
 
 
 # Files, the ids and the outcomes of their runs, and what else they hold.

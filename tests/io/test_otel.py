@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said, turns
+from known_dialogue import ALL, ASK, LOOK, SAMPLES, said, turns
 from trajscore import io
 
 HI, YES = [{"role": "user", "content": "Hi"}], [{"role": "assistant", "content": "Yes"}]
@@ -79,51 +79,20 @@ def test_forms_of_files(write):
     assert turns(run) == BOTH
 
 
-def test_openinference(write):
-    def message(side, k, one):
-        start = f"llm.{side}_messages.{k}.message"
-        fields = {f"{start}.role": one["role"]}
-        fields[f"{start}.contents.0.message_content.type"] = "text"
-        fields[f"{start}.contents.0.message_content.text"] = one["content"]
-        if "tool_call_id" in one:
-            fields[f"{start}.tool_call_id"] = one["tool_call_id"]
-        for call in one.get("tool_calls", ()):
-            inner = f"{start}.tool_calls.0.tool_call"
-            fields |= {f"{inner}.id": call["id"]}
-            fields |= {f"{inner}.function.{k}": v for k, v in call["function"].items()}
-        return fields
-
-    def llm(given, answer, **other):
-        fields = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 5, **other}
-        for k, one in enumerate(given):
-            fields |= message("input", k, one)
-        return fields | message("output", 0, answer)
-
-    system = {"role": "system", "content": "Be kind."}
-    tool = {"openinference.span.kind": "TOOL", "tool.name": "find",
-            "input.value": '{"order": 3}', "output.value": "in Paris"}  # fmt: skip
-    sure = {"evaluations.0.evaluation.name": "confidence", "evaluations.0.evaluation.score": 0.5}
-    name = "trace.evaluations.0.evaluation"
-    root = {"openinference.span.kind": "AGENT", f"{name}.name": "passed", f"{name}.score": 1.0}
-    spans = [
-        printed("1", 1, "0", llm([system, ASK], LOOK, **sure)),
-        printed("2", 2, "0", tool),
-        printed("3", 3, "0", llm([system, ASK, LOOK, FOUND], TOLD)),
-        printed("0", 0, None, root),
-    ]
-    (run,) = io.read_runs(write("log.jsonl", spans, lines=True))
-    assert said(run) == [("system", "Be kind."), *ALL]
-    assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10)
-    assert [step.confidence for step in run.steps] == [None, 0.5, None]
-
-
 def test_other_conventions(write):
     calls = [{"toolCallId": "c1", "toolName": "find", "input": '{"order": 3}'}]
     part = {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}}
     google = {"role": "model", "parts": [{"text": "I look."}, part]}
     traceloop, own = "gen_ai.completion.0", "gcp.vertex.agent."
     asked = [{"role": "user", "parts": [{"text": ASK["content"]}]}]
+    given, made = "llm.input_messages.0.message", "llm.output_messages.0.message"
+    call = f"{made}.tool_calls.0.tool_call"
     tables = [
+        {"openinference.span.kind": "LLM", f"{given}.role": "user", f"{made}.role": "assistant",
+         f"{given}.contents.0.message_content.type": "text",
+         f"{given}.contents.0.message_content.text": ASK["content"],
+         f"{made}.content": "I look.", f"{call}.id": "c1", f"{call}.function.name": "find",
+         f"{call}.function.arguments": '{"order": 3}'},
         {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": ASK["content"],
          f"{traceloop}.role": "assistant", f"{traceloop}.content": "I look.",
          f"{traceloop}.tool_calls.0.id": "c1", f"{traceloop}.tool_calls.0.name": "find",
@@ -154,13 +123,8 @@ def test_rows_of_spans_as_tables_and_services_have_them(write):
     ]  # fmt: skip
     (run,) = io.read_runs(write("rows.jsonl", rows, lines=True))
     assert (turns(run), run.outcome, run.scores) == (BOTH, 1, {"success": 1.0})
-    attributes = {
-        "openinference.span.kind": "LLM", "metadata": json.dumps({"success": True}),
-        "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi",
-        "llm.output_messages.0.message.role": "assistant",
-        "llm.output_messages.0.message.content": "Yes",
-    }  # fmt: skip
-    one = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes}
+    metadata = {"metadata": json.dumps({"success": True})}
+    one = model(**metadata)
     (run,) = io.read_runs(write("page.json", {"data": [one], "next_cursor": None}))
     assert (turns(run), run.outcome) == (BOTH, 1)
 
