@@ -1,4 +1,7 @@
-"""What is public is documented, has an example, is narrow and on the API page; helpers are brief."""
+"""What is public is documented, has an example, is narrow and on the API page; helpers are brief.
+
+python tests/test_public.py prints how many names are public, by part.
+"""
 
 import ast
 import inspect
@@ -32,7 +35,13 @@ WIDE = {
     "TracerSignals": "four are the windows and filters of the paper",
 }
 
-each_part = pytest.mark.parametrize("part", PARTS)
+# Parts that are being rewritten: what they fail is expected for now.
+NOT_YET: set[str] = set()
+
+unfinished = pytest.mark.xfail(reason="is being rewritten", strict=False)
+each_part = pytest.mark.parametrize(
+    "part", [pytest.param(one, marks=[unfinished] if one in NOT_YET else []) for one in PARTS]
+)
 
 
 def package(part):
@@ -209,3 +218,7 @@ def _most(thing):
     return MOST_OF_AN_ESTIMATOR if issubclass(thing, BaseEstimator) else 99
 
 
+if __name__ == "__main__":
+    for one in PARTS:
+        print(f"{one:<12} {len(public(one)):4d}")
+    print(f"{'together':<12} {len(everything_public()):4d}")

@@ -75,6 +75,86 @@ def test_intercode_counts_tasks_by_file_system(tmp_path, monkeypatch):
     assert [run.id for run in found] == ["fs_1/0", "fs_2/0"]
 
 
+def test_intercode_from_a_local_copy(tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    packed = public_file("intercode", "sql__gpt-3.5__ic_sql_react_10_turns.json.gz")
+    name = "ic_sql_react_10_turns.json"
+    (tmp_path / "trajscore" / name).write_bytes(gzip.decompress(packed.read_bytes()))
+    questions = public_file("intercode", "ic_spider_dev.json")
+    shutil.copyfile(questions, tmp_path / "trajscore" / questions.name)
+    runs = public_sets.intercode("sql_react", tmp_path)
+    lengths = [len(run.steps) for run in runs]
+    assert (len(runs), outcomes(runs).sum(), max(lengths)) == (1034, 607, 11)
+    assert len({run.meta["environment"] for run in runs}) == 20
+
+
+# ------------------------------------------------------------------ BALROG
+
+
+def _played(task, n_steps, progression):
+    return {"task": task, "num_steps": n_steps, "progression": progression}
+
+
+def _moves(*rows):
+    file = io.StringIO()
+    csv.writer(file).writerows([["Step", "Action", "Reasoning", "Observation"], *rows])
+    return file.getvalue().encode()
+
+
+def test_balrog_reads_one_game_of_an_archive(tmp_path, monkeypatch):
+    results = {
+        "LLM/b-agent/babyai/goto/goto_run_00.json": _played("goto", 3, 1.0),
+        "LLM/b-agent/babyai/goto/goto_run_00.csv": _moves(
+            [0, "left", "why", "a wall"], [1, "up", "", "a\r\ndoor\0"]
+        ),
+        "LLM/a-agent/babyai/open/open_run_01.json": _played("open", 2, 0.5),
+        "LLM/a-agent/babyai/babyai_summary.json": {},
+        "LLM/a-agent/minihack/maze/maze_run_00.json": _played("maze", 9, 0.0),
+        "VLM/a-agent/babyai/open/open_run_00.json": _played("open", 4, 0.0),
+    }
+    files = {f"experiments-abc/submissions/{path}": result for path, result in results.items()}
+    archive = public_sets.balrog_archive("babyai")
+    _pack(tmp_path / "trajscore" / archive.file, files)
+    with pytest.raises(ValueError, match="does not hold the published results of babyai: their"):
+        public_sets.balrog("babyai", tmp_path)
+    monkeypatch.setattr(public_sets, "checksum", lambda files: public_sets.GAMES["babyai"])
+    episodes = public_sets.balrog("babyai", tmp_path)
+    assert episodes.to_dict("list") == {
+        "agent": ["a-agent", "b-agent"], "task": ["open", "goto"], "n_steps": [2, 3], "won": [0, 1],
+    }  # fmt: skip
+    (steps,) = public_sets.balrog_moves("babyai", tmp_path).values()
+    # what a game answered to a move is known at that move, and nothing later
+    assert [(step.text, step.observation) for step in steps] == [("why", "a wall"), ("", "a\ndoor")]
+    assert [step.tool_calls[0].arguments for step in steps] == [{"to": "left"}, {"to": "up"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_runs", "n_won"),
+    [("babaisai", 1920, 590), ("babyai", 800, 415), ("minihack", 640, 63), ("textworld", 510, 66)],
+)
+def test_balrog_from_a_local_copy(name, n_runs, n_won, tmp_path, public_file):
+    (tmp_path / "trajscore").mkdir()
+    archive = public_file("balrog", public_sets.balrog_archive(name).file)
+    shutil.copyfile(archive, tmp_path / "trajscore" / archive.name)
+    episodes = public_sets.balrog(name, tmp_path)
+    assert (len(episodes), episodes["won"].sum()) == (n_runs, n_won)
+    assert episodes["agent"].nunique() == 16
+
+
+def test_contents_are_checked_whatever_the_archive(tmp_path):
+    path = tmp_path / "x.tar.gz"
+    results = {f"top/{name}.json": number for number, name in enumerate("ab")}
+    _pack(path, {**results, "top/c.txt": 3})
+    found = public_sets.unpack(path, r"top/(.)\.json")
+    assert found == {"a": b"0", "b": b"1"}
+    _pack(path, dict(reversed(results.items())))
+    assert list(public_sets.unpack(path, r"top/(.)\.json").items()) == list(found.items())
+    assert public_sets.checksum(found) == hashlib.sha256(b"a\n1\n0b\n1\n1").hexdigest()
+
+
+# ------------------------------------------------------------------ stated values
+
+
 def test_game24_follows_the_paths_that_were_kept(tmp_path, monkeypatch):
     steps = [
         {"new_ys": ["a\n", "b\n"], "values": [60.0, 0.003]},
