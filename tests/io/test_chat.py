@@ -230,15 +230,6 @@ def test_positive_log_probabilities_are_an_error_with_their_place(write):
         one(write, [agent(logprobs=top)])
 
 
-def test_other_scripts_and_surrogates(write):
-    words = "ありがとう 🙂 مرحبا \u202f"
-    for escaped in (True, False):
-        path = write("chat.json", json.dumps([agent(words)], ensure_ascii=escaped))
-        assert io.read_runs(path)[0].steps[0].text == words
-    half = write("half.json", '[{"role": "assistant", "content": "bag \\ud83d lost"}]')
-    assert io.read_runs(half)[0].steps[0].text == "bag ? lost"
-
-
 def test_malformed_runs_are_left_out_and_named(write):
     good = {"id": "good", "messages": [agent()]}
     for message, reason in (

@@ -106,25 +106,25 @@ LS = [{"type": "tool_use", "id": "c2", "name": "ls", "input": {}}]
 LINES = [
     # of several lines with one identifier, one turn
     ([user("q"), agent([{"type": "text", "text": "a"}], id="m"), agent([USE], id="m"),
-      user([RESULT]), agent("b")], "q a b", {}),
+     user([RESULT]), agent("b")], "q a b", {}),
     # lines that the program writes, and those of subagents
     ([user("<command-name>/clear"), user("<local-command-stdout>x"), user("<bash-input>ls"),
-      user("meta", isMeta=True), user("sum", isCompactSummary=True),
-      agent("<bash-ic", isApiErrorMessage=True), user("side", isSidechain=True),
-      agent("side", parent_tool_use_id="u"), user("see <command-name>"), agent("<bash-script>")],
+     user("meta", isMeta=True), user("sum", isCompactSummary=True),
+     agent("<bash-ic", isApiErrorMessage=True), user("side", isSidechain=True),
+     agent("side", parent_tool_use_id="u"), user("see <command-name>"), agent("<bash-script>")],
      "see <command-name> <bash-script>", {"put in": 6, "subagent": 2}),
     # what the user took back
     ([user("q", "1"), agent("a", "2", "1"), user("old", "3", "2"), agent("to old", "4", "3"),
-      user("also", "5", "4"), user("new", "6", "2"), agent("to new", "7", "6")],
-     "q a new to new", {"taken back": 3}),
+     user("also", "5", "4"), user("new", "6", "2"), agent("to new", "7", "6")], "q a new to new",
+     {"taken back": 3}),
     ([user("q", "1"), agent([USE, *LS], "2", "1"), user([RESULT], "3", "2"),
-      user([RESULT | {"tool_use_id": "c2"}], "4", "2")], "q ", {}),
+     user([RESULT | {"tool_use_id": "c2"}], "4", "2")], "q ", {}),
     # lines that stand twice
     ([user("q", "1"), agent("a", "2", "1"), user("q", "1"), agent("a", "2", "1")], "q a", {}),
     ([user("q"), agent("a"), user("q"), agent("a")], "q a q a", {}),
     # of other types, and without a session
-    ([user("q", "1"), {**agent("a", "2", "1"), "type": ["assistant"]}, agent("c", "3", "2")],
-     "q c", {}),
+    ([user("q", "1"), {**agent("a", "2", "1"), "type": ["assistant"]}, agent("c", "3", "2")], "q c",
+     {}),
     ([user("q", "1"), agent("a", "2", "1") | {"sessionId": None}], "q a", {}),
     ([user("before") | {"sessionId": None}, user("q"), agent("a")], "q a", {}),
 ]  # fmt: skip

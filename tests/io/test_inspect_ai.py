@@ -1,4 +1,4 @@
-"""Inspect AI: events to turns, scores to outcomes, limits to stops; by a stand-in of its library."""
+"""Inspect AI: events to turns, scores to outcomes, limits to stops; mostly by a stand-in."""
 
 import math
 import sys
@@ -91,7 +91,7 @@ def test_a_sample_with_all_its_fields(read_all):
     events = [
         model("", "add", given=[system, ASKED]), tool("add", 2, error=None), rated(0.8),
         model("2", given=[ASKED, answer("", "add")], logprobs=Record(content=[token]),
-              stop_reason="stop"),
+         stop_reason="stop"),
     ]  # fmt: skip
     scores = {"match": Record(value="C"), "trajscore_flag": Record(value=False)}  # one is ours
     runs = read_all(sample(*events, uuid="run", scores=scores, target="2", limit=None))

@@ -90,8 +90,8 @@ def test_other_conventions(write):
     tables = [
         {"openinference.span.kind": "LLM", f"{given}.role": "user", f"{made}.role": "assistant",
          f"{given}.contents.0.message_content.type": "text",
-         f"{given}.contents.0.message_content.text": ASK["content"],
-         f"{made}.content": "I look.", f"{call}.id": "c1", f"{call}.function.name": "find",
+         f"{given}.contents.0.message_content.text": ASK["content"], f"{made}.content": "I look.",
+         f"{call}.id": "c1", f"{call}.function.name": "find",
          f"{call}.function.arguments": '{"order": 3}'},
         {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": ASK["content"],
          f"{traceloop}.role": "assistant", f"{traceloop}.content": "I look.",
@@ -99,8 +99,9 @@ def test_other_conventions(write):
          f"{traceloop}.tool_calls.0.arguments": '{"order": 3}', "llm.request.type": "chat"},
         {"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": json.dumps([ASK]),
          "ai.response.text": "I look.", "ai.response.toolCalls": json.dumps(calls)},
-        {"gen_ai.operation.name": "call_llm", f"{own}llm_request": json.dumps({"config": {},
-         "contents": asked}), f"{own}llm_response": json.dumps({"content": google})},
+        {"gen_ai.operation.name": "call_llm",
+         f"{own}llm_request": json.dumps({"config": {}, "contents": asked}),
+         f"{own}llm_response": json.dumps({"content": google})},
         {"langfuse.observation.type": "generation", "langfuse.observation.output": json.dumps(LOOK),
          "langfuse.observation.input": json.dumps([ASK])},
     ]  # fmt: skip
@@ -117,9 +118,9 @@ def test_rows_of_spans_as_tables_and_services_have_them(write):
         {"name": "chat", "context.span_id": "s", "context.trace_id": "t", "parent_id": None,
          "attributes.openinference.span.kind": "LLM", "start_time": 1,
          "attributes.llm.input_messages": str([{"message.role": "user", "message.content": "Hi"}]),
-         "attributes.llm.output_messages":
-             str([{"message.role": "assistant", "message.content": "Yes"}]),
-         "eval.success.score": 1.0, "eval.success.label": "ok", "eval.tone.score": None}
+         "attributes.llm.output_messages": str([{"message.role": "assistant",
+         "message.content": "Yes"}]), "eval.success.score": 1.0, "eval.success.label": "ok",
+         "eval.tone.score": None},
     ]  # fmt: skip
     (run,) = io.read_runs(write("rows.jsonl", rows, lines=True))
     assert (turns(run), run.outcome, run.scores) == (BOTH, 1, {"success": 1.0})

@@ -29,8 +29,8 @@ GIVEN = [
     [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],
     [{"role": "user", "gen_ai.event.content": json.dumps(HI), "gen_ai.system": "openai"}],
     [HI, {"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}],
-    {"input": {"input": {"input": {"input": HI}}}}, {"input": [{"input": [HI]}]},
-    [[HI], [YES]], {"role": None, "content": "Hi"}, {"content": {"message": HI}},
+    {"input": {"input": {"input": {"input": HI}}}}, {"input": [{"input": [HI]}]}, [[HI], [YES]],
+    {"role": None, "content": "Hi"}, {"content": {"message": HI}},
 ]  # fmt: skip
 NOTHING = [
     "", " ", [], [[]], {"n": 1}, {"content": "role"}, None,
@@ -56,35 +56,36 @@ MORE = [
     ({"city": "Paris"}, [("agent", '{"city": "Paris"}')]),
     ({"toolCalls": [{"toolName": "f", "args": {"n": 3}}]}, [CALL]),
     ({"text": "Look", "toolCalls": [{"toolName": "f", "args": {"n": 3}}, 3]}, [LOOK, CALL]),
-    ({"text": [{"type": "text", "text": "Look"}], "toolCalls": [
-        {"toolName": "f", "args": {"n": 3}}]}, [LOOK, CALL]),
+    ({"text": [{"type": "text", "text": "Look"}], "toolCalls":
+     [{"toolName": "f", "args": {"n": 3}}]}, [LOOK, CALL]),
     ({"tool_calls": [{"name": "f", "args": {"n": 3}}]}, [CALL]),
     ([{"toolCallId": "c", "toolName": "f", "input": {"n": 3}}], [CALL]),
     ({"content": [{"id": "1", "name": "f", "arguments": '{"n": 3}'}], "thought": "Look"},
      [LOOK, CALL]),
-    ({"role": "assistant", "parts": [{"type": "tool_call", "id": ["run", "c"], "name": "f",
-                                      "arguments": {"n": 3}}]}, [CALL]),
+    ({"role": "assistant", "parts":
+     [{"type": "tool_call", "id": ["run", "c"], "name": "f", "arguments": {"n": 3}}]}, [CALL]),
 ]  # fmt: skip
 HISTORIES = [
     ({"system": "Be kind.", "prompt": "Hi"}, [("system", "Be kind."), ("user", "Hi")]),
-    ({"system": "a", "config": {"instructions": "b"}, "prompt": "Hi"}, [("system", "a"), ("system",
-     "b"), ("user", "Hi")]),
+    ({"system": "a", "config": {"instructions": "b"}, "prompt": "Hi"},
+     [("system", "a"), ("system", "b"), ("user", "Hi")]),
     ({"system": "a", "n": 1}, [("system", "a")]),
-    ({"systemInstruction": {"parts": [{"text": "a"}]}, "contents": "Hi"}, [("system", "a"), ("user",
-     "Hi")]),
-    ({"system": [{"text": "a"}, {"text": "b"}, 3], "prompt": "Hi"}, [("system", "a\nb"), ("user",
-     "Hi")]),
+    ({"systemInstruction": {"parts": [{"text": "a"}]}, "contents": "Hi"},
+     [("system", "a"), ("user", "Hi")]),
+    ({"system": [{"text": "a"}, {"text": "b"}, 3], "prompt": "Hi"},
+     [("system", "a\nb"), ("user", "Hi")]),
     ({"system": {"text": "a"}, "prompt": "Hi"}, [("system", "a"), ("user", "Hi")]),
     ({"system": 3, "instructions": [3], "prompt": "Hi"}, [("user", "Hi")]),
-    ({"config": {"system_instruction": "Be kind."}, "contents": [{"role": "user", "parts":
-     [{"text": "Hi"}]}, {"role": "model", "parts": [{"functionCall": {"name": "f", "args":
-     {"n": 3}}}]}, {"role": "user", "parts": [{"functionResponse": {"name": "f", "response":
-     {"y": 2}}}]}]}, [("system", "Be kind."), ("user", "Hi"), ("f", {"n": 3}, '{"y": 2}')]),
-    ("System: Be kind.\nUser: Hi\nthere\nAssistant: Yes?", [("system", "Be kind."), ("user",
-     "Hi\nthere"), ("agent", "Yes?")]),
+    ({"config": {"system_instruction": "Be kind."}, "contents":
+     [{"role": "user", "parts": [{"text": "Hi"}]},
+     {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"n": 3}}}]},
+     {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"y": 2}}}]}]},
+     [("system", "Be kind."), ("user", "Hi"), ("f", {"n": 3}, '{"y": 2}')]),
+    ("System: Be kind.\nUser: Hi\nthere\nAssistant: Yes?",
+     [("system", "Be kind."), ("user", "Hi\nthere"), ("agent", "Yes?")]),
     ([["user", "Hi"], ["assistant", "Yes"]], [("user", "Hi"), ("agent", "Yes")]),
-    ([["user", "Hi"], {"role": "assistant", "content": "Yes"}], [("user", "user"), ("user", "Hi"),
-     ("agent", "Yes")]),
+    ([["user", "Hi"], {"role": "assistant", "content": "Yes"}],
+     [("user", "user"), ("user", "Hi"), ("agent", "Yes")]),
     (["content='x'", "y"], [("user", "content='x'"), ("user", "y")]), (3, [("user", "3")]),
 ]  # fmt: skip
 

@@ -59,13 +59,13 @@ JOINED = [
     # with a session they need not, unless an outcome or a trial differs
     ([request(1, [ASK], TOLD, session_id="a"), request(2, [MORE], LOOK, session_id="a")],
      [[ASK["content"], END, "Sum up.", LOOKED]]),
-    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)], [[ASK["content"],
-     END]] * 2),
-    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)], [[ASK["content"],
-     END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)],
+     [[ASK["content"], END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)],
+     [[ASK["content"], END]] * 2),
     # the id of a record is no session; nor does it part calls that go on
-    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")], [[ASK["content"], END],
-     ["Sum up.", LOOKED]]),
+    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")],
+     [[ASK["content"], END], ["Sum up.", LOOKED]]),
     ([flat(k, [ASK], {"role": "assistant", "content": str(k)}, id="t") for k in range(3)],
      [[ASK["content"], str(k)] for k in range(3)]),
     ([call | {"id": f"c{k}"} for k, call in enumerate(whole())], [ONE]),
@@ -76,8 +76,8 @@ JOINED = [
     ([request(1, [ASK], TOLD, session_id="a"), {"session_id": "a", "messages": [MORE, LOOK]}],
      [[ASK["content"], END], ["Sum up.", LOOKED]]),
     # durations are no order
-    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]}, "response": {"choices":
-     [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))], [ONE]),
+    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]}, "response":
+     {"choices": [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))], [ONE]),
     # states that grow
     ([{"values": {"messages": TALK[:k]}, "thread_id": name} for k in (1, 2, 3, 4) for name in "ab"],
      [ONE] * 2),
@@ -91,14 +91,14 @@ JOINED = [
      [ONE]) for blank in ({"messages": []}, {}, {"channel_values": {"messages": []}})),
     # in the order of their first records
     ([{"messages": [ASK, OTHER], "thread_id": "a"}, {"messages": [MORE, TOLD], "thread_id": "a"},
-     {"messages": [ASK, OTHER, MORE], "thread_id": "a"}], [[ASK["content"], "Which one?",
-     "Sum up."], ["Sum up.", END]]),
+     {"messages": [ASK, OTHER, MORE], "thread_id": "a"}],
+     [[ASK["content"], "Which one?", "Sum up."], ["Sum up.", END]]),
     # answers beside the messages, as text or within what is around them
-    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE]) for name in ("output_message",
-     "output", "completion", "raw") for answer in (TOLD, END)),
+    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE])
+     for name in ("output_message", "output", "completion", "raw") for answer in (TOLD, END)),
     ([{"id": "r", "messages": TALK, "output": END}], [ONE]),
-    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}), "response": json.dumps({"choices":
-     [{"message": TOLD}]})}] * 2, [ONE] * 2),
+    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}),
+     "response": json.dumps({"choices": [{"message": TOLD}]})}] * 2, [ONE] * 2),
     ([{"request": {"messages": m}, "response": {"content": END}} for m in ([ASK], [ASK, MORE])],
      [[ASK["content"], END, "Sum up.", END]]),
     ([{"id": "r", "messages": [ASK, LOOK, FOUND], "response": END}], [ONE]),
@@ -115,18 +115,17 @@ def test_which_records_are_one_run(write):
 
 
 def test_states_without_a_thread_are_joined_by_long_ids_of_their_first_messages(write):
-    def wrapped(form, **own):
-        plain = {"type": "human", "content": "Hi", **own}
-        path = {"lc": 1, "id": ["langchain", "HumanMessage"]}
-        return {"plain": plain, "data": {"type": "human", "data": plain}, "kwargs":
-                path | {"kwargs": plain}}[form]  # fmt: skip
-
-    for form, start in itertools.product(("plain", "data", "kwargs"), ("0000000", "000000")):
-        firsts = [wrapped(form, id=f"{start}{k}") for k in (1, 2)]
-        states = [{"messages": [first, MORE][:n]} for first in firsts for n in (1, 2)]
-        got = texts(write, *states, name="log.json")
-        assert len(got) == (2 if len(start) == 7 else 4) or start == "000000", (form, got)
-        assert got[-1] == ["Hi", "Sum up."]
+    for start, n_runs in (("0000000", 2), ("000000", 4)):
+        plain = [{"type": "human", "content": "Hi", "id": f"{start}{k}"} for k in (1, 2)]
+        for firsts in (
+            plain,
+            [{"type": "human", "data": one} for one in plain],
+            [{"lc": 1, "id": ["HumanMessage"], "kwargs": one} for one in plain],
+        ):
+            talks = [[first, TOLD, MORE] for first in firsts]
+            states = [{"messages": talk[:n]} for talk in talks for n in (2, 3)]
+            got = texts(write, *states, name="log.json")
+            assert (len(got), got[-1]) == (n_runs, ["Hi", END, "Sum up."]), firsts
 
 
 def test_an_answer_that_was_asked_for_again_is_no_turn(write):

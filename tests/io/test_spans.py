@@ -107,6 +107,10 @@ def model(k, given, answer, **fields):
     return span(str(k), "model", start=k, input=given, output=answer, **fields)
 
 
+def ran(k, name, up=None, **fields):
+    return span(str(k), "tool", up, start=k, name=name, **fields)
+
+
 A, B, C, X, Y = (user(name) for name in "abcxy")
 END = model(9, None, "end")
 
@@ -187,7 +191,7 @@ ANSWERS = [
     # an answer is new unless a call repeated it before
     ([model(1, [A], agent("b")), model(2, [A, agent("b"), C], agent("d"))], "a b c d"),
     ([span("0", start=0, input=[A, agent("b"), C]), model(1, [A], agent("b")),
-      model(2, [A], agent("b"))], "a b c b"),
+     model(2, [A], agent("b"))], "a b c b"),
     ([span("0", start=0, input=[A, agent("b"), C]), model(1, [A, agent("b"), C], agent("b"))],
      "a b c b"),
     ([model(1, [SYSTEM], agent("x"))], "x"),
@@ -207,7 +211,7 @@ ANSWERS = [
     ([model(k, {"n": 3}, "yes") for k in (1, 2)], "yes yes"),
     # a stream that was not read
     ([model(1, [A], "<async_generator object wrap.<locals>.inner at 0x7f9a3c2db220>"),
-      model(2, [A, agent("b"), C], "d")], "a b c d"),
+     model(2, [A, agent("b"), C], "d")], "a b c d"),
 ]  # fmt: skip
 
 
@@ -227,71 +231,56 @@ def test_the_answers_of_calls(write):
 LOOK = agent("look", "f")
 TRACES = [
     # a call of a model around another one counts once, with its messages
-    ([model(0, "What?", agent("", "c")), model(1, FIRST, agent("", "c"), parent="0"), span("t",
-     "tool", "0", start=2, name="c", call="C", input="{}", output='{"x": 1}')], [("user", "Hi"),
-     ("c", {}, '{"x": 1}')]),
-    ([model(1, "?", agent("", "c")), model(2, "user: Hi", "None", parent="1"), span("3", "tool",
-     start=3, name="c", output="42"), model(4, "?", agent("so?")), model(5,
-     "user: Hi\nassistant: None\ntool: 42", "so?", parent="4")], [("user", "Hi"), ("c", {}, "42"),
-     ("agent", "so?")]),
+    ([model(0, "What?", agent("", "c")), model(1, FIRST, agent("", "c"), parent="0"),
+     ran(2, "c", "0", call="C", input="{}", output='{"x": 1}')],
+     [("user", "Hi"), ("c", {}, '{"x": 1}')]),
+    ([model(1, "?", agent("", "c")), model(2, "user: Hi", "None", parent="1"),
+     ran(3, "c", output="42"), model(4, "?", agent("so?")),
+     model(5, "user: Hi\nassistant: None\ntool: 42", "so?", parent="4")],
+     [("user", "Hi"), ("c", {}, "42"), ("agent", "so?")]),
     # tools: what their span knows of a call
-    ([model(1, FIRST, "I look."), span("t", "tool", start=2, name="search", input='{"q": 1}'),
-     model(3, None, "Found.")], [("user", "Hi"), ("agent", "I look."), ("search", {"q": 1}, None),
-     ("agent", "Found.")]),
-    ([model(1, None, LOOK), span("2", "tool", start=2, name="run f", input={"n": 3}, output="9")],
+    ([model(1, FIRST, "I look."), ran(2, "search", input='{"q": 1}'), model(3, None, "Found.")],
+     [("user", "Hi"), ("agent", "I look."), ("search", {"q": 1}, None), ("agent", "Found.")]),
+    ([model(1, None, LOOK), ran(2, "run f", input={"n": 3}, output="9")],
      [("agent", "look"), ("f", {"n": 3}, "9")]),
-    ([model(1, None, LOOK), span("2", "tool", start=2, name="tool.f", output="9"), span("3", "tool",
-     start=3, name="(merged tools)", input="N/A", output="?")], [("agent", "look"), ("f", {},
-     "9")]),
-    ([model(1, None, LOOK), span("2", "tool", start=2, call="F")], [("agent", "look"), ("f", {},
-     None)]),
-    ([model(1, None, agent("", "f", "g")), span("2", "tool", start=2, name="g", call="F",
-     output="1")], [("f", {}, "1"), ("g", {}, None)]),
-    ([span("7", "tool", output="9", call="k")], [("", {}, "9")]),
-    ([span("1", "tool", start=1, name="f", input={"n": 3}, output="9"), model(2, FIRST, "Bye")],
+    ([model(1, None, LOOK), ran(2, "tool.f", output="9"),
+     ran(3, "(merged tools)", input="N/A", output="?")], [("agent", "look"), ("f", {}, "9")]),
+    ([model(1, None, LOOK), span("2", "tool", start=2, call="F")],
+     [("agent", "look"), ("f", {}, None)]),
+    ([model(1, None, agent("", "f", "g")), ran(2, "g", call="F", output="1")],
+     [("f", {}, "1"), ("g", {}, None)]),
+    ([ran(1, "f", input={"n": 3}, output="9"), model(2, FIRST, "Bye")],
      [("f", {"n": 3}, "9"), ("user", "Hi"), ("agent", "Bye")]),
     # the same call again, within a span of the same input
-    ([model(1, None, "a"), span("2", "tool", start=2, name="f", input="x", output="1"), span("3",
-     "tool", "2", start=3, name="g", input="x", output="1")], [("agent", "a"), ("f", "x", "1")]),
-    ([model(1, None, "a"), span("2", "tool", start=2, name="f", input="y", output="1"), span("3",
-     "tool", "2", start=3, name="g", input="x", output="1")], [("agent", "a"), ("f", "y", "1"),
-     ("g", "x", "1")]),
+    ([model(1, None, "a"), ran(2, "f", input="x", output="1"),
+     ran(3, "g", "2", input="x", output="1")], [("agent", "a"), ("f", "x", "1")]),
+    ([model(1, None, "a"), ran(2, "f", input="y", output="1"),
+     ran(3, "g", "2", input="x", output="1")], [("agent", "a"), ("f", "y", "1"), ("g", "x", "1")]),
     # by arguments and results
-    ([model(1, None, {"role": "assistant", "content": "", "tool_calls": [{"name": "f", "arguments":
-     {"n": k}} for k in (1, 2)]}), span("2", "tool", start=2, name="f", input={"n": 2}, output="2"),
-     span("3", "tool", start=3, name="f", input={"input": {"n": 1}}, output="1")], [("f", {"n": 1},
-     "1"), ("f", {"n": 2}, "2")]),
-    ([model(1, None, {"role": "assistant", "content": "", "tool_calls": [{"name": "f", "arguments":
-     {"n": 1}}, {"name": "g", "arguments": {"n": 2}}]}), span("2", "tool", start=2, name="Tool.run",
-     input={"n": 2}, output="2")], [("f", {"n": 1}, None), ("g", {"n": 2}, "2")]),
-    ([model(1, None, agent("", "f")), model(2, None, agent("", "f", ids=False)), span("3", "tool",
-     start=3, name="f", call="F", output="1"), span("4", "tool", start=4, name="f", call="?",
-     output="2")], [("f", {}, "1"), ("f", {}, "2")]),
-    # the arguments of a Python function
-    *(([span("1", "tool", name="f", input=given, output="9")], [("f", arguments, "9")]) for given,
-     arguments in (({"args": [], "kwargs": {"n": 3}}, {"n": 3}), ({"kwargs": '{"n": 3}'}, {"n": 3}),
-     ({"args": [1], "kwargs": {"n": 3}}, {"args": [1], "kwargs": {"n": 3}}), ({"x": 1, "kwargs":
-     {"n": 3}}, {"x": 1, "kwargs": {"n": 3}}), ("n", "n"), ({"args": []}, {"args": []}),
-     ('{"n": 3}', {"n": 3}))),
-    # what a tool returned
-    *(([model(1, None, LOOK), span("2", "tool", start=2, name="f", output=output)], [("agent",
-     "look"), ("f", {}, text)]) for output, text in (({"output": "x"}, "x"), ({"output": "x",
-     "n": 1}, '{"output": "x", "n": 1}'), ({"name": "f", "response": 3}, "3"), ('"x"', "x"),
-     ('{"a": 1}', '{"a": 1}'), ({"content": [{"type": "text", "text": "x"}]}, "x"), ({"content": "",
-     "blocks": [{"text": "x"}]}, "x"), (3, "3"), ({"role": "tool", "content": "x",
-     "tool_call_id": "F"}, "x"), ({"output": '{"a": 1}'}, '{"a": 1}'))),
+    ([model(1, None, {"role": "assistant", "content": "", "tool_calls":
+     [{"name": "f", "arguments": {"n": k}} for k in (1, 2)]}),
+     ran(2, "f", input={"n": 2}, output="2"), ran(3, "f", input={"input": {"n": 1}}, output="1")],
+     [("f", {"n": 1}, "1"), ("f", {"n": 2}, "2")]),
+    ([model(1, None, {"role": "assistant", "content": "", "tool_calls":
+     [{"name": "f", "arguments": {"n": 1}}, {"name": "g", "arguments": {"n": 2}}]}),
+     ran(2, "Tool.run", input={"n": 2}, output="2")],
+     [("f", {"n": 1}, None), ("g", {"n": 2}, "2")]),
+    ([model(1, None, agent("", "f")), model(2, None, agent("", "f", ids=False)),
+     ran(3, "f", call="F", output="1"), ran(4, "f", call="?", output="2")],
+     [("f", {}, "1"), ("f", {}, "2")]),
     # the results of calls that come later, or whose ids differ
     ([span("1", start=1, input=[*FIRST, tool("42", "F")]), model(2, FIRST, LOOK, parent="1"),
-     span("3", start=3, input=[tool("43", "other")])], [("user", "Hi"), ("agent", "look"), ("f", {},
-     "42")]),
+     span("3", start=3, input=[tool("43", "other")])],
+     [("user", "Hi"), ("agent", "look"), ("f", {}, "42")]),
     # the message's result goes before that of a span
-    ([model(1, FIRST, LOOK), span("2", "tool", start=2, name="f", output="span"), model(3, [*FIRST,
-     LOOK, tool("message", "F")], "Bye")], [("user", "Hi"), ("agent", "look"), ("f", {}, "message"),
-     ("agent", "Bye")]),
+    ([model(1, FIRST, LOOK), ran(2, "f", output="span"),
+     model(3, [*FIRST, LOOK, tool("message", "F")], "Bye")],
+     [("user", "Hi"), ("agent", "look"), ("f", {}, "message"), ("agent", "Bye")]),
     # without a call of a model, the outermost span tells all
-    ([span("in", parent="out", input={"messages": FIRST}, output={"messages": SECOND}), span("out",
-     input={"messages": FIRST}, output={"messages": [*THIRD, agent("Bye")]})], [("user", "Hi"),
-     ("agent", "wait"), ("c", {}, "42"), ("agent", "so?"), ("user", "Hi"), ("agent", "Bye")]),
+    ([span("in", parent="out", input={"messages": FIRST}, output={"messages": SECOND}),
+     span("out", input={"messages": FIRST}, output={"messages": [*THIRD, agent("Bye")]})],
+     [("user", "Hi"), ("agent", "wait"), ("c", {}, "42"), ("agent", "so?"), ("user", "Hi"),
+     ("agent", "Bye")]),
     ([span("1", start=1, output="Bye"), span("2", start=2, output="So")], [("agent", "Bye")]),
     ([span("out", input={"task": "add"}, output={"a": 2}), span("in", parent="out", output="x")],
      [("agent", '{"a": 2}')]),
@@ -300,6 +289,22 @@ TRACES = [
 
 def test_traces_of_models_and_tools(write):
     check(write, TRACES)
+    table = [  # the arguments of a Python function
+        ({"args": [], "kwargs": {"n": 3}}, {"n": 3}), ({"kwargs": '{"n": 3}'}, {"n": 3}),
+        ({"args": [1], "kwargs": {"n": 3}}, {"args": [1], "kwargs": {"n": 3}}), ("n", "n"),
+        ({"x": 1, "kwargs": {"n": 3}}, {"x": 1, "kwargs": {"n": 3}}), ('{"n": 3}', {"n": 3}),
+    ]  # fmt: skip
+    check(write, [([ran(1, "f", input=given, output="9")], [("f", n, "9")]) for given, n in table])
+    table = [  # what a tool returned
+        ({"output": "x"}, "x"), ({"output": "x", "n": 1}, '{"output": "x", "n": 1}'), ('"x"', "x"),
+        ({"name": "f", "response": 3}, "3"), ('{"a": 1}', '{"a": 1}'), (3, "3"),
+        ({"content": [{"type": "text", "text": "x"}]}, "x"), ({"output": '{"a": 1}'}, '{"a": 1}'),
+        ({"content": "", "blocks": [{"text": "x"}]}, "x"),
+        ({"role": "tool", "content": "x", "tool_call_id": "F"}, "x"),
+    ]  # fmt: skip
+    for output, text in table:
+        spans = [model(1, None, LOOK), ran(2, "f", output=output)]
+        assert said(read(write, *spans)) == [("agent", "look"), ("f", {}, text)], output
 
 
 def test_the_order_of_spans(write):

@@ -40,11 +40,11 @@ STEPS = [
     (step(model_output_message={"content": "a", "tool_calls": CALLS[:1]}, observations="1"),
      [("agent", "a"), ("f", {}, "1")]),
     (step(model_output_message={"tool_calls": CALLS[:1]}, tool_calls=CALLS[1:]), [("g", {}, None)]),
-    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}), [("f", {},
-     "1\nlost")]),
+    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}),
+     [("f", {}, "1\nlost")]),
     # Vercel's AI SDK
-    (vercel({"type": "text", "text": "a"}, TOOL_CALL, {"type": "tool-result", "toolCallId": "c",
-     "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
+    (vercel({"type": "text", "text": "a"}, TOOL_CALL,
+     {"type": "tool-result", "toolCallId": "c", "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
     (vercel(TOOL_CALL, {"type": "tool-error", "toolCallId": "c", "error": "1"}), [("f", {}, "1")]),
     # Gemini CLI
     (gemini(content="a"), [("agent", "a")]), (gemini("info", content="a"), [("environment", "a")]),
@@ -89,11 +89,13 @@ def test_results_of_agents_are_runs(write, lines):
     result = {"output": "In Paris.", "state": "max_steps_error", "steps": steps, "timing": {}}
     (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
     assert (said(run), run.stop_kind) == (ALL, "administrative")
-    tool = {"toolCallId": "c1", "toolName": "find"}
-    content = [{"type": "text", "text": "I look."},
-               {"type": "tool-call", "input": {"order": 3}} | tool,
-               {"type": "tool-result", "output": "in Paris"} | tool]  # fmt: skip
-    steps = [vercel(*content), vercel({"type": "text", "text": "In Paris."})]
+    own = {"toolCallId": "c1", "toolName": "find"}
+    parts = [
+        {"type": "tool-call", "input": {"order": 3}},
+        {"type": "tool-result", "output": "in Paris"},
+    ]
+    first = vercel({"type": "text", "text": "I look."}, *(part | own for part in parts))
+    steps = [first, vercel({"type": "text", "text": "In Paris."})]
     result = {"prompt": ASK["content"], "text": "In Paris.", "steps": steps}
     (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
     assert said(run) == ALL
