@@ -46,7 +46,7 @@ SESSION = [
     agent("Here", "y", "x", isSidechain=True),
     user([RESULT], "5", "4", toolUseResult={"x": 1}),
     agent([{"type": "text", "text": TOLD["content"]}], "6", "5", id="m2", stop_reason="end_turn"),
-]
+]  # fmt: skip
 
 
 def test_the_sample():
@@ -87,11 +87,8 @@ def test_files_and_folders(write):
     side = write("side.jsonl", [user(isSidechain=True), agent(isSidechain=True)], lines=True)
     with pytest.raises(ValueError, match=r"no runs in .*side\.jsonl"):
         io.read_runs(side)
-    several = [
-        user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t"),
-        user("c", sessionId="side", isSidechain=True),
-        agent("C", sessionId="side", parent_tool_use_id="u"), SESSION[0],
-    ]  # fmt: skip
+    several = [user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t")]
+    several += [user("c", sessionId="side", isSidechain=True), SESSION[0]]
     runs = io.read_runs(write("several.jsonl", several, lines=True))
     assert [(run.id, texts(run)) for run in runs] == [("s", "a A"), ("t", "b B")]
     for first in (

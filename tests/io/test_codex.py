@@ -67,8 +67,6 @@ def test_a_session_and_its_folder(write):
     runs = io.read_runs(path.parents[3], outcomes={"s": 1, "s2": 0})
     assert [(run.id, run.outcome) for run in runs] == [("s", 1), ("s2", 0)]
     assert said(runs[0]) == said(runs[1])
-    own = [{"type": "session_meta", "payload": {"id": "v", "source": "cli"}}, HI, YES]
-    assert [run.id for run in io.read_runs(write("v.jsonl", own, lines=True))] == ["v"]
 
 
 ENDS = [

@@ -118,6 +118,3 @@ def test_what_cannot_be_read(write):
         with pytest.warns(UserWarning, match="2 of 3 runs could not be read"):
             (run,) = io.read_runs(write("log.jsonl", lines))
         assert said(run)[-1] == ALL[-1]
-    for other in ({"run_type": "llm"}, {"event": "on_chain_end", "run_id": "r"}):
-        with pytest.raises(ValueError, match=r"a\.jsonl"):
-            read(write, other)

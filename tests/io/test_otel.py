@@ -322,10 +322,6 @@ def test_what_is_refused_or_noted(write):
     lines = "".join(json.dumps(one) + "\n" for one in (model(), [], 3))
     with pytest.warns(UserWarning, match="2 of 3 runs"):
         assert len(io.read_runs(write("log.jsonl", lines))) == 1
-    values = {"input.value": "Hi", "output.value": "Bye"}
-    ring = [span("a", values, "b", start_time=1), span("b", values, "a", start_time=2)]
-    (note,) = io.read_runs(write("log.json", ring)).notes
-    assert "1 trace are each other's parents" in note
 
 
 # ------------------------------------------------------------------ real traces
@@ -360,8 +356,3 @@ def test_one_real_call_by_every_convention(public_file):
             ("agent", "The weather in Paris is currently rainy with a temperature of 57°F."),
         ], name  # fmt: skip
         assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (97, 52), name
-    name = "otel_genai_tool_execution_span.json"
-    (run,) = io.read_runs(public_file("traces", "openinference", name))
-    (call,) = run.steps[0].tool_calls
-    assert (call.id, call.name, call.arguments) == ("1234", "get_weather", {"city": "New York"})
-    assert "sunny" in call.result

@@ -95,11 +95,10 @@ def test_what_a_model_is_given_and_what_it_answers(write):
     hi, yes = [("user", "Hi")], [("agent", "Yes")]
     table = [
         *((given, "Yes", [*hi, *yes]) for given in GIVEN),
-        *((given, "Yes", yes) for given in NOTHING),
-        *((None, answer, yes) for answer in ANSWERS),
+        *((given, "Yes", yes) for given in NOTHING), *((None, answer, yes) for answer in ANSWERS),
         *(([HI], answer, [*hi, *expected]) for answer, expected in MORE),
         *((given, "So?", [*expected, ("agent", "So?")]) for given, expected in HISTORIES),
-    ]
+    ]  # fmt: skip
     for given, answer, expected in table:
         got = read(write, given, answer)
         wrong += [(given, answer, got)] if got != expected else []
