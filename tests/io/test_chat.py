@@ -51,7 +51,6 @@ def test_forms_of_a_file(write):
     for path in bare:
         assert [said(found) for found in io.read_runs(path)] == [ALL], path.name
     assert [run.id for run in io.read_runs(bare[0])] == ["m"]
-    assert len(io.read_runs(write("two.json", [TALK, TALK]))) == 2
 
 
 # Where the messages of a record are: each is read as the same two turns.
@@ -99,11 +98,8 @@ def test_where_the_messages_of_a_record_are(write):
     for place in NOWHERE:
         with pytest.raises(ValueError, match=r"log\.json.*messages"):
             one(write, [{"id": "a"} | place])
-    for depth in (4, 5):
-        state = {"messages": [HI, YES]}
-        for _ in range(depth - 1):
-            state = {"inner": state}
-        assert len(one(write, [{"id": "a", "state": state}]).steps) == 2
+    state = {"inner": {"inner": {"inner": {"inner": {"messages": [HI, YES]}}}}}
+    assert len(one(write, [{"id": "a", "state": state}]).steps) == 2
 
 
 def test_a_dialogue_in_one_text(write):
@@ -114,10 +110,6 @@ def test_a_dialogue_in_one_text(write):
         marked = re.sub(r"(?m)^(User|Assistant):", form, words)
         run = one(write, [{"id": "a", "transcript": marked}])
         assert [(step.actor, step.text.strip()) for step in run.steps] == turns, form
-    mixed = one(write, [{"id": "a", "text": "user: Hi\nassistant: Look:\n## User\nuser x: No."}])
-    assert len(mixed.steps) == 2
-    system = one(write, [{"id": "a", "text": "system: Be kind\nuser: Hi\nassistant: Yes"}])
-    assert said(system) == [("system", "Be kind"), *BOTH]
 
 
 # Files, the ids and the outcomes of their runs, and what else they hold.
@@ -174,16 +166,6 @@ def test_messages_that_name_their_conversation(write):
     assert (named.id, named.extra["of.run"]) == ("a", "a")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"role": "user", "content": "Hi", "run_id": 1}, {"values": {}, "next": []}, {"x": 1},
-     {"other": {"x": 1}, "n": [1]}, {"prompt": "Hi", "completion": "Ho", "step": 1}],
-)  # fmt: skip
-def test_files_that_are_no_chats(write, fields):
-    with pytest.raises(ValueError, match=r"log\.jsonl?.*"):
-        io.read_runs(write("log.json", [fields]))
-
-
 def test_completions(write):
     choice = {"message": agent("Hi"), "logprobs": scores(-0.5, -1.0), "finish_reason": "stop"}
     other = {"message": agent("Hello"), "logprobs": scores(-3.0)}
@@ -235,45 +217,19 @@ def test_tokens_of_a_run(write):
     assert (meta["output_tokens"], "input_tokens" in meta) == (7, False)
 
 
-def test_positive_log_probabilities_are_an_error_with_their_place(write):
-    path = write("r.json", [{"id": "r7", "messages": [agent(), agent(logprobs=scores(-1, 0.2))]}])
-    with pytest.raises(ValueError, match=r"r\.json, run 'r7' \(index 0\), message 1.*0\.2"):
-        io.read_runs(path)
-    top = scores(-1.0, top_logprobs=[{"token": "x", "logprob": 1.0}])
-    with pytest.raises(ValueError, match="message 0.*at most 0"):
-        one(write, [agent(logprobs=top)])
-
-
-def test_other_scripts_and_surrogates(write):
-    words = "ありがとう 🙂 مرحبا \u202f"
-    for escaped in (True, False):
-        path = write("chat.json", json.dumps([agent(words)], ensure_ascii=escaped))
-        assert io.read_runs(path)[0].steps[0].text == words
-    half = write("half.json", '[{"role": "assistant", "content": "bag \\ud83d lost"}]')
-    assert io.read_runs(half)[0].steps[0].text == "bag ? lost"
-
-
 def test_malformed_runs_are_left_out_and_named(write):
     good = {"id": "good", "messages": [agent()]}
-    for message, reason in (
-        ("words", "message 1 is str"), ({"content": "x"}, "message 1 has no role"),
-        (agent(tool_calls={"a": 1}), "message 1.*tool calls are dict"),
-        (agent(confidence="high"), "message 1.*confidence is 'high'"),
-    ):  # fmt: skip
-        bad = {"id": "bad", "messages": [agent(), message]}
-        with pytest.warns(UserWarning, match=r"1 of 2 runs.*run 'bad' \(index 0\)"):
-            runs = io.read_runs(write("runs.json", [bad, good]))
-        assert [run.id for run in runs] == ["good"]
-        assert re.search(reason, runs.left_out[0].reason), message
+    loud = {"content": [{"token": "x", "logprob": 0.2}]}
+    with pytest.raises(ValueError, match=r"r\.json, run 'r7' \(index 0\), message 1.*0\.2"):
+        io.read_runs(write("r.json", [{"id": "r7", "messages": [agent(), agent(logprobs=loud)]}]))
+    bad = {"id": "bad", "messages": [agent(), agent(confidence="high")]}
+    with pytest.warns(UserWarning, match=r"1 of 2 runs.*run 'bad' \(index 0\)"):
+        runs = io.read_runs(write("runs.json", [bad, good]))
+    assert [run.id for run in runs] == ["good"]
+    assert re.search("message 1.*confidence is 'high'", runs.left_out[0].reason)
     raws = [
-        "x",
-        3,
-        None,
-        [],
-        {"id": "a"},
-        {"id": "a", "messages": "x"},
-        {"id": "a", "messages": {}},
-    ]
+        "x", 3, None, [], {"id": "a"}, {"id": "a", "messages": "x"}, {"id": "a", "messages": {}},
+    ]  # fmt: skip
     with pytest.warns(UserWarning, match="7 of 8 runs"):
         assert len(io.read_runs(write("log.json", [good, *raws]))) == 1
     with pytest.raises(ValueError, match="roles='critic=agent'"):
@@ -284,15 +240,3 @@ def test_malformed_runs_are_left_out_and_named(write):
     ):
         with pytest.raises(ValueError, match=r"message 0.*as Python prints it"):
             one(write, printed)
-
-
-def test_why_a_run_ended(write):
-    run = one(write, [RUN | {"id": "a", "stop_reason": "Max Steps"}])
-    assert (run.outcome, run.stop_kind) == (-1, "administrative")
-    step = {"model_output_message": YES, "tool_calls": []}
-    for record, reason in (
-        ({"steps": [step], "state": "max_steps_error"}, "max_steps_error"),
-        ({"steps": [step], "state": {"x": 1}}, None),
-        (RUN | {"state": "success"}, None),
-    ):
-        assert one(write, [{"id": "a"} | record]).stop_reason == reason

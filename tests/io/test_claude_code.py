@@ -22,15 +22,9 @@ def agent(content="Yes", *args, **fields):
     return line("assistant", content, *args, **fields)
 
 
-@pytest.fixture
-def read(write):
-    """Read one session of some lines."""
-
-    def read_one(*lines):
-        (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
-        return run
-
-    return read_one
+def read(write, *lines):
+    (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
+    return run
 
 
 def texts(run):
@@ -52,7 +46,7 @@ SESSION = [
     agent("Here", "y", "x", isSidechain=True),
     user([RESULT], "5", "4", toolUseResult={"x": 1}),
     agent([{"type": "text", "text": TOLD["content"]}], "6", "5", id="m2", stop_reason="end_turn"),
-]
+]  # fmt: skip
 
 
 def test_the_sample():
@@ -93,11 +87,8 @@ def test_files_and_folders(write):
     side = write("side.jsonl", [user(isSidechain=True), agent(isSidechain=True)], lines=True)
     with pytest.raises(ValueError, match=r"no runs in .*side\.jsonl"):
         io.read_runs(side)
-    several = [
-        user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t"),
-        user("c", sessionId="side", isSidechain=True),
-        agent("C", sessionId="side", parent_tool_use_id="u"), SESSION[0],
-    ]  # fmt: skip
+    several = [user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t")]
+    several += [user("c", sessionId="side", isSidechain=True), SESSION[0]]
     runs = io.read_runs(write("several.jsonl", several, lines=True))
     assert [(run.id, texts(run)) for run in runs] == [("s", "a A"), ("t", "b B")]
     for first in (
@@ -112,40 +103,41 @@ LS = [{"type": "tool_use", "id": "c2", "name": "ls", "input": {}}]
 LINES = [
     # of several lines with one identifier, one turn
     ([user("q"), agent([{"type": "text", "text": "a"}], id="m"), agent([USE], id="m"),
-      user([RESULT]), agent("b")], "q a b", {}),
+     user([RESULT]), agent("b")], "q a b", {}),
     # lines that the program writes, and those of subagents
     ([user("<command-name>/clear"), user("<local-command-stdout>x"), user("<bash-input>ls"),
-      user("meta", isMeta=True), user("sum", isCompactSummary=True),
-      agent("<bash-ic", isApiErrorMessage=True), user("side", isSidechain=True),
-      agent("side", parent_tool_use_id="u"), user("see <command-name>"), agent("<bash-script>")],
+     user("meta", isMeta=True), user("sum", isCompactSummary=True),
+     agent("<bash-ic", isApiErrorMessage=True), user("side", isSidechain=True),
+     agent("side", parent_tool_use_id="u"), user("see <command-name>"), agent("<bash-script>")],
      "see <command-name> <bash-script>", {"put in": 6, "subagent": 2}),
     # what the user took back
     ([user("q", "1"), agent("a", "2", "1"), user("old", "3", "2"), agent("to old", "4", "3"),
-      user("also", "5", "4"), user("new", "6", "2"), agent("to new", "7", "6")],
-     "q a new to new", {"taken back": 3}),
+     user("also", "5", "4"), user("new", "6", "2"), agent("to new", "7", "6")], "q a new to new",
+     {"taken back": 3}),
     ([user("q", "1"), agent([USE, *LS], "2", "1"), user([RESULT], "3", "2"),
-      user([RESULT | {"tool_use_id": "c2"}], "4", "2")], "q ", {}),
+     user([RESULT | {"tool_use_id": "c2"}], "4", "2")], "q ", {}),
     # lines that stand twice
     ([user("q", "1"), agent("a", "2", "1"), user("q", "1"), agent("a", "2", "1")], "q a", {}),
     ([user("q"), agent("a"), user("q"), agent("a")], "q a q a", {}),
     # of other types, and without a session
-    ([user("q", "1"), {**agent("a", "2", "1"), "type": ["assistant"]}, agent("c", "3", "2")],
-     "q c", {}),
+    ([user("q", "1"), {**agent("a", "2", "1"), "type": ["assistant"]}, agent("c", "3", "2")], "q c",
+     {}),
     ([user("q", "1"), agent("a", "2", "1") | {"sessionId": None}], "q a", {}),
     ([user("before") | {"sessionId": None}, user("q"), agent("a")], "q a", {}),
 ]  # fmt: skip
 
 
-def test_which_lines_are_turns(read):
+def test_which_lines_are_turns(write):
     for lines, expected, left_out in LINES:
-        run = read(*lines)
+        run = read(write, *lines)
         assert (texts(run), run.extra.get("n_left_out", {})) == (expected, left_out), lines
 
 
-def test_numbers_of_a_session(read):
+def test_numbers_of_a_session(write):
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100,
              "output_tokens": 7}  # fmt: skip
     run = read(
+        write,
         user(cwd="/a", version="1"),
         agent("a", id="m", usage=usage | {"output_tokens": 2}, model="x"),
         agent("b", id="m", usage=usage, costUSD=0.5),
@@ -172,7 +164,7 @@ STOPS = [
 ]  # fmt: skip
 
 
-def test_how_a_session_ended(read):
+def test_how_a_session_ended(write):
     for lines, reason in STOPS:
-        run = read(user(), *({"sessionId": "s"} | one for one in lines))
+        run = read(write, user(), *({"sessionId": "s"} | one for one in lines))
         assert run.stop_reason == reason, lines

@@ -1,4 +1,4 @@
-"""Inspect AI: events to turns, scores to outcomes, limits to stops; its library is a stand-in."""
+"""Inspect AI: events to turns, scores to outcomes, limits to stops; mostly by a stand-in."""
 
 import math
 import sys
@@ -91,7 +91,7 @@ def test_a_sample_with_all_its_fields(read_all):
     events = [
         model("", "add", given=[system, ASKED]), tool("add", 2, error=None), rated(0.8),
         model("2", given=[ASKED, answer("", "add")], logprobs=Record(content=[token]),
-              stop_reason="stop"),
+         stop_reason="stop"),
     ]  # fmt: skip
     scores = {"match": Record(value="C"), "trajscore_flag": Record(value=False)}  # one is ours
     runs = read_all(sample(*events, uuid="run", scores=scores, target="2", limit=None))
@@ -121,11 +121,10 @@ def test_scores(read):
     two = {"a": Record(value={"x": 1, "y": "I"}), "b": Record(value="C")}
     for scorer, outcome in (("a/x", 1), ("a/y", 0), ("a/z", -1), ("b", 1), ("b/x", -1)):
         assert read(scores=two, options={"scorer": scorer}).outcome == outcome, scorer
-    for scores in (None, {}):
-        assert read(scores=scores, options={"scorer": "a"}).outcome == -1
+    assert read(scores={}, options={"scorer": "a"}).outcome == -1
     two = {"includes": Record(value="C"), "toxicity": Record(value=0.25)}
-    assert read(scores=two, options={"outcome": "includes"}).outcome == 1
-    assert read(scores=two, options={"outcome": "not toxicity"}).outcome == 0.75
+    for outcome, value in (("includes", 1), ("not toxicity", 0.75)):
+        assert read(scores=two, options={"outcome": outcome}).outcome == value
 
 
 def test_scores_that_cannot_be_read(read, read_all):
@@ -151,15 +150,13 @@ def test_stops(read):
         ("message", "administrative"), ("token", "administrative"), ("time", "administrative"),
         ("context", "informative"), ("operator", "informative"),
     ):  # fmt: skip
-        for error in (None, "oops"):
-            fields = {"limit": Record(type=kind), "error": error, "scores": {"a": Record(value=1)}}
-            run = read(**fields)
-            assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, kind, means)
-            assert run.meta["reward"] == 1
-            assert read(**fields, options={"cut_runs": "score"}).outcome == 1
+        fields = {"limit": Record(type=kind), "error": "oops", "scores": {"a": Record(value=1)}}
+        run = read(**fields)
+        assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, kind, means)
+        assert run.meta["reward"] == 1
+        assert read(**fields, options={"cut_runs": "score"}).outcome == 1
     run = read(error=Record(message="oops"), scores={"a": Record(value=1)})
     assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "error", "informative")
-    assert read(scores={"a": Record(value=1)}).stop_reason is None
 
 
 BEGIN, END = (Record(event="step", type="scorer", action=name) for name in ("begin", "end"))
@@ -194,13 +191,11 @@ def test_messages_are_read_only_where_the_model_was_not_called(read):
 
 def test_results_of_tools_and_intermediate_scores(read):
     run = read(
-        model("", "c", "d", "e"), tool("d", "of d"), tool(None, (3, Record(a=1)), function="e"),
+        model("", "c", "d", "e"), tool("d", "of d"), tool(None, 3, function="e"),
         tool("c", "", error=Record(message="no c")), tool("c", "partly", error="E"),
     )  # fmt: skip
-    calls = {call.name: (call.result, call.error) for call in run.steps[1].tool_calls}
-    assert calls["c"] == ("no c\npartly", True)
-    assert calls["d"] == ("of d", False)
-    assert calls["e"][1] is False
+    calls = [(call.result, call.error) for call in run.steps[1].tool_calls]
+    assert calls == [("no c\npartly", True), ("of d", False), ("3", False)]
     assert read(model("", "c"), tool("c", "", error="E")).steps[1].tool_calls[0].result == "E"
     run = read(
         rated(0.1), model("One"), rated("high"), rated(0.25),
@@ -211,15 +206,8 @@ def test_results_of_tools_and_intermediate_scores(read):
 
 
 def test_objects_of_pydantic_are_dumped(read):
-    class Model:
-        def __init__(self, fields):
-            self.fields = fields
-
-        def model_dump(self, exclude, exclude_none):
-            assert exclude_none
-            return {k: v for k, v in self.fields.items() if k not in (exclude or ())}
-
-    message = Model({"role": "assistant", "content": [{"type": "text", "text": "Yes"}]})
+    fields = {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]}
+    message = Record(model_dump=lambda exclude, exclude_none: fields)
     event = Record(event="model", input=[], output=Record(choices=[Record(message=message)]))
     run = read(event, metadata={"a": [Record(b=1, c=None)]})
     assert (texts(run), run.extra["metadata"]) == (["Yes"], {"a": [{"b": 1}]})
@@ -230,8 +218,35 @@ def test_inspect_needs_its_extra(monkeypatch, tmp_path, write):
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
         io.read_runs(tmp_path, format="inspect")
-    for beside in ("version", "samples"):
-        with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
-            io.read_runs(write("log.json", {"eval": 1, beside: []}))
+    with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
+        io.read_runs(write("log.json", {"eval": 1, "version": []}))
     with pytest.raises(ValueError, match=r"log\.json"):
         io.read_runs(write("log.json", {"eval": 1}))
+
+
+def test_logs_that_inspect_writes(tmp_path):
+    log = pytest.importorskip("inspect_ai.log")
+    from inspect_ai import event, model, scorer
+
+    user = model.ChatMessageUser(content="1 + 1?", id="u")
+    output = model.ModelOutput.from_content("m", "2")
+    token = model.Logprob(token="2", logprob=-0.25)
+    output.choices[0].logprobs = model.Logprobs(content=[token])
+    config = model.GenerateConfig()
+    asked = {"model": "m", "input": [user], "tools": [], "tool_choice": "auto", "config": config}
+    one = log.EvalSample(
+        id="s", epoch=1, uuid="run", input="1 + 1?", target="2", messages=[user, output.message],
+        events=[event.ModelEvent(output=output, **asked)],
+        scores={"match": scorer.Score(value="C")},
+    )  # fmt: skip
+    for name, listed in (("a.eval", ["s"]), ("b.json", ["s"]), ("c.eval", None)):
+        spec = log.EvalSpec(
+            created="2026-01-01T00:00:00+00:00", task="t", model="m", config=log.EvalConfig(),
+            dataset=log.EvalDataset(sample_ids=listed),
+        )  # fmt: skip
+        whole = log.EvalLog(eval=spec, samples=[one], status="success")
+        log.write_eval_log(whole, str(tmp_path / name))
+        (run,) = io.read_runs(tmp_path / name)
+        assert (run.id, run.task, run.outcome) == ("run", "s", 1)
+        assert [step.text for step in run.steps] == ["1 + 1?", "2"]
+        assert run.steps[1].logprobs == (-0.25,)

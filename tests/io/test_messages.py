@@ -1,7 +1,5 @@
 """One dialogue as many libraries write it, and every odd message: read to the same turns."""
 
-import dataclasses
-
 import pytest
 
 from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
@@ -111,9 +109,6 @@ FORMS = {
      {"format": 2, "parts": [{"type": "step-start"}, text("I look."),
      {"type": "tool-find", "toolCallId": "c1", "input": ORDER, "output": "in Paris"},
      text("In Paris.")]}}],
-    "vercel, a tool of any name": [ASK, {"role": "assistant", "parts":
-     [text("I look."), {"type": "dynamic-tool", "toolName": "find", "toolCallId": "c1",
-     "input": ORDER, "errorText": "in Paris"}, text("In Paris.")]}],
     "autogen": [autogen("TextMessage", ASKED, "user"),
      autogen("ModelClientStreamingChunkEvent", "I l"), autogen("ThoughtEvent", "I look."),
      autogen("ToolCallRequestEvent", [LISTED_CALL]),
@@ -177,8 +172,6 @@ ODD = [
     ([{"role": "critic", "content": "Hm"}], [("environment", "Hm")]),
     ([agent("", "f"), {"role": "observation", "content": "x"}], [("f", {}, "x")]),
     ([{"type": "TextMessage", "source": "user_proxy", "content": "Hi"}], [HI]),
-    ([{"type": "TextMessage", "source": "userland", "content": "Yes"}], [YES]),
-    ([{"from": "", "type": "ai", "text": "Yes"}], [YES]),
     ([lc("Other", content="Hm")], [("environment", "Hm")]),
     # content
     ([{"role": "user", "text": "Hi"}, {"role": "assistant", "value": "Yes"}], [HI, YES]),
@@ -200,7 +193,6 @@ ODD = [
     ([called(id="c", function={"name": "f", "arguments": '{"x": 1}'})], [("f", {"x": 1}, None)]),
     ([called(tool_call_id=7, name="f", args={"x": 1}), tool("9", "7")], [("f", {"x": 1}, "9")]),
     ([called(function="f", arguments="x = 1")], [("f", "x = 1", None)]),
-    ([called(name="", function_name=7)], [("7", {}, None)]),
     ([called(name=["f"]), called(id=0)], [("", {}, None)] * 2),
     ([called(name="f", arguments="[1]"), called(name="f", arguments="{")],
      [("f", "[1]", None), ("f", "{", None)]),
@@ -209,9 +201,7 @@ ODD = [
      additional_kwargs={"tool_calls": [{"name": "g"}]})], [("f", {}, None)]),
     ([lc("AIMessage", additional_kwargs={"function_call": {"name": "g"}})], [("g", {}, None)]),
     ([part(type="server_tool_use", name="f", input={"x": 1})], [("f", {"x": 1}, None)]),
-    ([part(name="f", arguments={})], [("f", {}, None)]),
     ([part(tool_name="f", tool_kwargs={"x": 1}, tool_id="c")], [("f", {"x": 1}, None)]),
-    ([part(type="tool_use", input=0)], [("", 0, None)]),
     ([part(type="tool_use", name="f") | {"tool_calls": [{"name": "g"}]}], [("g", {}, None)]),
     ([{"toolName": "f", "toolCallId": "c", "input": 3}], [("f", 3, None)]),
     ([{"type": "web_search_call", "id": "w", "query": "q", "results": ["r"]}],
@@ -227,7 +217,6 @@ ODD = [
     # items of one turn
     ([ITEMS[0], ITEMS[1], ITEMS[1], ITEMS[0]],
      [("agent", "I look."), *[("find", ORDER, None)] * 2, ("agent", "I look.")]),
-    ([ITEMS[1], ITEMS[0]], [("find", ORDER, None), ("agent", "I look.")]),
     ([{"type": "reasoning", "summary": [text("Hm.")]}, user()], [HI]),
     ([autogen("ThoughtEvent", "Yes")], [YES]),
     ([autogen("ThoughtEvent", "Hm."), user()], [("agent", "Hm."), HI]),
@@ -242,14 +231,12 @@ ODD = [
     ([agent("", "f"), agent("", "f"), tool("1")], [("f", {}, None), ("f", {}, "1")]),
     ([agent("", "f"), tool("1", "F"), agent("", "f"), tool("2", "F")],
      [("f", {}, "1"), ("f", {}, "2")]),
-    ([agent("", "f"), tool("lost", "Z")], [("f", {}, None)]),
     ([agent("", "f", "g"), {"role": "tool", "tool_messages":
      [{"id": "F", "content": "1"}, {"id": "G", "content": "2"}]}],
      [("f", {}, "1"), ("g", {}, "2")]),
     ([agent("", "f"), {"role": "f", "content": "1"}], [("f", {}, "1")]),
     ([{"role": "f", "content": "Hm"}, agent("", "f")], [("environment", "Hm"), ("f", {}, None)]),
     ([agent("", "f"), {"role": ["f"], "content": "Hm"}], [("f", {}, None), ("environment", "Hm")]),
-    ([agent("", "user"), user()], [("user", {}, None), HI]),
     ([agent("", "f", "g"), {"role": "tool-response", "content": "1\n2"}],
      [("f", {}, "1"), ("g", {}, "2")]),
     ([agent("", "f", "g"), {"role": "tool-response", "content": "Observation:\n1\n2"}],
@@ -265,7 +252,6 @@ ODD = [
     ([agent("", "f"), part(call_id="F", content="9", name="f")], [("f", {}, "9")]),
     ([agent("", "f"), part(type="tool_result", tool_use_id="F", result="", output=None)],
      [("f", {}, "")]),
-    ([agent("", "f"), {"type": "x_call_output", "call_id": "F", "output": 3}], [("f", {}, "3")]),
     ([agent("", "f"), autogen("CodeExecutionEvent", "?", result={"output": "42"})],
      [("f", {}, "42")]),
     ([agent("", "f"), {"role": "user", "content":
@@ -284,7 +270,6 @@ ODD = [
     ([{"choices": [{"message": agent("Yes")}, {"message": agent("No")}]}], [YES]),
     ([agent("Yes", choices=[{"message": agent("No")}]), agent("Yes", choices=[3])], [YES, YES]),
     # what is no message
-    ([adk("user", {"text": "Hi"}), adk("model", {"text": "?"}, partial=True)], [HI]),
     ([autogen("MemoryQueryEvent", "?"), autogen("UserInputRequestedEvent", "?"), user()], [HI]),
     ([{"item": {"x": 1}, "raw_item": user(), "role": "user", "content": "Hi"}], [HI]),
     ([user("Hi") | {"raw_item": {}, "kwargs": "x", "data": "x", "lc": 1}], [HI]),
@@ -320,13 +305,13 @@ def test_whether_a_call_failed():
     ):  # fmt: skip
         assert errors(two, *messages) == expected, messages
     ends = {"output": "1"}, {"errorText": "lost"}
-    parts = [{"type": "tool-f", "toolCallId": str(k), **end} for k, end in enumerate(ends)]
+    own = {"type": "dynamic-tool", "toolName": "f"}
+    parts = [{"toolCallId": str(k), **own, **end} for k, end in enumerate(ends)]
     assert errors({"role": "assistant", "parts": parts}) == [None, True]
 
 
 def test_a_result_without_its_call_is_seen_by_the_turn_before_it():
     for messages, actor in (
-        ([user(), agent("A")], "agent"),
         ([agent("A"), {"role": "critic", "content": "C"}], "environment"),
         ([agent("A"), user()], "agent"),
     ):
@@ -363,9 +348,7 @@ def test_what_else_a_turn_has():
     thoughts += [{"type": "redacted_thinking", "data": "x"}, {"type": "thought", "text": 3}]
     (step,) = io.as_run([{"role": "assistant", "content": [*thoughts, text("Yes")]}]).steps
     assert (step.text, step.extra) == ("Yes", {"reasoning": "a\nb"})
-    items = io.as_run([{"type": "reasoning", "summary": [text("hm"), "x"]}, *ITEMS, ITEMS[0]]).steps
-    assert [step.index for step in items] == [0, 4, 5]
-    assert items[0].extra["reasoning"] == "hm"
+    assert [step.index for step in io.as_run([thoughts[1], *ITEMS, ITEMS[0]]).steps] == [0, 4, 5]
     assert io.as_run([autogen("ThoughtEvent", "Hm."), agent("Yes")]).steps[0].extra == {
         "type": "ThoughtEvent", "source": "helper", "reasoning": "Hm.",
     }  # fmt: skip
@@ -383,9 +366,8 @@ def test_numbers_of_a_turn():
     for fields, tokens in (
         ({"usage": {"input_tokens": 3}}, {"input": 3, "output": None}),
         ({"usage_metadata": {"promptTokenCount": 3, "output": 0}}, {"input": 3, "output": 0}),
-        ({"usage": {"n": 3}}, None),
-        ({"usage": {"input_tokens": 3}, "tokens": 7}, 7),
-    ):
+        ({"usage": {"n": 3}}, None), ({"usage": {"input_tokens": 3}, "tokens": 7}, 7),
+    ):  # fmt: skip
         assert io.as_run([agent("Hi", **fields)]).steps[0].extra.get("tokens") == tokens, fields
     counts = ({"input": 3, "output": 2.5}, {"input": 2, "output": True}, 7, {"input": "9"})
     run = io.as_run([agent("Hi", tokens=tokens) for tokens in counts])
@@ -399,8 +381,7 @@ def test_log_probabilities_stand_in_many_places():
     output = {"type": "output_text", "text": "Yes", "logprobs": scores["content"]}
     raw = {"choices": [{"logprobs": scores, "index": 0}, "other"], "model": "m"}
     for message, value in (
-        (agent("Yes", logprobs=scores), -0.5),
-        ({"choices": [choice], "model": "m"}, -0.5),
+        (agent("Yes", logprobs=scores), -0.5), ({"choices": [choice], "model": "m"}, -0.5),
         ({"choices": [choice | {"message": agent("Yes", logprobs=inner)}]}, -2.0),
         (agent("Well", choices=[choice]), -0.5),
         ({"type": "message", "role": "assistant", "content": [output]}, -0.5),
@@ -408,7 +389,7 @@ def test_log_probabilities_stand_in_many_places():
         (agent("Yes", raw_data=raw), -0.5),
         (agent("Yes", raw_data={"logprobs": scores, "id": "r"}), -0.5),
         (agent("Yes", raw_data=raw, logprobs=inner), -2.0),
-    ):
+    ):  # fmt: skip
         (step,) = io.as_run([message]).steps
         assert (step.tokens, step.logprobs) == (("Yes",), (value,)), message
     two = [output, {"type": "output_text", "text": "-", "logprobs": []}, output]
@@ -417,13 +398,8 @@ def test_log_probabilities_stand_in_many_places():
     # what the step holds is not kept twice, all else is
     kept = io.as_run([agent("Yes", raw_data=raw)]).steps[0].extra["raw_data"]
     assert kept == {"choices": [{"index": 0}, "other"], "model": "m"}
-    assert "logprobs" in raw["choices"][0]
     (step,) = io.as_run([{"choices": [choice, {"n": 2}], "model": "m"}]).steps
     assert step.extra == {"model": "m", "finish_reason": "stop", "other_choices": [{"n": 2}]}
-    for own, kept in (({}, "length"), ({"finish_reason": "stop"}, "stop")):
-        metadata = {"finish_reason": "length"}
-        (step,) = io.as_run([lc("AIMessage", response_metadata=metadata, **own)]).steps
-        assert step.extra["finish_reason"] == kept
 
 
 PRINTED = [
@@ -435,42 +411,26 @@ PRINTED = [
 BAD = [
     *((words, "as Python prints it") for words in PRINTED),
     *((agent(words), "as Python prints it") for words in PRINTED),
-    ("words", "is str, not an object"),
-    (3, "is int"),
-    ({"content": "Hi"}, "no role"),
-    ({"role": "user", "text": ""}, None),
+    ("words", "is str, not an object"), (3, "is int"), ({"content": "Hi"}, "no role"),
     (agent(tool_calls={"a": 1}), "tool calls are dict"),
     (agent(tool_calls=["f"]), "a tool call is str"),
     ({"choices": [{"text": "Hi"}]}, "choice holds no message"),
     ({"role": "tool", "tool_messages": ["x"]}, "nested tool result is str"),
     (agent("x", confidence="high"), "'high', not a number; write numbers"),
     (agent("x", confidence=[0.1]), r"confidence is \[0.1\]"),
-    (agent("x", cost=float("-inf")), "cost is infinite"),
-    (agent("x", logprobs="no"), "not a list"),
+    (agent("x", cost=float("-inf")), "cost is infinite"), (agent("x", logprobs="no"), "not a list"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": 0.2}]}), "0.2"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": "many"}]}), "'many'"),
     ({"role": "assistant", "prompt": "Yes"}, "'prompt'"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_messages_that_cannot_be_read_are_named():
     for message, words in BAD:
-        if words is not None:
-            with pytest.raises(ValueError, match=rf"message 1\b.*{words}"):
-                io.as_run([agent("Yes"), message])
+        with pytest.raises(ValueError, match=rf"message 1\b.*{words}"):
+            io.as_run([agent("Yes"), message])
     for words in ("content='x' name='a'", "[{'role': 'user'}] it is", "ModelReply(parts=[])"):
         assert io.as_run([agent(words)]).steps[0].text == words
     for messages in ({"role": "user"}, "Hi"):
         with pytest.raises(ValueError, match="list of messages"):
             io.as_run(messages)
-
-
-def test_objects_of_a_library_are_messages():
-    @dataclasses.dataclass
-    class Message:
-        role: str
-        content: str
-
-    (step,) = io.as_run([Message("assistant", "Yes")]).steps
-    assert (step.actor, step.text) == ("agent", "Yes")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said, turns
+from known_dialogue import ALL, SAMPLES, said, turns
 from trajscore import io
 
 HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
@@ -36,36 +36,18 @@ def test_the_sample():
 
 
 def test_a_trace_in_its_forms(write):
-    names = [base64.b64encode(bytes([0] * 7 + [k])).decode() for k in range(4)]
-
-    def made(k, kind, given, answer, name="chat"):
-        values = {"spanType": kind, "spanInputs": given, "spanOutputs": answer}
-        attributes = {f"mlflow.{key}": json.dumps(value) for key, value in values.items()}
-        parent = names[0] if k else None
-        return {"span_id": names[k], "parent_span_id": parent, "name": name,
-                "attributes": attributes, "start_time_unix_nano": k}  # fmt: skip
-
-    spans = [
-        made(0, "AGENT", {"q": "?"}, "In Paris."),
-        made(1, "CHAT_MODEL", {"messages": [ASK], "n": 1}, {"choices": [{"message": LOOK}]}),
-        made(2, "TOOL", {"order": 3}, "in Paris", "find"),
-        made(3, "CHAT_MODEL", {"messages": [ASK, LOOK, FOUND]}, {"choices": [{"message": TOLD}]}),
-    ]
-    sure = judged("confidence", 0.25, span_id="0000000000000001")
-    info = {"trace_id": "tr", "state": "OK", "assessments": [judged("correctness", True), sure]}
-    log, flat = {"info": info, "data": {"spans": spans}}, info | {"spans": spans}
-    forms = {
-        "object": (log, False), "lines": ([log], True), "list": ({"traces": [log]}, False),
-        "text": ([{"trace": json.dumps(flat)}], False), "flat": (flat, False),
-        "as text": (log | {"data": {"spans": json.dumps(spans)}}, False),
-    }  # fmt: skip
-    for name, (content, lines) in forms.items():
-        path = write(f"{name}.json" + "l" * lines, content, lines=lines)
-        (run,) = io.read_runs(path, format="mlflow")
-        assert (said(run), run.id, run.outcome) == (ALL, "tr", 1), name
-        assert [step.confidence for step in run.steps] == [None, 0.25, None], name
-    for name in ("object", "flat"):
-        assert said(io.read_runs(write("a.json", forms[name][0]))[0]) == ALL
+    log = json.loads((SAMPLES / "mlflow.json").read_text())
+    spans = log["data"]["spans"]
+    flat = log["info"] | {"spans": spans, "trace_metadata": {}}
+    for content in (
+        log, [log], {"traces": [log]}, flat, [{"trace": json.dumps(flat)}],
+        log | {"data": {"spans": json.dumps(spans)}},
+    ):  # fmt: skip
+        (run,) = io.read_runs(write("a.json", content), format="mlflow")
+        assert (said(run), run.id, run.outcome) == (ALL, "tr-1", 1), content
+        assert [step.confidence for step in run.steps] == [None, 0.7, None], content
+    for path in (write("b.jsonl", [log], lines=True), write("c.json", flat)):
+        assert said(io.read_runs(path)[0]) == ALL
 
 
 def test_all_fields_of_a_trace_and_of_a_span(write):

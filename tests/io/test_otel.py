@@ -1,11 +1,10 @@
 """Spans of OpenTelemetry by every convention: forms of files, fields, events, and judgements."""
 
-import itertools
 import json
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said, turns
+from known_dialogue import ALL, ASK, LOOK, SAMPLES, said, turns
 from trajscore import io
 
 HI, YES = [{"role": "user", "content": "Hi"}], [{"role": "assistant", "content": "Yes"}]
@@ -31,15 +30,9 @@ def judged(name, value, kind="value"):
     return {"name": "gen_ai.evaluation.result", "attributes": fields}
 
 
-@pytest.fixture
-def read(write):
-    """Read one trace of some spans."""
-
-    def read_one(*spans):
-        (run,) = io.read_runs(write("log.json", list(spans)), format="otel")
-        return run
-
-    return read_one
+def read(write, *spans):
+    (run,) = io.read_runs(write("log.json", list(spans)), format="otel")
+    return run
 
 
 def test_the_sample():
@@ -52,100 +45,31 @@ def test_the_sample():
 # ------------------------------------------------------------------ conventions and forms
 
 
-def otlp(value):
-    kind = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}
-    return {kind[type(value)]: str(value) if type(value) is int else value}
-
-
-def write_as(form, name, start, parent, attributes):
-    """Return a span as OTLP has it in JSON, or as the SDKs print it."""
-    if form == "otlp":
-        pairs = [{"key": key, "value": otlp(value)} for key, value in attributes.items()]
-        ids = {"traceId": "ab", "spanId": name, "parentSpanId": parent or ""}
-        return ids | {"startTimeUnixNano": str(10**18 + start), "attributes": pairs}
-    context = {"trace_id": "ab", "span_id": name}
+def printed(name, start, parent, attributes):
+    """Return a span as the SDKs print it."""
     time = f"2026-01-01T00:00:0{start}.000000Z"
-    return {"context": context, "parent_id": parent, "start_time": time, "attributes": attributes}
+    return {"context": {"trace_id": "ab", "span_id": name}, "parent_id": parent,
+            "start_time": time, "attributes": attributes}  # fmt: skip
 
 
-def by_genai(form):
-    def parts(role, *found):
-        return {"role": role, "parts": list(found)}
-
-    call = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"order": 3}}
-    ask = parts("user", {"type": "text", "content": ASK["content"]})
-    look = parts("assistant", {"type": "text", "content": "I look."}, call)
-    found = parts("tool", {"type": "tool_call_response", "id": "c1", "response": "in Paris"})
-
-    def chat(given, answer, **other):
-        return {
-            "gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(given),
-            "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be kind."}]),
-            "gen_ai.output.messages": json.dumps([answer]), "gen_ai.usage.input_tokens": 5, **other,
-        }  # fmt: skip
-
-    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find",
-            "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "in Paris"}  # fmt: skip
-    last = chat([ask, look, found], parts("assistant", {"type": "text", "content": "In Paris."}))
-    return [  # as they end
-        write_as(form, "1", 1, "0", chat([ask], look, confidence=0.5)),
-        write_as(form, "2", 2, "0", tool),
-        write_as(form, "3", 3, "0", last),
-        write_as(form, "0", 0, None, {"gen_ai.operation.name": "invoke_agent", "passed": True}),
-    ]
-
-
-def by_openinference(form):
-    def message(side, k, one):
-        start = f"llm.{side}_messages.{k}.message"
-        fields = {f"{start}.role": one["role"]}
-        fields[f"{start}.contents.0.message_content.type"] = "text"
-        fields[f"{start}.contents.0.message_content.text"] = one["content"]
-        if "tool_call_id" in one:
-            fields[f"{start}.tool_call_id"] = one["tool_call_id"]
-        for call in one.get("tool_calls", ()):
-            inner = f"{start}.tool_calls.0.tool_call"
-            fields |= {f"{inner}.id": call["id"]}
-            fields |= {f"{inner}.function.{k}": v for k, v in call["function"].items()}
-        return fields
-
-    def llm(given, answer, **other):
-        fields = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 5, **other}
-        for k, one in enumerate(given):
-            fields |= message("input", k, one)
-        return fields | message("output", 0, answer)
-
-    system = {"role": "system", "content": "Be kind."}
-    tool = {"openinference.span.kind": "TOOL", "tool.name": "find",
-            "input.value": '{"order": 3}', "output.value": "in Paris"}  # fmt: skip
-    sure = {"evaluations.0.evaluation.name": "confidence", "evaluations.0.evaluation.score": 0.5}
-    name = "trace.evaluations.0.evaluation"
-    root = {"openinference.span.kind": "AGENT", f"{name}.name": "passed", f"{name}.score": 1.0}
-    return [
-        write_as(form, "1", 1, "0", llm([system, ASK], LOOK, **sure)),
-        write_as(form, "2", 2, "0", tool),
-        write_as(form, "3", 3, "0", llm([system, ASK, LOOK, FOUND], TOLD)),
-        write_as(form, "0", 0, None, root),
-    ]
-
-
-def test_both_conventions_in_all_forms_of_files(write):
-    for convention in (by_genai, by_openinference):
-        spans, printed = convention("otlp"), convention("sdk")
-        log = {"resourceSpans": [{"scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]}
-        for k, one in enumerate(printed):
-            folder = write(f"spans/{k}.jsonl", [one], lines=True).parent
-        for path in (
-            write("a.json", log), write("b.jsonl", [log], lines=True), folder,
-            write("c.jsonl", printed, lines=True), write("d.json", {"spans": printed}),
-            write("f.json", printed),
-        ):  # fmt: skip
-            (run,) = io.read_runs(path)
-            assert said(run) == [("system", "Be kind."), *ALL], path
-            assert (run.id, run.outcome, run.meta["input_tokens"]) == ("ab", 1, 10), path
-            assert [step.confidence for step in run.steps] == [None, 0.5, None], path
-        (run,) = io.read_runs(write("g.json", {"batches": [log]}), format="otel")
-        assert said(run)[1:] == ALL
+def test_forms_of_files(write):
+    log = json.loads((SAMPLES / "otel.json").read_text())
+    ((batch,),) = ([one["scopeSpans"][0]] for one in log["resourceSpans"])
+    plain = [
+        printed(one["spanId"], k, one["parentSpanId"], {
+            pair["key"]: next(iter(pair["value"].values())) for pair in one["attributes"]})
+        for k, one in enumerate(batch["spans"][-1:] + batch["spans"][:-1])
+    ]  # fmt: skip
+    for k, one in enumerate(plain):
+        folder = write(f"spans/{k}.jsonl", [one], lines=True).parent
+    for path in (
+        write("b.jsonl", [log], lines=True), write("c.json", {"batches": [log]}), folder,
+        write("d.jsonl", plain, lines=True), write("e.json", {"spans": plain}),
+        write("f.json", plain),
+    ):  # fmt: skip
+        (run,) = io.read_runs(path, format="otel")
+        assert (said(run), run.outcome) == (ALL, 1), path
+        assert [step.confidence for step in run.steps] == [None, 0.7, 0.9], path
     runs = io.read_runs(write("g.json", {"spans": [model(), model() | {"traceId": "u"}], "n": 1}))
     assert ([run.id for run in runs], *runs.info.values()) == (["t", "u"], {"n": 1})
     alone = [model()["attributes"]] * 2
@@ -157,34 +81,35 @@ def test_both_conventions_in_all_forms_of_files(write):
 
 def test_other_conventions(write):
     calls = [{"toolCallId": "c1", "toolName": "find", "input": '{"order": 3}'}]
-    google = {
-        "role": "model",
-        "parts": [
-            {"text": "I look."},
-            {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}},
-        ],
-    }
+    part = {"function_call": {"id": "c1", "name": "find", "args": {"order": 3}}}
+    google = {"role": "model", "parts": [{"text": "I look."}, part]}
     traceloop, own = "gen_ai.completion.0", "gcp.vertex.agent."
     asked = [{"role": "user", "parts": [{"text": ASK["content"]}]}]
+    given, made = "llm.input_messages.0.message", "llm.output_messages.0.message"
+    call = f"{made}.tool_calls.0.tool_call"
     tables = [
+        {"openinference.span.kind": "LLM", f"{given}.role": "user", f"{made}.role": "assistant",
+         f"{given}.contents.0.message_content.type": "text",
+         f"{given}.contents.0.message_content.text": ASK["content"], f"{made}.content": "I look.",
+         f"{call}.id": "c1", f"{call}.function.name": "find",
+         f"{call}.function.arguments": '{"order": 3}'},
         {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": ASK["content"],
          f"{traceloop}.role": "assistant", f"{traceloop}.content": "I look.",
          f"{traceloop}.tool_calls.0.id": "c1", f"{traceloop}.tool_calls.0.name": "find",
          f"{traceloop}.tool_calls.0.arguments": '{"order": 3}', "llm.request.type": "chat"},
         {"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": json.dumps([ASK]),
          "ai.response.text": "I look.", "ai.response.toolCalls": json.dumps(calls)},
-        {"gen_ai.operation.name": "call_llm", f"{own}llm_request": json.dumps({"config": {},
-         "contents": asked}), f"{own}llm_response": json.dumps({"content": google})},
+        {"gen_ai.operation.name": "call_llm",
+         f"{own}llm_request": json.dumps({"config": {}, "contents": asked}),
+         f"{own}llm_response": json.dumps({"content": google})},
         {"langfuse.observation.type": "generation", "langfuse.observation.output": json.dumps(LOOK),
          "langfuse.observation.input": json.dumps([ASK])},
     ]  # fmt: skip
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}
     tool |= {"gen_ai.tool.call.id": "c1", "output.value": "in Paris"}
-    for attributes, form in itertools.product(tables, ("otlp", "sdk")):
-        lines = [write_as(form, "1", 1, None, attributes), write_as(form, "2", 2, None, tool)]
-        log = {"resourceSpans": [{"scopeSpans": [{"spans": lines}]}]} if form == "otlp" else lines
-        (run,) = io.read_runs(write("log.json", log))
-        assert said(run) == ALL[:3], attributes
+    for attributes in tables:
+        lines = [printed("1", 1, None, attributes), printed("2", 2, None, tool)]
+        assert said(io.read_runs(write("log.json", lines))[0]) == ALL[:3], attributes
 
 
 def test_rows_of_spans_as_tables_and_services_have_them(write):
@@ -193,36 +118,16 @@ def test_rows_of_spans_as_tables_and_services_have_them(write):
         {"name": "chat", "context.span_id": "s", "context.trace_id": "t", "parent_id": None,
          "attributes.openinference.span.kind": "LLM", "start_time": 1,
          "attributes.llm.input_messages": str([{"message.role": "user", "message.content": "Hi"}]),
-         "attributes.llm.output_messages":
-             str([{"message.role": "assistant", "message.content": "Yes"}]),
-         "eval.success.score": 1.0, "eval.success.label": "ok", "eval.tone.score": None}
+         "attributes.llm.output_messages": str([{"message.role": "assistant",
+         "message.content": "Yes"}]), "eval.success.score": 1.0, "eval.success.label": "ok",
+         "eval.tone.score": None},
     ]  # fmt: skip
     (run,) = io.read_runs(write("rows.jsonl", rows, lines=True))
     assert (turns(run), run.outcome, run.scores) == (BOTH, 1, {"success": 1.0})
-    attributes = {
-        "openinference.span.kind": "LLM", "metadata": json.dumps({"success": True}),
-        "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi",
-        "llm.output_messages.0.message.role": "assistant",
-        "llm.output_messages.0.message.content": "Yes",
-    }  # fmt: skip
-    one = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes}
+    metadata = {"metadata": json.dumps({"success": True})}
+    one = model(**metadata)
     (run,) = io.read_runs(write("page.json", {"data": [one], "next_cursor": None}))
     assert (turns(run), run.outcome) == (BOTH, 1)
-
-
-def test_objects_of_vercel_as_the_console_shows_them(write):
-    answer = '{"answer": "Yes", "confidence": 0.8}'
-    base, ends = {"traceId": "t", "kind": 0, "status": {"code": 0}}, {"ai.response.object": answer}
-    outer = {"ai.operationId": "ai.generateObject", "ai.prompt": '{"system":"x","prompt":"Hi"}'}
-    inner = {"ai.operationId": "ai.generateObject.doGenerate", "ai.prompt.messages": HI}
-    around = {"id": "2", "timestamp": 2, "parentSpanContext": {"spanId": "1"}}
-    spans = [
-        base | around | {"attributes": inner | ends},
-        base | {"id": "1", "timestamp": 1, "attributes": outer | ends},
-        base | {"traceId": "u", "id": "3", "timestamp": 3, "attributes": outer | ends},
-    ]
-    for run in io.read_runs(write("log.json", spans)):
-        assert turns(run) == [("user", "Hi"), ("agent", answer)]
 
 
 # ------------------------------------------------------------------ what a span stands for
@@ -241,22 +146,22 @@ KINDS = [
 ]  # fmt: skip
 
 
-def test_what_a_span_stands_for(read):
+def test_what_a_span_stands_for(write):
     for attributes, kind in KINDS:
-        run = read(model(), span("2", attributes, name="f"))
+        run = read(write, model(), span("2", attributes, name="f"))
         n_calls = sum(len(step.tool_calls) for step in run.steps)
         got = "tool" if n_calls else "model" if len(run.steps) == 3 else "other"
         assert got == kind, attributes
 
 
-def test_all_fields_of_a_call_of_a_model(read):
+def test_all_fields_of_a_call_of_a_model(write):
     attributes = {
         "gen_ai.response.model": "m", "gen_ai.response.finish_reasons": ["stop"],
         "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 2, "gen_ai.usage.cost": 0.5,
         "team": "red", "gen_ai.system": "s", "servers": "x", "tags": ["a"], "session.id": "a",
         "gen_ai.system_instructions": "Be kind.",
     }  # fmt: skip
-    run = read(model(**attributes), span("2", {"gen_ai.conversation.id": "b"}))
+    run = read(write, model(**attributes), span("2", {"gen_ai.conversation.id": "b"}))
     assert (run.id, said(run)) == ("t", [("system", "Be kind."), *BOTH])
     turn = run.steps[1]
     assert (turn.cost, run.meta["session"]) == (0.5, "a")
@@ -267,23 +172,22 @@ def test_all_fields_of_a_call_of_a_model(read):
     assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (9, 2)
     assert run.extra["attributes"] == {"team": "red", "servers": "x"}
     # an attribute on which all spans agree is the run's
-    run = read(model(a=1, b=1), span("2", {"a": 1, "b": 2, "c": 3}), span("3", {"gen_ai.x": 1}))
+    run = read(
+        write, model(a=1, b=1), span("2", {"a": 1, "b": 2, "c": 3}), span("3", {"gen_ai.x": 1})
+    )
     assert run.extra["attributes"] == {"a": 1, "c": 3}
-    for name, table in (
-        ("finish_reason", [(["a", "b"], ["a", "b"]), ('["a"]', "a"), ("a", "a"), (None, None)]),
-    ):
-        for value, kept in table:
-            run = read(model(**{"gen_ai.response.finish_reasons": value}))
-            assert run.steps[1].extra.get(name) == kept
+    for value, kept in ((["a", "b"], ["a", "b"]), ('["a"]', "a"), ("a", "a"), (None, None)):
+        run = read(write, model(**{"gen_ai.response.finish_reasons": value}))
+        assert run.steps[1].extra.get("finish_reason") == kept
     for costs, cost in (
         ({"gen_ai.usage.input_cost": 1, "gen_ai.usage.output_cost": 0.5}, 1.5),
         ({"gen_ai.usage.input_cost": 1, "llm.cost.total": 3}, 3.0),
         ({"llm.cost.total": "3", "gen_ai.usage.cost": 2}, 2.0), ({"gen_ai.usage.cost": True}, None),
     ):  # fmt: skip
-        assert read(model(**costs)).steps[1].cost == cost, costs
+        assert read(write, model(**costs)).steps[1].cost == cost, costs
 
 
-def test_a_span_of_a_tool_answers_a_call(read):
+def test_a_span_of_a_tool_answers_a_call(write):
     call = [{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "f"}]}]
     attributes = {
         "openinference.span.kind": "TOOL", "tool_call.id": "c", "gen_ai.tool.call.result": "42",
@@ -293,10 +197,10 @@ def test_a_span_of_a_tool_answers_a_call(read):
         ({"code": 2}, True), ({"code": "STATUS_CODE_ERROR"}, True), ("ERROR", True), (2, True),
         ({"status_code": "error"}, True), ({"code": 1}, None), ({"code": 12}, None), (None, None),
     ):  # fmt: skip
-        run = read(model(answer=call), span("2", attributes, status=status))
+        run = read(write, model(answer=call), span("2", attributes, status=status))
         (made,) = run.steps[1].tool_calls
         assert (made.name, made.result, made.error) == ("f", "42", error), status
-    (made,) = read(span("2", attributes, name="named")).steps[0].tool_calls
+    (made,) = read(write, span("2", attributes, name="named")).steps[0].tool_calls
     assert (made.name, made.arguments, made.result, made.id) == ("named", {"x": 1}, "42", "c")
     own = "gcp.vertex.agent."  # Google's ADK calls the tool within the call of the model
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f",
@@ -305,11 +209,11 @@ def test_a_span_of_a_tool_answers_a_call(read):
     content = {"role": "model", "parts": [{"function_call": {"name": "f", "args": {"n": 3}}}]}
     call = {f"{own}llm_response": {"content": content}}
     inner = span("2", tool, "1", startTimeUnixNano=2)
-    run = read(inner, span("1", call, startTimeUnixNano=1))
+    run = read(write, inner, span("1", call, startTimeUnixNano=1))
     assert (said(run), run.meta["session"]) == ([("f", {"n": 3}, '{"result": 9}')], "s")
 
 
-def test_the_words_of_an_answer_with_calls_may_be_in_another_attribute(read):
+def test_the_words_of_an_answer_with_calls_may_be_in_another_attribute(write):
     def turn(content, *calls):
         made = [{"id": name, "name": name, "arguments": "{}"} for name in calls]
         return [{"role": "assistant", "content": content, "tool_calls": made}]
@@ -322,18 +226,18 @@ def test_the_words_of_an_answer_with_calls_may_be_in_another_attribute(read):
          "t"),
     ):  # fmt: skip
         outputs = {"gen_ai.output.messages": first, "output.value": second}
-        run = read(span("1", {"gen_ai.operation.name": "chat"} | outputs))
+        run = read(write, span("1", {"gen_ai.operation.name": "chat"} | outputs))
         assert turns(run) == [("agent", answer)], (first, second)
     for given in ("nan", {"n": 1}):  # the first input with messages counts
         inputs = {"gen_ai.input.messages": given, "input.value": json.dumps({"messages": HI})}
-        assert turns(read(model(**inputs))) == BOTH
-    assert turns(read(model(given={"n": 1}))) == BOTH[1:]
+        assert turns(read(write, model(**inputs))) == BOTH
+    assert turns(read(write, model(given={"n": 1}))) == BOTH[1:]
 
 
 # ------------------------------------------------------------------ judgements and events
 
 
-def test_judgements_go_to_the_run_or_to_the_turn(read):
+def test_judgements_go_to_the_run_or_to_the_turn(write):
     attributes = {
         f"{of}evaluations.{k}.evaluation.{part}": value
         for of, k, key, score in (
@@ -344,15 +248,15 @@ def test_judgements_go_to_the_run_or_to_the_turn(read):
     attributes |= {"evaluations.1.evaluation.name": "word", "evaluations.1.evaluation.label": "y"}
     attributes["evaluations.2.evaluation.score"] = 1  # of no name
     events = [judged("c", 0.4), judged("d", "good", "label"), judged("trajscore.flag", 1)]
-    run = read(model(fields={"events": events}, **attributes))
+    run = read(write, model(fields={"events": events}, **attributes))
     assert run.scores == {"a": 0.2, "b": 0.3}
     assert run.steps[1].scores == {"turn": 0.1, "word": "y", "c": 0.4, "d": "good"}
     record = judged("c", 0.5) | {"traceId": "t", "body": {}}  # a log record of a span, or of none
-    assert read(model(), record | {"spanId": "1"}).steps[1].scores == {"c": 0.5}
-    assert read(model(), record | {"spanId": "9"}).scores == {"c": 0.5}
+    assert read(write, model(), record | {"spanId": "1"}).steps[1].scores == {"c": 0.5}
+    assert read(write, model(), record | {"spanId": "9"}).scores == {"c": 0.5}
 
 
-def test_messages_in_events(read, write):
+def test_messages_in_events(write):
     chat = {"gen_ai.operation.name": "chat"}
     body = {"kvlistValue": {"values": [{"key": "content", "value": {"stringValue": "Hi"}}]}}
     choice = event("gen_ai.choice", message=YES[0])
@@ -364,22 +268,26 @@ def test_messages_in_events(read, write):
         event("gen_ai.content.prompt", **{"gen_ai.prompt": HI}),
         event("x", **{"llm.input_messages": HI}),
     ):  # fmt: skip
-        run = read(span("1", chat, events=[first, choice, event("other", content="no"), "x"]))
+        run = read(
+            write, span("1", chat, events=[first, choice, event("other", content="no"), "x"])
+        )
         assert turns(run) == BOTH, first
     outer = {"event_name": "gen_ai.user.message", "body": {"content": "Hi"}, "span_id": "1"}
     lines = [outer | {"trace_id": "t"}, span("1", chat | ANSWER)]
     assert turns(io.read_runs(write("log.jsonl", lines, lines=True))[0]) == BOTH
-    assert turns(read(model(), {**lines[0], "span_id": "9"})) == BOTH  # of a span that is not there
+    assert (
+        turns(read(write, model(), {**lines[0], "span_id": "9"})) == BOTH
+    )  # of a span that is not there
     system = event("gen_ai.system.message", content="Be kind.")
     added = event("gen_ai.user.message", content="please")
-    assert said(read(model(fields={"events": [system, added]}))) == [
+    assert said(read(write, model(fields={"events": [system, added]}))) == [
         ("system", "Be kind."), BOTH[0], ("user", "please"), BOTH[1],
     ]  # fmt: skip
     done = event("gen_ai.content.completion", **{"gen_ai.completion": YES})
-    assert turns(read(span("1", chat, events=[done]))) == BOTH[1:]
+    assert turns(read(write, span("1", chat, events=[done]))) == BOTH[1:]
 
 
-def test_events_whose_content_is_the_json_of_parts(read):
+def test_events_whose_content_is_the_json_of_parts(write):
     def of(name, content, **more):
         field = "message" if name == "choice" else "content"
         return {"name": f"gen_ai.{name}", "attributes": {field: content} | more}
@@ -397,7 +305,7 @@ def test_events_whose_content_is_the_json_of_parts(read):
         span("3", chat, events=[*history, of("choice", '[{"text": "Nine."}]')], start_time=3),
     ]
     for some in (spans, spans[::2]):
-        run = read(*some)
+        run = read(write, *some)
         assert said(run) == [BOTH[0], ("agent", "Look."), ("f", {"n": 3}, "9"), ("agent", "Nine.")]
         assert "unmatched_results" not in run.extra
 
@@ -414,10 +322,6 @@ def test_what_is_refused_or_noted(write):
     lines = "".join(json.dumps(one) + "\n" for one in (model(), [], 3))
     with pytest.warns(UserWarning, match="2 of 3 runs"):
         assert len(io.read_runs(write("log.jsonl", lines))) == 1
-    values = {"input.value": "Hi", "output.value": "Bye"}
-    ring = [span("a", values, "b", start_time=1), span("b", values, "a", start_time=2)]
-    (note,) = io.read_runs(write("log.json", ring)).notes
-    assert "1 trace are each other's parents" in note
 
 
 # ------------------------------------------------------------------ real traces
@@ -452,8 +356,3 @@ def test_one_real_call_by_every_convention(public_file):
             ("agent", "The weather in Paris is currently rainy with a temperature of 57°F."),
         ], name  # fmt: skip
         assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (97, 52), name
-    name = "otel_genai_tool_execution_span.json"
-    (run,) = io.read_runs(public_file("traces", "openinference", name))
-    (call,) = run.steps[0].tool_calls
-    assert (call.id, call.name, call.arguments) == ("1234", "get_weather", {"city": "New York"})
-    assert "sunny" in call.result

@@ -29,15 +29,10 @@ def whole(line=request, **more):
     return [line(1, TALK[:1], LOOK, **more), line(2, TALK[:3], TOLD, **more)]
 
 
-@pytest.fixture
-def texts(write):
+def texts(write, *lines, name="log.jsonl"):
     """Read lines to the texts of the turns of each run."""
-
-    def read(*lines, name="log.jsonl"):
-        runs = io.read_runs(write(name, list(lines), lines=name.endswith("l")))
-        return [[step.text for step in run.steps] for run in runs]
-
-    return read
+    runs = io.read_runs(write(name, list(lines), lines=name.endswith("l")))
+    return [[step.text for step in run.steps] for run in runs]
 
 
 def test_calls_of_interleaved_sessions(write):
@@ -64,13 +59,13 @@ JOINED = [
     # with a session they need not, unless an outcome or a trial differs
     ([request(1, [ASK], TOLD, session_id="a"), request(2, [MORE], LOOK, session_id="a")],
      [[ASK["content"], END, "Sum up.", LOOKED]]),
-    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)], [[ASK["content"],
-     END]] * 2),
-    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)], [[ASK["content"],
-     END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", success=bool(k)) for k in (0, 1)],
+     [[ASK["content"], END]] * 2),
+    ([request(k, [ASK], TOLD, session_id="a", trial=k) for k in (0, 1)],
+     [[ASK["content"], END]] * 2),
     # the id of a record is no session; nor does it part calls that go on
-    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")], [[ASK["content"], END],
-     ["Sum up.", LOOKED]]),
+    ([request(1, [ASK], TOLD, id="a"), request(2, [MORE], LOOK, id="a")],
+     [[ASK["content"], END], ["Sum up.", LOOKED]]),
     ([flat(k, [ASK], {"role": "assistant", "content": str(k)}, id="t") for k in range(3)],
      [[ASK["content"], str(k)] for k in range(3)]),
     ([call | {"id": f"c{k}"} for k, call in enumerate(whole())], [ONE]),
@@ -81,8 +76,8 @@ JOINED = [
     ([request(1, [ASK], TOLD, session_id="a"), {"session_id": "a", "messages": [MORE, LOOK]}],
      [[ASK["content"], END], ["Sum up.", LOOKED]]),
     # durations are no order
-    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]}, "response": {"choices":
-     [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))], [ONE]),
+    ([{"session_id": "s", "time": time, "request": {"messages": TALK[:k]}, "response":
+     {"choices": [{"message": TALK[k]}]}} for k, time in ((1, 3.5), (3, 1.2))], [ONE]),
     # states that grow
     ([{"values": {"messages": TALK[:k]}, "thread_id": name} for k in (1, 2, 3, 4) for name in "ab"],
      [ONE] * 2),
@@ -96,47 +91,41 @@ JOINED = [
      [ONE]) for blank in ({"messages": []}, {}, {"channel_values": {"messages": []}})),
     # in the order of their first records
     ([{"messages": [ASK, OTHER], "thread_id": "a"}, {"messages": [MORE, TOLD], "thread_id": "a"},
-     {"messages": [ASK, OTHER, MORE], "thread_id": "a"}], [[ASK["content"], "Which one?",
-     "Sum up."], ["Sum up.", END]]),
+     {"messages": [ASK, OTHER, MORE], "thread_id": "a"}],
+     [[ASK["content"], "Which one?", "Sum up."], ["Sum up.", END]]),
     # answers beside the messages, as text or within what is around them
-    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE]) for name in ("output_message",
-     "output", "completion", "raw") for answer in (TOLD, END)),
+    *(([{"id": "r", "messages": TALK[:-1], name: answer}], [ONE])
+     for name in ("output_message", "output", "completion", "raw") for answer in (TOLD, END)),
     ([{"id": "r", "messages": TALK, "output": END}], [ONE]),
-    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}), "response": json.dumps({"choices":
-     [{"message": TOLD}]})}] * 2, [ONE] * 2),
+    ([{"id": "r", "request": json.dumps({"messages": TALK[:-1]}),
+     "response": json.dumps({"choices": [{"message": TOLD}]})}] * 2, [ONE] * 2),
     ([{"request": {"messages": m}, "response": {"content": END}} for m in ([ASK], [ASK, MORE])],
      [[ASK["content"], END, "Sum up.", END]]),
     ([{"id": "r", "messages": [ASK, LOOK, FOUND], "response": END}], [ONE]),
 ]  # fmt: skip
 
 
-def test_which_records_are_one_run(texts):
+def test_which_records_are_one_run(write):
     wrong = []
     for lines, expected in JOINED:
         for name in ("log.jsonl", "log.json"):
-            got = texts(*lines, name=name)
+            got = texts(write, *lines, name=name)
             wrong += [(name, lines, got)] if got != expected else []
     assert not wrong
 
 
-def test_states_are_joined_by_long_ids_of_their_first_messages(texts):
-    def with_id(message, name, wrapper):
-        kind = {"user": "human", "assistant": "ai"}[message["role"]]
-        fields = {"id": name, "type": kind, "content": message["content"]}
-        if wrapper == "kwargs":
-            path = ["langchain", {"human": "HumanMessage", "ai": "AIMessage"}[kind]]
-            return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
-        return fields if wrapper is None else {"type": kind, wrapper: fields}
-
-    for start, wrapper in itertools.product(("0000000", "000000"), (None, "kwargs", "data")):
-        states = [
-            {"values": {"messages": [with_id(one, f"{start}{k}", wrapper) for one in messages]}}
-            for k in (1, 2)
-            for messages in ([ASK, TOLD], [ASK, TOLD, ASK, TOLD])
-        ]
-        found = texts(*states, name="log.json")
-        assert len(found) == (2 if len(start) == 7 else 4), (start, wrapper)
-        assert found[-1] == [ASK["content"], END] * 2
+def test_states_without_a_thread_are_joined_by_long_ids_of_their_first_messages(write):
+    for start, n_runs in (("0000000", 2), ("000000", 4)):
+        plain = [{"type": "human", "content": "Hi", "id": f"{start}{k}"} for k in (1, 2)]
+        for firsts in (
+            plain,
+            [{"type": "human", "data": one} for one in plain],
+            [{"lc": 1, "id": ["HumanMessage"], "kwargs": one} for one in plain],
+        ):
+            talks = [[first, TOLD, MORE] for first in firsts]
+            states = [{"messages": talk[:n]} for talk in talks for n in (2, 3)]
+            got = texts(write, *states, name="log.json")
+            assert (len(got), got[-1]) == (n_runs, ["Hi", END, "Sum up."]), firsts
 
 
 def test_an_answer_that_was_asked_for_again_is_no_turn(write):
@@ -160,9 +149,6 @@ def test_a_run_has_the_last_value_of_each_field_of_its_calls(write):
     lines = [first | {"success": None, "source": "web"}, last | {"success": True, "source": None}]
     (run,) = io.read_runs(write("log.jsonl", lines, lines=True))
     assert (run.id, run.outcome, run.extra["source"]) == ("s", 1, "web")
-    lines = [{"messages": TALK[:k], "request": f"r{k}"} for k in (2, 4)]
-    (note,) = io.read_runs(write("log.jsonl", lines, lines=True)).notes
-    assert "1 run of 2 hold only the beginning of another run" in note
 
 
 def test_results_of_batches_are_a_run_each(write):
@@ -179,7 +165,7 @@ def test_results_of_batches_are_a_run_each(write):
         ({"modelInput": asked, "modelOutput": {"output": {"message": TOLD}}}, 2),
         ({"request_body": asked, "response_body": choices}, 2),
         ({"request": {"body": asked}, "response": {"body": choices}}, 2),
-    ):
+    ):  # fmt: skip
         lines = [{"custom_id": f"r{k}", **record} for k in range(2)]
         failed = {"custom_id": "r3", "result": {"type": "errored", "error": {"message": "no"}}}
         with pytest.warns(UserWarning, match="1 of 3 runs could not be read"):
@@ -187,18 +173,6 @@ def test_results_of_batches_are_a_run_each(write):
         assert [run.id for run in runs] == ["r0", "r1"], record
         assert [len(run.steps) for run in runs] == [n_turns] * 2, record
         assert runs[0].steps[-1].text == END
-    (run,) = io.read_runs(write("log.json", [{"key": "k", "id": "i", "response": gemini}]))
-    assert run.id == "k"
-    bodies = [
-        {"requestId": f"{s}{n}", "timestamp": n, "meta": {"session": s},
-         "input": {"inputBodyJson": {"messages": [ASK | {"content": s}, *TALK[1:n]]}},
-         "output": {"outputBodyJson": {"output": {"message": TALK[n]}}}}
-        for s in "ab" for n in (1, 3)
-    ]  # fmt: skip
-    path = write("a.jsonl", bodies, lines=True)
-    runs = io.read_runs(path, id="meta.session")
-    assert [(run.id, len(run.steps)) for run in runs] == [("a", 3), ("b", 3)]
-    assert len(io.read_runs(path)) == 4
 
 
 def test_calls_that_a_record_lists_are_its_run(write):
@@ -218,16 +192,6 @@ def test_calls_that_a_record_lists_are_its_run(write):
         assert [(run.id, run.outcome) for run in runs] == [("r", 1), ("s", 0)][: len(runs)]
         assert all(said(run) == ALL for run in runs)
         assert runs[0].meta["input_tokens"] == 10
-
-
-def test_the_answer_of_a_crew_counts(write):
-    """CrewAI keeps the last answer beside the messages of its task."""
-    nudge = {"role": "user", "content": "Analyze the tool result."}
-    task = {"description": "Find it", "raw": END, "messages": [ASK, LOOK, FOUND, nudge]}
-    output = {"raw": END, "tasks_output": [task], "token_usage": {"total_tokens": 3}}
-    for log in ([output], output, task):
-        (run,) = io.read_runs(write("a.json", log))
-        assert said(run) == [*ALL[:-1], ("user", nudge["content"]), ALL[-1]]
 
 
 def test_states_of_graphs(write):

@@ -28,39 +28,37 @@ def transcript(**fields):
     return Record(**own | NUMBERS | fields)
 
 
+class Database:
+    def __init__(self, transcripts, calls):
+        self.transcripts, self.calls = transcripts, calls
+
+    async def connect(self):
+        self.calls.append("connect")
+
+    async def disconnect(self):
+        self.calls.append("disconnect")
+
+    async def select(self):
+        for index in range(len(self.transcripts)):
+            yield index
+
+    async def read(self, index, content):
+        assert content == {"messages": "all"}
+        return self.transcripts[index]
+
+
 @pytest.fixture
 def read(monkeypatch, tmp_path):
     """Read transcripts through a stand-in for the library."""
-    calls = []
-
-    class Database:
-        def __init__(self, transcripts):
-            self.transcripts = transcripts
-
-        async def connect(self):
-            calls.append("connect")
-
-        async def disconnect(self):
-            calls.append("disconnect")
-
-        async def select(self):
-            for index in range(len(self.transcripts)):
-                yield index
-
-        async def read(self, index, content):
-            assert content == {"messages": "all"}
-            return self.transcripts[index]
 
     def read_transcripts(*transcripts):
-        library = Record(
-            transcripts_db=lambda path: Database(transcripts), TranscriptContent=lambda **of: of
-        )
+        calls = []
+        own = {"transcripts_db": lambda path: Database(transcripts, calls)}
+        library = Record(**own, TranscriptContent=lambda **of: of)
         monkeypatch.setitem(sys.modules, "inspect_scout", library)
-        (tmp_path / "inner").mkdir(exist_ok=True)
-        (tmp_path / "inner" / "transcripts_1.parquet").touch()
+        (tmp_path / "transcripts_1.parquet").touch()
         runs = io.read_runs(tmp_path)  # a folder with transcripts is a database
         assert calls == ["connect", "disconnect"]
-        calls.clear()
         return runs
 
     return read_transcripts

@@ -40,11 +40,11 @@ STEPS = [
     (step(model_output_message={"content": "a", "tool_calls": CALLS[:1]}, observations="1"),
      [("agent", "a"), ("f", {}, "1")]),
     (step(model_output_message={"tool_calls": CALLS[:1]}, tool_calls=CALLS[1:]), [("g", {}, None)]),
-    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}), [("f", {},
-     "1\nlost")]),
+    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}),
+     [("f", {}, "1\nlost")]),
     # Vercel's AI SDK
-    (vercel({"type": "text", "text": "a"}, TOOL_CALL, {"type": "tool-result", "toolCallId": "c",
-     "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
+    (vercel({"type": "text", "text": "a"}, TOOL_CALL,
+     {"type": "tool-result", "toolCallId": "c", "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
     (vercel(TOOL_CALL, {"type": "tool-error", "toolCallId": "c", "error": "1"}), [("f", {}, "1")]),
     # Gemini CLI
     (gemini(content="a"), [("agent", "a")]), (gemini("info", content="a"), [("environment", "a")]),
@@ -71,10 +71,6 @@ def test_what_else_a_step_has():
     assert (run.steps[0].extra["thoughts"], run.meta["input_tokens"]) == (["Hm"], 10)
     for one in (step(token_usage={"input_tokens": 3}), vercel(usage={"inputTokens": 3})):
         assert io.as_run([one]).meta["input_tokens"] == 3
-    for name in ("id", "timestamp", "content"):
-        other = {key: value for key, value in gemini(content="a").items() if key != name}
-        with pytest.raises(ValueError, match="message 0"):
-            io.as_run([other])
 
 
 @pytest.mark.parametrize("lines", [True, False])
@@ -89,11 +85,13 @@ def test_results_of_agents_are_runs(write, lines):
     result = {"output": "In Paris.", "state": "max_steps_error", "steps": steps, "timing": {}}
     (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
     assert (said(run), run.stop_kind) == (ALL, "administrative")
-    tool = {"toolCallId": "c1", "toolName": "find"}
-    content = [{"type": "text", "text": "I look."},
-               {"type": "tool-call", "input": {"order": 3}} | tool,
-               {"type": "tool-result", "output": "in Paris"} | tool]  # fmt: skip
-    steps = [vercel(*content), vercel({"type": "text", "text": "In Paris."})]
+    own = {"toolCallId": "c1", "toolName": "find"}
+    parts = [
+        {"type": "tool-call", "input": {"order": 3}},
+        {"type": "tool-result", "output": "in Paris"},
+    ]
+    first = vercel({"type": "text", "text": "I look."}, *(part | own for part in parts))
+    steps = [first, vercel({"type": "text", "text": "In Paris."})]
     result = {"prompt": ASK["content"], "text": "In Paris.", "steps": steps}
     (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
     assert said(run) == ALL
@@ -163,7 +161,7 @@ HISTORY = [
     event(4, "run", answer="a", command="cat"),
     seen(5, 4, "lost", "error"),
     event(6, "finish", "", final_thought="Done."),
-]
+]  # fmt: skip
 
 
 def test_events_of_openhands(write):
@@ -222,43 +220,6 @@ def test_actions_of_one_answer_are_one_turn_of_openhands(write):
     assert [[call.name for call in one.tool_calls] for one in run.steps] == [
         ["run", "read"], ["run"], ["run"], ["run"], [],
     ]  # fmt: skip
-
-
-# ------------------------------------------------------------------ sessions and databases
-
-
-def test_a_session_of_gemini_cli(write):
-    result = {"functionResponse": {"id": "c1", "name": "find", "response": "in Paris"}}
-    call = {"id": "c1", "name": "find", "args": {"order": 3}, "result": [result]}
-    messages = [
-        gemini("user", content=ASK["content"]), gemini(content="I look.", toolCalls=[call]),
-        gemini("warning", content="Slow"), gemini(content=[{"text": "In Paris."}]),
-    ]  # fmt: skip
-    log = {"sessionId": "s", "projectHash": "h", "messages": messages}
-    (run,) = io.read_runs(write("session-1.json", log))
-    assert (run.id, said(run)) == ("s", [*ALL[:3], ("environment", "Slow"), ALL[3]])
-
-
-def test_a_session_of_googles_adk(write):
-    def said_by(role, *parts):
-        return {"author": "a", "actions": {}, "content": {"role": role, "parts": list(parts)}}
-
-    call = {"functionCall": {"id": "c1", "name": "find", "args": {"order": 3}}}
-    result = {"functionResponse": {"id": "c1", "name": "find", "response": "in Paris"}}
-    events = [
-        said_by("user", {"text": ASK["content"]}),
-        said_by("model", {"text": "I look."}, call) | {"usageMetadata": {"promptTokenCount": 5}},
-        said_by("user", result), said_by("model", {"text": "In Paris."}),
-    ]  # fmt: skip
-    session = {"id": "s", "appName": "a", "userId": "u", "state": {}, "events": events}
-    lines = [{"session_id": name, **one} for name in "st" for one in events]
-    for path, ids in (
-        (write("session.json", session), ["s"]), (write("s.jsonl", [session], lines=True), ["s"]),
-        (write("lines.jsonl", lines, lines=True), ["s", "t"]),
-    ):  # fmt: skip
-        runs = io.read_runs(path)
-        assert [(run.id, said(run)) for run in runs] == [(name, ALL) for name in ids]
-        assert runs[0].meta["input_tokens"] == 5
 
 
 def test_databases_are_refused(tmp_path):
