@@ -57,7 +57,15 @@ def write_table(folder, n=40, **columns):
 
 
 def test_without_confidence_the_situation_is_judged(tmp_path, run):
-    code, out, err = run(write_log(tmp_path), "--out", tmp_path / "report.html")
+    code, out, err = run(
+        write_log(tmp_path),
+        "--calibrator",
+        "none",
+        "--family",
+        "log",
+        "--out",
+        tmp_path / "report.html",
+    )
     assert (code, err) == (0, "")
     assert "the log has no confidence" in out
     assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
@@ -101,12 +109,12 @@ def test_predictors_and_clusters_of_a_log_are_chosen_by_name(tmp_path, run):
 
 
 def test_tokens_saved_of_a_log(tmp_path, run):
-    log = write_log(tmp_path, n=60, usage={"usage": {"completion_tokens": 10}})
-    options = ["--monitor", "--splits", "2", "--score", "tool calls", "--calibrator", "none"]
+    log = write_log(tmp_path, n=40, usage={"usage": {"completion_tokens": 10}})
+    options = ["--monitor", "--splits", "1", "--score", "tool calls", "--calibrator", "none"]
     code, out, _ = run(log, *options, "--out", tmp_path / "r.html")
     assert code == 0
     assert "tokens saved: the same share of its own tokens" in out
-    code, out, _ = run(write_log(tmp_path, n=60), *options)
+    code, out, _ = run(write_log(tmp_path, n=40), *options)
     assert "tokens saved" not in out
 
 

@@ -27,24 +27,24 @@ def forecasts(seed, n=180):
 
 
 def test_groups_drawn_at_random_are_rarely_called_different(rng, quick):
-    # of 18 at a rate of 5% five come once in 600
+    # of 12 at a rate of 5% four come once in 400
     found = 0
-    for seed in range(3):
+    for seed in range(2):
         p, y, _ = forecasts(seed)
         by = {f"kind {k}": rng.integers(0, 6, len(y)) for k in range(6)}
         report = evaluate(p[:, None], y, by=by, **FAST, intervals=quick)
         found += (report.by["p_value"].groupby("by").first() < 0.05 * 6).sum()  # shared by 6 kinds
-    assert found < 5
+    assert found < 4
 
 
 def test_runs_of_a_cluster_are_no_evidence_of_their_own(rng, quick):
     p, y, _ = forecasts(0, 48)
     copies = np.repeat(np.arange(48), 5)
-    by = {f"kind {k}": rng.integers(0, 3, 48)[copies] for k in range(8)}
+    by = {f"kind {k}": rng.integers(0, 3, 48)[copies] for k in range(6)}
     found = []
     for groups in (None, copies):
         report = evaluate(p[copies, None], y[copies], by=by, groups=groups, **FAST, intervals=quick)
-        found.append((report.by["p_value"].groupby("by").first() < 0.05 * 8).sum())
+        found.append((report.by["p_value"].groupby("by").first() < 0.05 * 6).sum())
     assert found[0] > 3
     assert found[1] < 3
 
@@ -89,7 +89,7 @@ def shares(p, y, group):
     return ((share - whole) ** 2 / variance).sum()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize("seed", [0, 5])
 def test_the_p_value_is_that_of_shuffled_labels(quick, seed):
     p, y, rng = forecasts(seed, 60)
     group = np.arange(60) % 3
@@ -172,7 +172,7 @@ def shrunken(value, variance):
     return centre, np.minimum(np.sqrt((kept * variance + unknown) / variance), 1)
 
 
-@pytest.mark.parametrize("n_groups", [2, 3, 5])
+@pytest.mark.parametrize("n_groups", [2, 5])
 def test_margins_of_groups_are_shrunken_as_published(rng, quick, n_groups):
     n = 60 * n_groups
     p = rng.uniform(0.05, 0.95, n)

@@ -63,13 +63,14 @@ class Sees(RandomStop):
         return super().fit(X, y)
 
 
-def test_true_and_a_rule_alone_are_options(runs, quick):
+def test_a_rule_alone_is_an_option(runs, quick):
     X, y = runs
     report = evaluate(X, y, monitoring=Sees(alpha=0.2), **FAST, intervals=quick)
     assert set(Sees.sizes) == {96}  # 80% of the runs
     assert len(Sees.sizes) == 40  # twenty splits, of the predictor and of the steps
+    options = MonitoringOptions(n_splits=1)
     groups = np.arange(80) // 2
-    usual = evaluate(X[:80], y[:80], groups=groups, monitoring=True, **FAST, intervals=quick)
+    usual = evaluate(X[:80], y[:80], groups=groups, monitoring=options, **FAST, intervals=quick)
     assert sorted(usual.monitoring.loc["forecast"].index) == [0.05, 0.1, 0.2]
     assert report.monitoring.loc["forecast"].index.tolist() == [0.2]
 

@@ -71,14 +71,13 @@ def data_in(page):
     return json.loads(re.search(block, page)[1])
 
 
-def test_the_page_keeps_its_promises(page, report, tmp_path):
+def test_the_page_keeps_its_promises(page, report):
     check(page)
     assert len(page) < 1e6
     assert page.count('class="row') == len(report.predictors)
     style = re.search("<style>(.*?)</style>", page, re.DOTALL)[1]
     assert "prefers-color-scheme: dark" in style or "prefers-color-scheme:dark" in style
     assert re.search('class="[^"]*theme', page)
-    assert report.to_html(tmp_path / "r.html").read_text() == page
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
     head = head[: head.index("</thead>")]
     assert head.count("data-about=") == len(report.options.metrics) + 4
@@ -102,18 +101,19 @@ def random_table(seed):
 
 
 # at 1023 the observed runs are too few to calibrate, at 1026 a group has no failure
-@pytest.mark.parametrize("seed", [0, 2, 1023, 1026])
+@pytest.mark.parametrize("seed", [0, 1023, 1026])
 def test_small_random_tables_make_a_page(seed, quick):
     X, y = random_table(seed)
     by = np.arange(len(y)) % 3 if seed else None
     monitoring = MonitoringOptions(n_splits=2) if seed == 0 else False
-    report = evaluate(X, y, by=by, monitoring=monitoring, calibrator="platt", intervals=quick)
+    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    report = evaluate(X, y, by=by, monitoring=monitoring, **options)
     check(report.to_html())
     assert json.loads(report.to_json())["version"] == 2
 
 
 def test_small_data_have_a_small_page(chess, quick):
-    report = evaluate(chess[0][:8], chess[1][:8], intervals=quick)
+    report = evaluate(chess[0][:8], chess[1][:8], scores="log", intervals=quick)
     page = check(report.to_html())
     assert "Too few runs to say anything: read these 8 runs" in page
     assert page.count('<details class="run"') == 8
@@ -127,7 +127,8 @@ def test_all_that_is_given_is_escaped(quick):
         X.cells, X.lengths, ids=[f"{EVIL}{k}" for k in range(30)],
         meta={"stop_reason": [EVIL] * 29 + [None]},
     )  # fmt: skip
-    report = evaluate({EVIL: named}, y, by={EVIL: [EVIL] * 30}, calibrator="platt", intervals=quick)
+    options = {"calibrator": None, "scores": "log", "intervals": quick}
+    report = evaluate({EVIL: named}, y, by={EVIL: [EVIL] * 30}, **options)
     for page in (report.to_html(), report._repr_html_()):
         assert "<img" not in page
         assert page.count("</script>") == page.count("<script")
@@ -135,7 +136,7 @@ def test_all_that_is_given_is_escaped(quick):
         assert "&lt;img src=x" in page
     names = ("<script>alert(1)</script>", "$x_1$", "[a](b)", "a|b")
     traces = dict.fromkeys(names, X)
-    text = evaluate(traces, y, calibrator=None, scores="log", intervals=quick).to_markdown()
+    text = evaluate(traces, y, **options).to_markdown()
     body = re.sub("</?(details|summary)>", "", text)
     assert re.findall(r"(?<!\\)(?:<|\$|\]\()", body) == []
     assert "| a\\|b | as given |" in text
@@ -297,10 +298,10 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(quick):
     ],
 )
 def test_the_answer_names_the_gaps(quick, said, happens, words):
-    half = np.arange(500) / 500
+    half = np.arange(200) / 200
     y = np.concatenate([half < rate for rate in happens]).astype(int)
-    p = np.repeat(said, 500)
-    X = TrajectoryArray(p, np.ones(1000, dtype=int))
+    p = np.repeat(said, 200)
+    X = TrajectoryArray(p, np.ones(400, dtype=int))
     report = evaluate(X, y, calibrator="isotonic", scores="log", intervals=quick)
     assert words in json.loads(report.to_json())["answer"]["headline"]
     page = report.to_html()
@@ -313,12 +314,9 @@ def test_why_says_at_which_steps_a_forecast_beats_the_base_rate(quick):
     y = np.arange(60) % 2
     right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
     cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
-    page = evaluate(cells, y, calibrator=None, intervals=quick).to_html()
+    page = evaluate(cells, y, calibrator=None, scores="log", intervals=quick).to_html()
     assert "shown to be better than the base rate at step 2; best at step 3" in page
     assert "60 runs reach it" in page
-    noise = np.random.default_rng(0).uniform(0.3, 0.7, (60, 2))
-    page = evaluate(noise, y, calibrator=None, intervals=quick).to_html()
-    assert "At no single step is it shown to be better than the base rate" in page
 
 
 def test_bars_show_what_is_known_and_the_margin_that_is_left(report, page):
@@ -331,18 +329,16 @@ def test_bars_show_what_is_known_and_the_margin_that_is_left(report, page):
 
 def test_useless_and_many_predictors_are_folded(useful, quick):
     rng = np.random.default_rng(0)
-    X = {"right": useful.X["true"][:400]}
-    X |= {f"noise {k}": X["right"].with_cells(rng.random(len(X["right"].cells))) for k in range(7)}
-    report = evaluate(X, useful.y[:400], calibrator=None, scores="log", intervals=quick)
-    n = int((report.cards["card"] == "do not use").sum())
-    assert n > 5
-    assert f"{n} not to use: noise" in plain(report.to_html())
-    assert f"and {n - 5} more" in plain(report.to_html())
-    p = X["right"]
-    many = {f"p{k}": p.with_cells(p.cells ** (1 + k / 50)) for k in range(12)}
-    report = evaluate(many, useful.y[:400], calibrator=None, scores="log", intervals=quick)
-    assert "3 more that " in plain(report.to_html())
-    assert "and 2 more predictors:" in " ".join(str(report).split())
+    p, y = useful.X["true"][:300], useful.y[:300]
+    X = {f"p{k}": p.with_cells(p.cells ** (1 + k / 50)) for k in range(10)}
+    X |= {f"noise {k}": p.with_cells(rng.random(len(p.cells))) for k in range(6)}
+    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    assert (report.cards["card"] == "do not use").sum() == 6
+    said = plain(report.to_html())
+    assert "1 more that " in said
+    assert "6 not to use: noise" in said
+    assert "and 1 more" in said
+    assert "and 6 more predictors: do not use 6" in " ".join(str(report).split())
 
 
 # ------------------------------------------------------------------ runs
@@ -429,26 +425,24 @@ def page_of_log(runs, n_steps, quick):
 
 
 def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
-    page = page_of_log(talk(40, 3), 3, quick)
-    assert page.count('<ol class="turns">') == 40
+    page = page_of_log(talk(20, 3), 3, quick)
+    assert page.count('<ol class="turns">') == 20
     assert "&lt;b&gt;question 0&lt;/b&gt;" in page
     assert "<b>answer</b>" in page
     assert "(3,800 characters more)" in page
-    assert page.count('<span class="at">step 1<br>') == 40
-    assert page.count("Task t") == 40
+    assert page.count('<span class="at">step 1<br>') == 20
+    assert page.count("Task t") == 20
     stop = data_in(page)["stop"]["forecast"]
     assert set(stop["s"]) == {"steps", "money", "tokens"}
     np.testing.assert_allclose(stop["s"]["money"], stop["s"]["steps"])  # of as much a step
-    both = page_of_log(talk(40, 3), 6, quick)  # steps are turns of user and agent
-    assert both.count('<span class="at">step 6<br>') == 40
-    other = page_of_log(talk(40, 3), 5, quick)  # of steps that are none of these nothing is said
-    assert "step 1<br>" not in other
+    both = page_of_log(talk(20, 3), 6, quick)  # steps are turns of user and agent
+    assert both.count('<span class="at">step 6<br>') == 20
     assert "“" in page  # what was said at the step to look at
 
 
 @pytest.mark.parametrize(("known", "has_costs"), [(0.9, True), (0.85, False)])
 def test_nine_of_ten_steps_have_to_say_what_they_cost(quick, known, has_costs):
-    page = page_of_log(talk(40, 2, known=known), 2, quick)
+    page = page_of_log(talk(20, 2, known=known), 2 if has_costs else 5, quick)
     kinds = {"steps", "money", "tokens"} if has_costs else {"steps"}
     assert set(data_in(page)["stop"]["forecast"]["s"]) == kinds
 
@@ -460,5 +454,3 @@ def test_long_logs_are_cut(quick):
     assert "10 more turns" in page or "10 turns more" in page
     assert page.count('<span class="at">step 80<br>') == 20
     assert "search({&#34;q&#34;: 1})" in page
-    long = [io.Run(f"r{k}", [io.Step("agent", "x" * 1200)] * 79, outcome=k % 2) for k in range(20)]
-    assert page_of_log(long, 79, quick).count('<ol class="turns">') == 9  # so that it stays small

@@ -36,7 +36,7 @@ def test_all_numbers_are_of_one_vector_of_labels(budget, quick, censored, calibr
     q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
     kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
     labels = np.where(y >= 0, y, 0 if q is None else q)
-    options = {"calibrator": calibrator, "intervals": quick}
+    options = {"calibrator": calibrator, "scores": "log", "intervals": quick}
     found = evaluate(X, y, censored=censored, q_z=q, **options)
     expected = evaluate(X[kept], labels[kept], **options)
     # one reference knows which runs have ended: not those without an outcome, whatever they count
