@@ -1,6 +1,5 @@
 """benchmarks/public_sets.py: readers of the public runs of the board."""
 
-import gzip
 import hashlib
 import io
 import json
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from scripts import load_script
-from trajscore.io import outcomes, read_runs
+from trajscore.io import read_runs
 
 public_sets = load_script("public_sets")
 
@@ -25,32 +24,6 @@ def _pack(path, files):
             member = tarfile.TarInfo(file)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-
-
-def test_intercode_from_a_local_copy(tmp_path, public_file):
-    (tmp_path / "trajscore").mkdir()
-    packed = public_file("intercode", "sql__gpt-3.5__ic_sql_react_10_turns.json.gz")
-    name = "ic_sql_react_10_turns.json"
-    (tmp_path / "trajscore" / name).write_bytes(gzip.decompress(packed.read_bytes()))
-    questions = public_file("intercode", "ic_spider_dev.json")
-    shutil.copyfile(questions, tmp_path / "trajscore" / questions.name)
-    runs = public_sets.intercode("sql_react", tmp_path)
-    lengths = [len(run.steps) for run in runs]
-    assert (len(runs), outcomes(runs).sum(), max(lengths)) == (1034, 607, 11)
-    assert len({run.meta["environment"] for run in runs}) == 20
-
-
-@pytest.mark.parametrize(
-    ("name", "n_runs", "n_won"),
-    [("babaisai", 1920, 590), ("babyai", 800, 415), ("minihack", 640, 63), ("textworld", 510, 66)],
-)
-def test_balrog_from_a_local_copy(name, n_runs, n_won, tmp_path, public_file):
-    (tmp_path / "trajscore").mkdir()
-    archive = public_file("balrog", public_sets.balrog_archive(name).file)
-    shutil.copyfile(archive, tmp_path / "trajscore" / archive.name)
-    episodes = public_sets.balrog(name, tmp_path)
-    assert (len(episodes), episodes["won"].sum()) == (n_runs, n_won)
-    assert episodes["agent"].nunique() == 16
 
 
 def test_game24_follows_the_paths_that_were_kept(tmp_path, monkeypatch):
