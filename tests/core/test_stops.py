@@ -65,6 +65,9 @@ def test_bad_reasons_and_rules():
         ({"rule": 3}, "rule .*3"),
     ]
     assert not not_refused(lambda **how: audited(["a", "b"], **how), rows)
+    assert not not_refused(
+        termination_audit, [(None, [1, 0], [{}, "done"], {}, "stop reasons .*text")]
+    )
 
 
 # ------------------------------------------------------------------ own stops
