@@ -146,6 +146,17 @@ def test_looks_like_a_padded_array():
     assert ("1 to 3 steps" in repr(X), "0 runs" in repr(none)) == (True, True)
 
 
+def test_no_runs_keep_their_channels():
+    none = TWO[:0]
+    assert (none["q"], none[["q"]]) == (TWO["q"][:0], TWO[["q"]][:0])
+    assert none[["q", "p"]].channels == ("q", "p")
+    assert none.to_frame().columns.tolist() == ["run", "step", "p", "q"]
+    assert len(none.to_frame()) == 0
+    both = TrajectoryArray.stack([none, X[:0]])
+    assert (len(both), both.channels) == (0, ("p", "q", "value"))
+    assert TrajectoryArray.concat([both["value"], both["value"]]).n_channels == 1
+
+
 def test_a_notebook_shows_the_first_runs_by_their_ends():
     X = TrajectoryArray.from_list([[k / 8, 9, k / 16] for k in range(9)], ids=list("<bcdefghi"))
     html = X._repr_html_()

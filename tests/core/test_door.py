@@ -115,7 +115,7 @@ def test_what_is_given_of_runs_is_checked():
         ({"sample_weight": [0, 0]}, "sample weights"),
         ({"sample_weight": [1e308, 1e308]}, "sample weights .*infinity"),
         ({"sample_weight": ["a", 1]}, "sample_weight"),
-        ({"sample_weight": NAMED}, "sample_weight .*aggregate"),
+        ({"sample_weight": NAMED}, "sample_weight .*TraceAggregator"),
         ({"sample_weight": pd.Series(pd.to_datetime(["2020", "2021"]))}, "sample_weight .*dates"),
         ({"sample_weight": pd.Series([1, 2], index=["a", "b"])}, "row 0: sample_weight .*'a'.*'b'"),
     ):
@@ -153,7 +153,7 @@ def test_groups_name_one_for_each_run():
 
 def test_several_predictors_are_of_the_same_runs():
     y, other = [1, 0], NAMED.with_cells([0.5, 0.4])
-    for score in (metrics.tps_score, metrics.murphy_curve, TPSAccumulator().update):
+    for score in (metrics.tps_score, metrics.tps_decomposition, TPSAccumulator().update):
         with pytest.raises(ValueError, match="one predictor.*'judge', 'verbal'"):
             score(y, {"judge": NAMED, "verbal": other})
     report = evaluate({"judge": NAMED, "verbal": other}, y, calibrator=None)
@@ -180,8 +180,9 @@ def test_arguments_of_other_kinds_are_refused():
         (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "random_state .*'a'"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
         (lambda: RandomStop(hazard=2).fit(X, y), "hazard"),
-        (lambda: gates.read_gates("a\0b"), "path .*file name"),
-        (lambda: gates.read_gates(3), "path .*3"),
+        (lambda: gates.RunSet.read("a\0b"), "path .*file name"),
+        (lambda: evaluate(X, y, calibrator=None).to_html("a\0b"), "path .*file name"),
+        (lambda: gates.RunSet.read(3), "path .*3"),
         (lambda: metrics.ecuas_from_confidence(y, [0.9, 0.2], log_odds="yes"), "log_odds .*'yes'"),
         (lambda: metrics.ecuas_from_confidence(y, [0.9, 0.2], n=-0.1), "n .*-0.1"),
     ):

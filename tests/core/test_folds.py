@@ -4,16 +4,42 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
 
-from trajscore import TrajectoryArray
-from trajscore.core.folds import assign_folds, out_of_fold
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
+from trajscore.calibration import cross_fit_traces
+from trajscore.censoring import StopHazard
 from trajscore.monitoring import LearnThenTestStop
 
 N = 12
 IDS = np.array([f"r{k:02d}" for k in range(N)])
 STRATA = np.tile([1, 0, 0], 4)
 GROUPS = np.repeat(["a", "b", "c", "d", "e", "f"], 2)
+
+
+class AsGiven(TransformerMixin, BaseEstimator):
+    """Forecasts what it is given, and notes the runs of each fit."""
+
+    fitted_on = ()
+
+    def fit(self, X, y, sample_weight=None):
+        AsGiven.fitted_on += (X.ids.tolist(),)
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def one_step_each(ids):
+    return TrajectoryArray(np.full(len(ids), 0.5), np.ones(len(ids), dtype=int), ids=ids)
+
+
+def folds(cv, ids, outcomes, *, forecaster=None, counts=None, groups=None):
+    weight = None if counts is None else np.where(counts, 1.0, 0.0)
+    how = {"cv": cv, "sample_weight": weight, "groups": groups}
+    traces = cross_fit_traces(forecaster or AsGiven(), one_step_each(ids), outcomes, **how)
+    return traces.meta["cross_fit_fold"].to_numpy()
 
 
 @settings(max_examples=25)
@@ -23,9 +49,9 @@ GROUPS = np.repeat(["a", "b", "c", "d", "e", "f"], 2)
 )
 def test_folds_do_not_depend_on_the_order_of_rows(order, case):
     cv, groups = case
-    fold = assign_folds(cv, IDS, STRATA, groups=groups)
+    fold = folds(cv, IDS, STRATA, groups=groups)
     groups_there = None if groups is None else groups[order]
-    shuffled = assign_folds(cv, IDS[order], STRATA[order], groups=groups_there)
+    shuffled = folds(cv, IDS[order], STRATA[order], groups=groups_there)
     assert shuffled.tolist() == fold[order].tolist()
     assert sorted(set(fold)) == list(range(fold.max() + 1))
     if groups is not None:
@@ -34,57 +60,68 @@ def test_folds_do_not_depend_on_the_order_of_rows(order, case):
 
 def test_a_number_alternates_within_each_stratum():
     for cv in (2, 3, 8):
-        fold = assign_folds(cv, IDS, STRATA)
+        fold = folds(cv, IDS, STRATA)
         for label, n in ((0, 8), (1, 4)):
             assert fold[np.equal(STRATA, label)].tolist() == [k % cv for k in range(n)]
     ids = np.array(["h", "g", "f", "e", "d", "c", "b", "a"])
     counts = np.array([1, 1, 1, 0, 1, 1, 0, 1], dtype=bool)
-    fold = assign_folds(2, ids, [1, 0, 1, 1, 0, 1, 0, 0], counts=counts)
+    fold = folds(2, ids, [1, 0, 1, 1, 0, 1, 0, 0], counts=counts)
     # successes that count: c, f, h; failures: a, d, g; each other one is the first of its kind
     assert fold.tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
-    twice = assign_folds(3, np.repeat(IDS, 2), np.repeat(STRATA, 2))  # one run, given twice
-    assert twice.tolist() == np.repeat(assign_folds(3, IDS, STRATA), 2).tolist()
+    twice = folds(3, np.repeat(IDS, 2), np.repeat(STRATA, 2))  # one run, given twice
+    assert twice.tolist() == np.repeat(folds(3, IDS, STRATA), 2).tolist()
+
+
+def test_calibrators_and_hazards_have_the_same_folds():
+    for groups in (None, GROUPS):
+        fold = folds(3, IDS, STRATA, groups=groups).tolist()
+        calibrator = PlattCrossFitCalibrator()
+        assert folds(3, IDS, STRATA, groups=groups, forecaster=calibrator).tolist() == fold
+    X = TrajectoryArray(np.arange(20.0), 2 - STRATA, ids=IDS)
+    hazard = StopHazard(cv=3).fit(X, STRATA == 1)
+    assert hazard.fold_.tolist() == folds(3, IDS, STRATA).tolist()
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_runs_that_do_not_count_do_not_change_the_others(groups):
     counts = np.arange(N) % 4 != 1
-    fold = assign_folds(2, IDS, STRATA, counts=counts, groups=groups)
+    fold = folds(2, IDS, STRATA, counts=counts, groups=groups)
     some = None if groups is None else groups[counts]
-    alone = assign_folds(2, IDS[counts], STRATA[counts], groups=some)
+    alone = folds(2, IDS[counts], STRATA[counts], groups=some)
     assert fold[counts].tolist() == alone.tolist()
     assert set(fold[~counts]) <= {0, 1}
 
 
 def test_groups_are_balanced_and_those_that_do_not_count_take_their_fold_by_number():
-    fold = assign_folds(2, IDS, STRATA, counts=np.arange(N) < 6, groups=GROUPS)
+    fold = folds(2, IDS, STRATA, counts=np.arange(N) < 6, groups=GROUPS)
     assert fold[6:].tolist() == [1, 1, 0, 0, 1, 1]
     assert set(fold[:6]) == {0, 1}
-    thirds = assign_folds(3, IDS, STRATA, groups=np.repeat(["a", "b", "c"], 4))
+    thirds = folds(3, IDS, STRATA, groups=np.repeat(["a", "b", "c"], 4))
     assert sorted(thirds[::4]) == [0, 1, 2]
     # whole groups of successes and of failures: one of each in either fold
-    pure = assign_folds(2, IDS, np.repeat([1, 0], 6), groups=np.repeat(list("abcd"), 3))
+    pure = folds(2, IDS, np.repeat([1, 0], 6), groups=np.repeat(list("abcd"), 3))
     assert sorted(pure[:6:3]) == sorted(pure[6::3]) == [0, 1]
     # a run given twice counts once for the balance
-    twice = assign_folds(3, np.repeat(IDS, 2), np.repeat(STRATA, 2), groups=np.repeat(GROUPS, 2))
-    assert twice.tolist() == np.repeat(assign_folds(3, IDS, STRATA, groups=GROUPS), 2).tolist()
+    twice = folds(3, np.repeat(IDS, 2), np.repeat(STRATA, 2), groups=np.repeat(GROUPS, 2))
+    assert twice.tolist() == np.repeat(folds(3, IDS, STRATA, groups=GROUPS), 2).tolist()
 
 
 def test_splits_mean_the_rows_as_given_and_splitters_the_order_of_ids():
     test_fold = np.arange(N)[::-1] % 3
     splits = [(np.flatnonzero(test_fold != k), np.flatnonzero(test_fold == k)) for k in range(3)]
     for cv in (splits, iter(splits), PredefinedSplit(test_fold)):
-        assert assign_folds(cv, IDS[::-1], STRATA).tolist() == test_fold.tolist()
+        assert folds(cv, IDS[::-1], STRATA).tolist() == test_fold.tolist()
 
     class Splitter(KFold):
         def __iter__(self):
             raise AssertionError
 
     for cv in (KFold(3), Splitter(3)):
-        assert assign_folds(cv, np.array([5, 3, 4]), [1, 0, 1]).tolist() == [2, 0, 1]
+        assert folds(cv, np.array([5, 3, 4]), [1, 0, 1]).tolist() == [2, 0, 1]
 
 
 PAIR = ([1, 2], [0])
+THREE = {"ids": np.arange(3), "outcomes": [1, 0, 1]}
 BAD = [
     (None, {}, "cv .*None"),
     (1, {}, "cv .*at least 2, got 1"),
@@ -92,36 +129,30 @@ BAD = [
     (3, {"groups": np.repeat(["a", "b"], 6)}, "2 groups .*3 folds"),
     (2, {"groups": GROUPS > "b", "counts": np.arange(N) < 4}, "1 groups .*2 folds"),
     (3, {"ids": np.zeros(N, dtype=int)}, "1 different ids.*3 folds"),
-    (2, {"ids": IDS[:2], "strata": [1, 0]}, "n_samples = 2"),
+    (2, {"ids": IDS[:2], "outcomes": [1, 0]}, "n_samples = 2"),
     (ShuffleSplit(2, random_state=0), {}, "cv must put"),
     ([([0], [1])], {}, "split 0 .*row 2 in neither"),
     ([(range(N), [1])], {}, "split 0 .*row 1 in both"),
     ([([0], [99])], {}, "split 0 .*12 runs.* 0 to 11"),
     ([[0.5]], {}, "split 0 .*pair"),
-    ([([2], [0, 1]), ([0], [1, 2])], {"ids": np.arange(3), "strata": [1, 0, 1]}, "one test fold"),
-    ([([1, 2], [0]), ([1, 2], [0])], {"ids": np.arange(3), "strata": [1, 0, 1]}, "one test fold"),
-    ([([1, 2], [0])], {"ids": np.arange(3), "strata": [1, 0, 1]}, "every run"),
-    *(([PAIR, split], {"ids": np.arange(3), "strata": [1, 0, 1]}, "split 1 .*pair")
+    ([([2], [0, 1]), ([0], [1, 2])], THREE, "one test fold"),
+    ([PAIR, PAIR], THREE, "one test fold"),
+    ([PAIR], THREE, "every run"),
+    *(([PAIR, split], THREE, "split 1 .*pair")
       for split in (np.array(0.5), iter([[0], [1]]), ([0], [1], [2]), ([0],), 3, "a")),
 ]  # fmt: skip
 
 
 def test_what_cannot_be_folds():
     for cv, others, words in BAD:
-        how = {"ids": IDS, "strata": STRATA, **others}
         with pytest.raises(ValueError, match=words):
-            assign_folds(cv, how.pop("ids"), how.pop("strata"), **how)
+            folds(cv, **{"ids": IDS, "outcomes": STRATA, **others})
 
 
 def test_each_run_is_held_out_once_from_what_is_fitted():
-    fold, seen = assign_folds(3, IDS, STRATA), []
-    for rows, train in out_of_fold(fold, lambda train: train):
-        assert not train[rows].any()
-        assert train.sum() + len(rows) == N
-        seen += rows.tolist()
-    assert sorted(seen) == list(range(N))
-    assert list(out_of_fold(np.array([], dtype=int), len)) == []
-    assert [rows.tolist() for rows, _ in out_of_fold(np.array([0, 2]), sum)] == [[0], [], [1]]
+    AsGiven.fitted_on = ()
+    fold = folds(3, IDS, STRATA)
+    assert [sorted(ids) for ids in AsGiven.fitted_on] == [IDS[fold != k].tolist() for k in range(3)]
 
 
 @pytest.fixture(scope="module")

@@ -7,94 +7,108 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from trajscore import TrajectoryArray, evaluate, make_tps_scorer, metrics
-from trajscore.core.collapse import aggregate
-from trajscore.core.score_families import BetaScore, BrierScore, LogScore
+from known_scores import Score, beta_score, brier_score, log_score
+from trajscore import TraceAggregator, TrajectoryArray, evaluate, make_tps_scorer, metrics
 from trajscore.metrics import tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
-FAMILIES = [
-    LogScore(),
-    BrierScore(),
-    *(BetaScore(a, b) for a, b in [(1, 1), (2, 4), (0.5, 1.7), (3, 2), (7, 7), (9, 2)]),
-]
+PAIRS = [(1, 1), (2, 4), (0.5, 1.7), (3, 2), (7, 7), (9, 2)]
+FAMILIES = ["log", "brier", *(("beta", a, b) for a, b in PAIRS)]
+
+
+def score_of(score):
+    """S(p, 1) and S(p, 0) as they are given to runs of one step."""
+
+    def given_to(outcome):
+        return lambda p: tps_samples(np.full(len(p), outcome), np.c_[p], score=score)
+
+    return Score(given_to(1), given_to(0))
 
 
 @settings(max_examples=20)
 @given(q=st.sampled_from(list(GRID[10:-10])))
 def test_the_truth_is_the_only_maximum(q):
-    for family in FAMILIES:
+    for name in FAMILIES:
+        family = score_of(name)
         expected = q * family.success(GRID) + (1 - q) * family.failure(GRID)
-        assert GRID[np.argmax(expected)] == pytest.approx(q, abs=0.02), family
+        assert GRID[np.argmax(expected)] == pytest.approx(q, abs=0.02), name
         assert (expected[np.abs(GRID - q) > 0.05] < expected.max()).all()
+        graded = tps_samples(np.full(999, q), np.c_[GRID], score=name)
+        assert_allclose(graded, expected, atol=1e-12)
 
 
 def test_beta_scores_are_integrals_over_thresholds():
     p = np.array([0.0, 0.1, 0.5, 0.85, 1.0])
     for a, b in [(1, 1), (2, 4), (4, 2), (7, 8), (8, 7), (9, 9), (1.5, 2), (2, 2.5)]:
-        family = BetaScore(a, b)
+        family = score_of(("beta", a, b))
         success = [-quad(lambda c: c ** (a - 1) * (1 - c) ** b, x, 1)[0] for x in p]  # noqa: B023
         failure = [-quad(lambda c: c**a * (1 - c) ** (b - 1), 0, x)[0] for x in p]  # noqa: B023
         assert_allclose(family.success(p), success, atol=1e-12)
         assert_allclose(family.failure(p), failure, atol=1e-12)
     for branch in ("success", "failure"):
-        half, brier = getattr(BetaScore(1, 1), branch)(GRID), getattr(BrierScore(), branch)(GRID)
+        half, brier, limit, log = (
+            getattr(score_of(name), branch)(GRID)
+            for name in (("beta", 1, 1), "brier", ("beta", 1e-7, 1e-7), "log")
+        )
         assert_allclose(2 * half, brier, atol=1e-15)
         # the log score is the limit, up to a constant of p
-        limit, log = (getattr(f, branch)(GRID) for f in (BetaScore(1e-7, 1e-7), LogScore()))
         assert_allclose(limit - limit[500], log - log[500], atol=1e-4)
 
 
 def test_what_beta_punishes_most():
     # Raghu et al. (2026), Appendix J.2: a > b optimism about runs that fail, b > a pessimism
-    for (a, b), (success, failure) in {
-        (4, 2): (-1 / 60, -1 / 30),
-        (2, 4): (-1 / 30, -1 / 60),
+    X, y = TrajectoryArray.from_list([[0.0, 0.7], [0.4], [0.6]]), [1, 0, 1]
+    for (a, b), (success, failure, words) in {
+        (4, 2): (-1 / 60, -1 / 30, "overconfidence"),
+        (2, 4): (-1 / 30, -1 / 60, "pessimism"),
+        (2, 2): (-1 / 12, -1 / 12, "one half"),
     }.items():
-        assert BetaScore(a, b).success(np.array([0.0]))[0] == pytest.approx(success)
-        assert BetaScore(a, b).failure(np.array([1.0]))[0] == pytest.approx(failure)
-        assert ("overconfidence" in BetaScore(a, b).emphasis) == (a > b)
-    assert BetaScore(2, 2).emphasis != BetaScore(2, 3).emphasis != BrierScore().emphasis == ""
+        family = score_of(("beta", a, b))
+        assert family.success(np.array([0.0]))[0] == pytest.approx(success)
+        assert family.failure(np.array([1.0]))[0] == pytest.approx(failure)
+        report = evaluate(X, y, scores=[("beta", a, b)], calibrator=None, intervals="influence")
+        assert words in report.disclosures["score"]
 
 
 @pytest.mark.parametrize("clip", [1e-9, 1e-6, 1e-3, 0.01])
 def test_the_log_score_clips(clip):
-    log, p = LogScore(clip), np.array([0.0, clip / 2, clip, 0.3, 1 - clip, 1 - clip / 2, 1.0])
+    log, p = score_of(("log", clip)), np.array([0.0, clip / 2, clip, 0.3, 1 - clip / 2, 1.0])
     held = np.clip(p, clip, 1 - clip)
     assert_allclose(log.success(p), np.log(held), rtol=1e-12)
     assert_allclose(log.failure(p), np.log(1 - held), rtol=1e-6)
-    assert log.clipped(p).tolist() == [True, True, False, False, False, True, True]
     X = TrajectoryArray.from_list([p, p])
     expected = (np.log(held) + np.log(1 - held)).mean() / 2
-    assert tps_score([1, 0], X, score=log, weights="uniform") == pytest.approx(expected, rel=1e-6)
-    assert not BrierScore().clipped(p).any()
+    score = ("log", clip)
+    assert tps_score([1, 0], X, score=score, weights="uniform") == pytest.approx(expected, rel=1e-6)
 
 
 def test_families_have_names():
-    X, y = TrajectoryArray.from_list([[0.0, 0.7], [0.4]]), [1, 0]
-    for said, family, name in (
-        ("log", LogScore(), "log"),
-        (" Log( 0.01 )", LogScore(0.01), "log(clip=0.01)"),
-        ("log(clip=1e-3)", LogScore(1e-3), "log(clip=0.001)"),
-        (("log", 0.01), LogScore(0.01), "log(clip=0.01)"),
-        ("brier", BrierScore(), "brier"),
-        ("BETA(.5, 1.5)", BetaScore(0.5, 1.5), "beta(0.5,1.5)"),
-        (["beta", 4, np.float64(2)], BetaScore(4, 2), "beta(4,2)"),
+    X, y, p = [[0.0], [0.7], [0.4]], [1, 1, 0], np.array([0.0, 0.7, 0.4])
+    for said, known, name in (
+        ("log", log_score(), "log"),
+        (" Log( 0.01 )", log_score(0.01), "log(clip=0.01)"),
+        ("log(clip=1e-3)", log_score(1e-3), "log(clip=0.001)"),
+        (("log", 0.01), log_score(0.01), "log(clip=0.01)"),
+        ("brier", brier_score(), "brier"),
+        ("BETA(.5, 1.5)", beta_score(0.5, 1.5), "beta(0.5,1.5)"),
+        (["beta", 4, np.float64(2)], beta_score(4, 2), "beta(4,2)"),
     ):
-        value = tps_score(y, X, score=family)
-        assert tps_score(y, X, score=said) == tps_score(y, X, score=name) == value, said
-        assert family.name == name
+        found = tps_samples(y, X, score=said)
+        assert_allclose(found, np.r_[known.success(p)[:2], known.failure(p)[2:]], err_msg=said)
+        assert tps_samples(y, X, score=name).tolist() == found.tolist()
+        report = evaluate(X, y, scores=[said], calibrator=None, intervals="influence")
+        assert f"TPS {name}" in report.table
     for score in ("logarithm", "beta(2)", "log(x)", "", "?", ("beta", 2), ("beta", "a", 2), 3, int):
         with pytest.raises(ValueError, match="score .*log.*brier.*beta"):
             tps_score(y, X, score=score)
     with pytest.raises(ValueError, match=r"scoring=make_tps_scorer\(\)"):
         make_tps_scorer(score=type("Fits", (), {"fit": None})())(None, X, y)
-    for a, b in ((0, 0), (-1, 2), (2, np.nan), (1, np.inf), ("a", 1)):
+    for a, b in ((0, 0), (-1, 2), (2, np.nan), (1, np.inf), (0, 1), (1, 0)):
         with pytest.raises(ValueError, match=r"a > 0 and b > 0"):
-            BetaScore(a, b)
-    for clip in (0, 0.5, -1, 2, np.nan, "a"):
+            tps_score(y, X, score=("beta", a, b))
+    for clip in (0, 0.5, -1, 2, np.nan):
         with pytest.raises(ValueError, match="clip"):
-            LogScore(clip)
+            tps_score(y, X, score=("log", clip))
 
 
 class Spherical:
@@ -183,14 +197,17 @@ def test_sets_without_a_score():
         tps_score([1], [[0.5]], weights=lambda t: t > 1.0, horizon=2)
     empty = TrajectoryArray([], [])
     assert tps_samples([], empty).tolist() == []
-    assert [aggregate(empty, phi).tolist() for phi in ("last", "mean", "min", "weighted")] == [
-        []
-    ] * 4
+    for phi in ("last", "mean", "min", "weighted"):
+        assert collapsed(empty, phi).tolist() == []
 
 
 # ------------------------------------------------------------------ one number a run
 
 TRACES = TrajectoryArray([0.9, 0.6, 0.3, 0.4, 0.1, 0.7], [3, 1, 2], ids=["a", "b", "c"])
+
+
+def collapsed(X, phi="last", **how):
+    return TraceAggregator(phi, **how).fit(X).predict_proba(X)[:, 1]
 
 
 def test_aggregators():
@@ -201,16 +218,16 @@ def test_aggregators():
         ("mean", [0.6, 0.4, 0.4]),
         ("weighted", weighted),
     ):
-        assert_allclose(aggregate(TRACES, phi, weights=lambda t: 0.5**t), numbers)
+        assert_allclose(collapsed(TRACES, phi, weights=lambda t: 0.5**t), numbers)
     early = (0.9 + 0.6 / 2**0.5 + 0.3 / 3**0.5) / (1 + 2**-0.5 + 3**-0.5)
-    assert aggregate(TRACES)[0] == pytest.approx(early)
+    assert collapsed(TRACES, "weighted")[0] == pytest.approx(early)
     # rounding carries no mean outside the values
     constant = TrajectoryArray([0.1] * 3 + [0.7] * 6 + [0.1, 0.1, np.nextafter(0.1, 0)], [3, 6, 3])
-    means = aggregate(constant, "mean")
+    means = collapsed(constant, "mean")
     assert means[:2].tolist() == [0.1, 0.7]
     assert means[2] <= 0.1
     place = pytest.raises(ValueError, match=r"'b' \(row 1\).*weights")
     with pytest.warns(UserWarning, match="zero"), place:
-        aggregate(TRACES, weights=lambda t: t == 2.0)
+        collapsed(TRACES, "weighted", weights=lambda t: t == 2.0)
     with pytest.raises(ValueError, match="phi .*'last'.*'max'"):
-        aggregate(TRACES, "max")
+        collapsed(TRACES, "max")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refused import not_refused
 from trajscore import TrajectoryArray, evaluate
 from trajscore.censoring import (
     censored_tps_interval,
@@ -12,52 +13,61 @@ from trajscore.censoring import (
     practice_shift,
     termination_audit,
 )
-from trajscore.core.stops import STOP_REASONS, classify_stops, mechanism_of
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
 
+MEANINGS = {
+    "administrative": (
+        *("max_steps", "Max Steps", "max-steps", "MaxSteps", " max_steps ", "budget", "cost_limit"),
+        *("limits_exceeded", "max_turns", "message_limit", "time_limit", "token_limit"),
+    ),
+    "informative": (
+        *("parse_error", "tool_error", "env_terminated", "context_window_exceeded", "exception"),
+        *("refusal", "invalid_action", "crash", "monitor", "early-stop", "guard", "flagged"),
+    ),
+    "excluded": ("infrastructure_error", "user_error", "agent setup timeout error"),
+    # what came to its own end has an outcome; without one nobody knows
+    "unknown": ("done", "submit", "EndTurn", "rate limit", "", None),
+}
 
-def test_each_reason_of_the_table_means_one_thing():
-    reasons = [reason for some in STOP_REASONS.values() for reason in some]
-    assert len(reasons) == len(set(reasons))
-    for mechanism, some in STOP_REASONS.items():
-        assert {mechanism_of(reason) for reason in some} == {mechanism}
-    for said in ("Max Steps", "max-steps", "MaxSteps", " max_steps "):
-        assert mechanism_of(said) == "administrative", said
-    assert mechanism_of("rate limit") == mechanism_of(None) == mechanism_of("") == "unknown"
+
+def audited(reasons, y=-1, kinds=None, rule=None):
+    meta = pd.DataFrame({"stop_reason": reasons})
+    if kinds is not None:
+        meta["stop_kind"] = kinds
+    return termination_audit(meta, np.broadcast_to(y, len(meta)), rule=rule).mechanism.tolist()
 
 
-def test_an_outcome_comes_before_kinds_and_kinds_before_the_rule_before_the_table():
-    y, reasons = [0, -1, -1, -1], ["max_steps"] * 4
-    kinds = ["informative", "informative", None, None]
-    found = classify_stops(y, reasons, kinds=kinds, rule={"Max-Steps": "excluded"})
-    assert found.tolist() == ["complete", "informative", "excluded", "excluded"]
-    assert classify_stops(y, reasons, kinds=kinds).tolist()[2:] == ["administrative"] * 2
-    # an own end without an outcome
-    found = classify_stops([-1, -1, -1], ["done", "x", None], kinds=[None, "complete", None])
-    assert found.tolist() == ["unknown"] * 3
+@pytest.mark.filterwarnings("ignore:not scored")
+def test_usual_reasons_mean_one_thing_however_they_are_written():
+    for meaning, reasons in MEANINGS.items():
+        found = dict(zip(reasons, audited(list(reasons)), strict=True))
+        assert set(found.values()) == {meaning}, found
+        assert set(audited(list(reasons), y=1)) == {"complete"}
 
 
 def test_a_function_is_asked_in_place_of_the_table():
     asked = []
-    found = classify_stops(
-        [-1, 1], ["Max Steps", "max-steps"], rule=lambda name: asked.append(name) or "excluded"
-    )
-    assert found.tolist() == ["excluded", "complete"]
-    assert asked == ["max_steps"]
+    rule = lambda name: asked.append(name) or "excluded"  # noqa: E731
+    assert audited(["Max Steps", "max-steps"], [-1, 1], rule=rule) == ["excluded", "complete"]
+    assert set(asked) == {"max_steps"}
+    kinds = ["informative", "informative", None, None]
+    assert audited(["max_steps"] * 4, [0, -1, -1, -1], kinds) == [
+        "complete", "informative", "administrative", "administrative",
+    ]  # fmt: skip
 
 
 def test_bad_reasons_and_rules():
-    for kwargs, words in (
-        ({"reasons": ["a"]}, "stop_reason.* 2, got 1"),
-        ({"kinds": ["complete"]}, "1 kinds .* 2 runs"),
+    rows = [
         ({"kinds": [None, "finished"]}, "row 1: stop_kind 'finished'.*complete"),
         ({"rule": {"b": "bad"}}, "'b'.*rule .*'bad'.*complete"),
         ({"rule": lambda name: None}, "'a'.*rule .*None"),
         ({"rule": 3}, "rule .*3"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            classify_stops([-1, -1], **{"reasons": ["a", "b"], **kwargs})
+    ]
+    assert not not_refused(lambda **how: audited(["a", "b"], **how), rows)
+    assert not not_refused(
+        termination_audit, [(None, [1, 0], [{}, "done"], {}, "stop reasons .*text")]
+    )
 
 
 # ------------------------------------------------------------------ own stops
@@ -153,12 +163,10 @@ def test_scores_of_cut_runs_refuse_it_too(world):
     assert tps_score(y, F) == censored_tps_score(y, F)
 
 
-def refused(X, stopped, signal=None):
+def refused(X, stopped):
     """The threshold below which a trace stopped these runs; None where it is not said to have."""
     meta = pd.DataFrame({"stop_reason": np.where(stopped, "monitor", "done")})
-    X = TrajectoryArray(
-        X.cells if signal is None else signal, X.lengths, meta=meta, missing="allow"
-    )
+    X = TrajectoryArray(X.cells, X.lengths, meta=meta)
     try:
         censored_tps_score(np.where(stopped, -1, 1), X)
     except ValueError as error:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
-from trajscore.core.values import unknown_name
+from trajscore.core.values import as_path, unknown_name
 from trajscore.io import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
@@ -299,7 +299,7 @@ def _written(text: str, path: str | Path | None) -> str | Path:
     """Put a text into a file, if one is named."""
     if path is None:
         return text
-    target = Path(path)
+    target = as_path(path)
     with replacing(target) as file:
         file.write(text.encode())
     return target
