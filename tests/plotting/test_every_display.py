@@ -107,7 +107,8 @@ def test_is_whole_thin_and_says_what_it_holds(name):
 
 
 def test_curves_on_shared_axes_differ():
-    for name in (
+    names = ("CostCurveDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "StepProfileDisplay")
+    for name in names:
         "CostCurveDisplay",
         "ReliabilityDisplay",
         "RiskCoverageDisplay",
