@@ -109,11 +109,6 @@ def test_is_whole_thin_and_says_what_it_holds(name):
 def test_curves_on_shared_axes_differ():
     names = ("CostCurveDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "StepProfileDisplay")
     for name in names:
-        "CostCurveDisplay",
-        "ReliabilityDisplay",
-        "RiskCoverageDisplay",
-        "StepProfileDisplay",
-    ):
         _, ax = plt.subplots()
         drawn = [copy(made(name)).plot(ax=ax, name=f"judge {k}") for k in range(3)]
         lines = [np.ravel(np.array(one.line_, dtype=object))[0] for one in drawn]
