@@ -101,6 +101,8 @@ def test_families_have_names():
     for score in ("logarithm", "beta(2)", "log(x)", "", "?", ("beta", 2), ("beta", "a", 2), 3, int):
         with pytest.raises(ValueError, match="score .*log.*brier.*beta"):
             tps_score(y, X, score=score)
+    with pytest.raises(ValueError, match="score 3"):
+        evaluate(X, y, scores=3)
     with pytest.raises(ValueError, match=r"scoring=make_tps_scorer\(\)"):
         make_tps_scorer(score=type("Fits", (), {"fit": None})())(None, X, y)
     for a, b in ((0, 0), (-1, 2), (2, np.nan), (1, np.inf), (0, 1), (1, 0)):
