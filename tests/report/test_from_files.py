@@ -239,7 +239,7 @@ def test_columns_that_are_no_scores_are_left_out_with_the_reason(tmp_path, run):
     options = ["--score", "rating", "--calibrator", "none", "--stop", "x=complete"]
     _, out, _ = run(path, *options)
     assert "name it with --stop-reason" in out
-    assert "add --scale rating=5" in out
+    assert re.search("add --scale rating=5|rating.* values above 1", out)
 
 
 def test_options_that_are_for_logs_alone_are_refused(tmp_path, run):
