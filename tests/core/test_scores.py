@@ -75,7 +75,10 @@ def test_the_log_score_clips(clip):
     log, p = score_of(("log", clip)), np.array([0.0, clip / 2, clip, 0.3, 1 - clip / 2, 1.0])
     held = np.clip(p, clip, 1 - clip)
     assert_allclose(log.success(p), np.log(held), rtol=1e-12)
-    assert_allclose(log.failure(p), np.log(1 - held), rtol=1e-6)
+    other = np.clip(1 - p, clip, 1 - clip)
+    assert_allclose(log.failure(p), np.log(other), rtol=1e-12)
+    graded = tps_samples(np.full(6, 0.25), np.c_[p], score=("log", clip))
+    assert_allclose(graded, (np.log(held) + 3 * np.log(other)) / 4, rtol=1e-12)
     X = TrajectoryArray.from_list([p, p])
     expected = (np.log(held) + np.log(1 - held)).mean() / 2
     score = ("log", clip)
