@@ -123,6 +123,7 @@ def test_murphy(runs):
     around = one.ax_.collections[0].get_datalim(one.ax_.transData)
     best = curve["discrimination"] - curve["uncertainty"]
     assert (around.y0, around.y1) == pytest.approx((curve["score"].min(), best.max()))
+    assert one.plot(name="x").line_[0].get_label() == "x"
     two = MurphyDisplay.from_predictions(y, {"a": X, "b": X}, thresholds=[0.5, 0.2])
     assert not two.ax_.collections
     assert [line.get_label() for line in two.line_] == ["a", "b"]
