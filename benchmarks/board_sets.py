@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+import public_sets
 from trajscore import TrajectoryArray, io
-from trajscore.datasets import (
-    fetch_balrog,
-    fetch_evaluator,
-    fetch_game24,
-    fetch_intercode,
-    fetch_logs,
-    fetch_win_probability,
-)
+from trajscore.datasets import fetch_evaluator
 
 Names = NDArray[Any]
 HORIZON = 30  # the last step that counts
@@ -84,8 +76,7 @@ def evenly(rows: NDArray[np.int64], group: Names) -> NDArray[np.int64]:
 
 def tau_bench(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Runs of gpt-4o at airline tasks; grouped by task."""
-    path = fetch_logs("tau_bench", data_home=data_home)
-    runs = list(io.read_runs(path))
+    runs = list(io.read_runs(public_sets.tau_bench_log(data_home)))
     return make_set(name, runs, io.outcomes(runs), [run.task for run in runs])
 
 
@@ -102,37 +93,28 @@ def tau2(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
 
 def multi_swe_bench(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Runs of five models at Java issues; grouped by issue, identity is the model."""
-    runs = list(io.read_runs(fetch_logs("multi_swe_bench", data_home=data_home)))
+    runs = list(io.read_runs(public_sets.unpacked_log("multi_swe_bench", data_home)))
     model = [Path(run.meta["file"]).parent.parent.name for run in runs]
     return make_set(name, runs, io.outcomes(runs), [run.task for run in runs], model)
 
 
 def intercode(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Turns of an agent; SQL is grouped by database, Bash by task, with the file system known."""
-    bunch = fetch_intercode(which, data_home=data_home)
-    is_sql, meta = which.startswith("sql"), bunch.data.meta
-    logs = bunch.filenames[:-1] if is_sql else bunch.filenames  # the last has questions
-    runs = [io.Run(run.id, run.steps[1:]) for log in logs for run in io.iter_runs(log)]
-    if is_sql:
-        return make_set(name, runs, bunch.target, meta["environment"])
-    return make_set(name, runs, bunch.target, meta["task"], meta["environment"])
+    runs = public_sets.intercode(which, data_home)
+    environment, task = [run.meta["environment"] for run in runs], [run.task for run in runs]
+    if which.startswith("sql"):
+        return make_set(name, runs, io.outcomes(runs), environment)
+    return make_set(name, runs, io.outcomes(runs), task, environment)
 
 
 def balrog(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Moves of language models in games; folds by agent or by task, whichever are more."""
-    bunch = fetch_balrog(which, data_home=data_home)
-    X, y, found = bunch.data, bunch.target, {}
-    of_game = re.compile(rf"[^/]*/submissions/LLM/([^/]+/{which}/.*_run_\d+)\.(json|csv)")
-    with tarfile.open(bunch.filename) as archive, TemporaryDirectory() as unpacked:
-        members = [member for member in archive if of_game.fullmatch(member.name)]
-        archive.extractall(unpacked, members, filter="data")
-        for run in io.iter_runs(unpacked, format="balrog"):
-            path = Path(run.meta["file"]).relative_to(unpacked).as_posix()
-            found[of_game.fullmatch(path)[1]] = run
-    rows = [row for row, run in enumerate(X.ids) if run in found and found[run].steps]
-    by, other = sorted(("agent", "task"), key=lambda column: -X.meta[column].nunique())
-    runs = [found[X.ids[row]] for row in rows]
-    return make_set(name, runs, y[rows], X.meta[by].iloc[rows], X.meta[other].iloc[rows])
+    episodes = public_sets.balrog(which, data_home)
+    moves = public_sets.balrog_moves(which, data_home)
+    by, other = sorted(("agent", "task"), key=lambda column: -episodes[column].nunique())
+    episodes = episodes[[bool(moves.get(episode)) for episode in episodes.index]]
+    runs = [io.Run(episode, moves[episode]) for episode in episodes.index]
+    return make_set(name, runs, episodes["won"], episodes[by], episodes[other])
 
 
 # ------------------------------------------------------------------ stated values
@@ -146,13 +128,13 @@ def evaluator(which: str, name: str, data_home: Path | None, folder: Path | None
 
 def game24(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """GPT-4's values of the paths of a tree of thoughts; grouped by puzzle."""
-    X, y = fetch_game24(data_home=data_home, return_X_y=True)
+    X, y = public_sets.game24(data_home)
     return make_set(name, X, y, X.meta["task"])
 
 
 def win_probability(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
     """Win probabilities during basketball games, each a group: the control that is calibrated."""
-    X, y = fetch_win_probability(data_home=data_home, return_X_y=True)
+    X, y = public_sets.win_probability(data_home)
     return make_set(name, X, y, X.ids)
 
 

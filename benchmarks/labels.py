@@ -10,11 +10,8 @@ often the farther the trace is off ("hard runs"); the trace's last forecast abov
 and none. Compared are
 
 labels only   the labelled runs, drawn uniformly, by themselves
-judge alone   the judge taken for the truth
-PPI++         the judge's verdict as the forecast, power tuned, uniform labels
 uniform       `label_intervals`, uniform labels
 chosen        `label_intervals`, runs chosen by `LabelDesign`, for the margin
-ppi-python    `ppi_mean_ci` of that package, uniform labels, where it is installed: the rate alone
 
 For the success rate, TPS, its margin over the best constant, and the false alarm rate of a rule
 that flags the fifth of the runs whose lowest forecast is lowest: the coverage of 95% intervals, and
@@ -36,34 +33,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from intervals import Population, public_tables
-
-try:
-    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-except ImportError:
-    ppi_mean_ci = None
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import aggregate
 from trajscore.core.score_families import get_family
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
-from trajscore.inference._influence import influence_interval
 from trajscore.inference._labels import (
-    FewLabels,
     OutcomeRatio,
     above_constant,
     rate_of,
     score_of_outcomes,
     shares_by_outcome,
-    weighted_rate,
 )
+from trajscore.inference.influence import influence_interval
 from trajscore.inference.rate_intervals import wilson_interval
-from trajscore.inference.units import any_units
 
 FloatArray = NDArray[np.float64]
 N_RUNS = 2000
 METRICS = ("success rate", "TPS log", "TPS log margin", "false alarm rate")
-METHODS = ("labels only", "judge alone", "PPI++", "ppi-python", "uniform", "chosen")
+METHODS = ("labels only", "uniform", "chosen")
 JUDGES = {"90/80": (0.9, 0.8), "97/92": (0.97, 0.92)}
 JUDGE_NAMES = (*JUDGES, "hard runs", "own", "none")
 LOG, EARLY = get_family("log"), as_step_weights()
@@ -128,27 +117,6 @@ def plain(
     return rows
 
 
-def by_judge(sample: Sample, y: FloatArray, n_labels: int) -> list[tuple[float, float, float]]:
-    """Return each metric by PPI++: the verdict is the forecast, and nothing is fitted."""
-    labelled = y >= 0
-    codes = None if sample.tasks is None else np.unique(sample.tasks, return_inverse=True)[1]
-    labels = FewLabels(
-        np.where(labelled, y, 0.0),
-        labelled * len(y) / n_labels,
-        sample.judge,
-        any_units(codes, len(y)),
-    )
-    rows = []
-    tps = score_of_outcomes(sample.X, LOG, EARLY)
-    for ratio in ratios(sample.X, labels.value(weighted_rate(tps)), sample.flagged):
-        above, below = labels.pseudo_terms(ratio, labels.trust(ratio))
-        value = above.sum() / below.sum()
-        influence = (above - value * below) / below.mean()
-        low, high = influence_interval(value, influence, groups=sample.tasks)
-        rows.append((value, float(low), float(high)))
-    return rows
-
-
 def estimates(sample: Sample, n_labels: int, rng: Any) -> dict[str, list[Any]]:
     """Return value, low and high of each metric by each method."""
     X, y, tasks, judge, _ = sample
@@ -159,15 +127,6 @@ def estimates(sample: Sample, n_labels: int, rng: Any) -> dict[str, list[Any]]:
     few[rows] = y[rows]
     own = None if tasks is None else tasks[rows]
     out = {"labels only": plain(X[rows], y[rows], own, flagged[rows])}
-    if judge is not None:
-        out["judge alone"] = plain(X, judge, tasks, flagged)
-        out["PPI++"] = by_judge(sample, few, n_labels)
-        if ppi_mean_ci is not None:
-            others = np.delete(judge, rows)
-            known = y[rows].astype(float), judge[rows], others
-            low, high = (float(np.squeeze(end)) for end in ppi_mean_ci(*known, alpha=0.05))
-            rate = float(np.squeeze(ppi_mean_pointestimate(*known)))
-            out["ppi-python"] = [(rate, low, high), *[(np.nan,) * 3] * 3]
     options = {"judge": judge, "groups": tasks, "flagged": flagged}
     table = label_intervals(X, few, label_probability=n_labels / n, **options)
     out["uniform"] = table.loc[[*METRICS], ["value", "low", "high"]].to_numpy()

@@ -41,8 +41,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+import public_sets
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
-from trajscore.datasets import fetch_balrog, fetch_evaluator, fetch_intercode, load_chess
+from trajscore.datasets import fetch_evaluator, load_chess
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from joint_laws import JointLaw, Runs, draw_law, linear_front
@@ -241,16 +242,16 @@ def as_sample(lengths: Array, y: Array, groups: object) -> Sample:
 
 def from_balrog(name: str, data_home: Path | None) -> Sample:
     """Group by task where there are many, else by agent."""
-    X, y = fetch_balrog(name, data_home=data_home, return_X_y=True)
-    by = max(("agent", "task"), key=lambda column: X.meta[column].nunique())
-    return as_sample(X.lengths, y, X.meta[by])
+    episodes = public_sets.balrog(name, data_home)
+    by = max(("agent", "task"), key=lambda column: episodes[column].nunique())
+    return as_sample(episodes["n_steps"].to_numpy(), episodes["won"], episodes[by])
 
 
 def from_intercode(name: str, data_home: Path | None) -> Sample:
     """Group by database; the tasks of Bash, which differ, are groups of their own."""
-    X, y = fetch_intercode(name, data_home=data_home, return_X_y=True)
-    by = "environment" if name.startswith("sql") else "task"
-    return as_sample(X.lengths, y, X.meta[by])
+    runs = public_sets.intercode(name, data_home)
+    by = [run.meta["environment"] if name.startswith("sql") else run.task for run in runs]
+    return as_sample(np.array([len(run.steps) for run in runs]), io.outcomes(runs), by)
 
 
 def from_evaluator(name: str, data_home: Path | None) -> Sample:

@@ -206,7 +206,8 @@ def scores(data: Sets) -> Numbers:
     yield "aurc", metrics.aurc(correct, proba.max(1))
     yield "augrc", metrics.augrc(correct, proba.max(1))
     cost = 1 - np.eye(4)
-    yield "u_max", metrics.largest_uncertainty(np.column_stack([cost, np.full(4, 0.3)]))
+    decisions = np.column_stack([cost, np.full(4, 0.3)])
+    yield "u_max", metrics.Answers.from_decisions([1], [0.1], u_max=decisions).scale.u_max
 
 
 def calibrators(data: Sets) -> Numbers:
@@ -320,12 +321,7 @@ def comparisons(data: Sets) -> Numbers:
         options = {"groups": groups, "random_state": 0, "n_resamples": 500}
         yield from flat(inference.compare_predictors(samples, **options), f"compare/{kind}")
         yield from flat(inference.paired_bootstrap(values, **options), f"paired/{kind}")
-        interval = inference.influence_interval(
-            values.mean(axis=0), values - values.mean(axis=0), groups=groups
-        )
-        yield from flat(interval, f"influence/{kind}")
         yield f"runs_needed/{kind}", inference.runs_needed(0.05, values[:, 0], groups=groups)
-    yield "design_effect", inference.design_effect(values[:, 0], tasks)
     sequence = inference.SequentialComparison(bound=14.0)
     yield from flat(sequence.update(values[:, 0], values[:, -1]).history(), "sequential")
     design = inference.LabelDesign(n_labels=100, random_state=0)

@@ -21,7 +21,7 @@ from timing import against_target, median_seconds
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
-from trajscore.metrics import ecuas_score, murphy_curve, tps_decomposition, tps_samples
+from trajscore.metrics import ecuas_score, tps_decomposition, tps_samples
 
 
 def big_runs(n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
@@ -116,7 +116,7 @@ def comparison_speed() -> None:
 
 
 def decomposition_speed(n_cells: int) -> None:
-    """Time the decomposition and the Murphy curve of distinct forecasts of 1 to 244 steps."""
+    """Time the decomposition of distinct forecasts of 1 to 244 steps."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 245, n_cells)
     lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), n_cells))]
@@ -128,7 +128,6 @@ def decomposition_speed(n_cells: int) -> None:
         "tps_decomposition, brier": lambda: tps_decomposition(y, X, score="brier"),
         "tps_decomposition, beta(2,4)": lambda: tps_decomposition(y, X, score=("beta", 2, 4)),
         "tps_decomposition, log, by step": lambda: tps_decomposition(y, X, by="step"),
-        "murphy_curve, 199 thresholds": lambda: murphy_curve(y, X),
     }
     for name, call in calls.items():
         against_target(f"{name}, {len(X.cells):,} steps", median_seconds(call), "s", 2)

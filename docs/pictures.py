@@ -9,13 +9,13 @@ import numpy as np
 from trajscore import (
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
+    TraceAggregator,
     TracerScorer,
     TrajectoryArray,
     evaluate,
     plotting,
 )
 from trajscore.datasets import load_chess, make_trajectories
-from trajscore.metrics import aggregate
 from trajscore.monitoring import CalibratedVerifier, FleetMonitor, RawVerifier
 from trajscore.plotting._display import COLORS, GREY
 
@@ -48,7 +48,8 @@ def displays():
     engine, material, won = X["engine"][known], X["material"][known], y[known]
     recalibrated = PlattCrossFitCalibrator().fit_transform(engine, won)
     both = {"engine, recalibrated": recalibrated, "material, as given": material}
-    halfway = aggregate(recalibrated.prefix(15), "last")
+    early = recalibrated.prefix(15)
+    halfway = TraceAggregator().fit(early).predict_proba(early)[:, 1]
     answers = {"correct": (halfway > 0.5) == won, "confidence": np.maximum(halfway, 1 - halfway)}
 
     scores, solved = make_trajectories(
@@ -69,11 +70,9 @@ def displays():
             won, material, phi="last", name="material, as given"
         ),
         "DecompositionDisplay": lambda: p.DecompositionDisplay.from_predictions(won, both),
-        "MurphyDisplay": lambda: p.MurphyDisplay.from_predictions(won, material, name="material"),
         "StepProfileDisplay": lambda: p.StepProfileDisplay.from_predictions(
             y, X["material"], name="material"
         ),
-        "LengthDisplay": lambda: p.LengthDisplay.from_predictions(y, X),
         "ScoreDisplay": lambda: p.ScoreDisplay.from_intervals(report.intervals, "TPS brier"),
         "CostCurveDisplay": lambda: p.CostCurveDisplay.from_predictions(
             **answers, n=2, name="engine"

@@ -1,5 +1,9 @@
 """One dialogue, as each format of logs has it: a question, a call with its result, an answer."""
 
+from pathlib import Path
+
+SAMPLES = Path(__file__).parents[1] / "docs" / "formats" / "samples"
+
 
 def said(run):
     """Return who says what, and each call with its arguments and result."""
@@ -14,6 +18,11 @@ def said(run):
             )
         ),
     ]
+
+
+def turns(run):
+    """Return who says what in each turn, also where that is nothing."""
+    return [(step.actor, step.text) for step in run.steps]
 
 
 ASK = {"role": "user", "content": "Where is order 3?"}

@@ -10,8 +10,24 @@ from pathlib import Path
 
 import pooch
 
-from trajscore.datasets._expected_cost import _KNOWN as CLASS_SCORES
-
+CLASS_SCORES = {
+    "agnews_gpt2": (
+        "df9eb254784786bce6e03719aa24f0f6cd8d1473b2319cc1583df40e1ee4bdb7",
+        "ec3f5d3b4daa0ae72bafacac524aa103caf3373604b79299b34019fe589c2b4d",
+    ),
+    "cifar10_resnet-20": (
+        "885787701a30e8d15c1108c40f4dccce9714d54c3a94583b33b16b6bf63999fa",
+        "66f9a58d50e4ddc50e1fc698ea759325fedd091ae85b67ddf9d092ac5eabb65c",
+    ),
+    "pneumoniamnist_resnet50": (
+        "8f4b8dbc75044a54b5bd53ef6ead8b249e51ef12ae376bcefc6923599df99fa7",
+        "b4fd412d25a92b7f3d6d01ed063609627464fca4f52d66d6ce6c493cdf99d130",
+    ),
+    "sst2_gpt2": (
+        "61e13c77c2f444c7ad1d6b3d15aee0ea0a9ad03e0194fac7ccb8234b04a4b47e",
+        "bc20fd4f02577ac1dbb1ec5ce895dc988242ac54b8a19d61dd3f67d7a2497cb4",
+    ),
+}
 GITHUB = "https://raw.githubusercontent.com"
 SOURCES = {
     "evaluator": "shuvom-s/e-valuator/main/data",
@@ -122,7 +138,7 @@ SHA256 = {
 
 # of the folder made_logs, which has no address
 MADE_LOGS = [
-    "agents_sdk.jsonl", "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
+    "anthropic.jsonl", "langgraph_lc.jsonl", "langgraph_state.jsonl",
     "langsmith.jsonl", "mlflow.jsonl", "openai_bare.json", "openai_noout.json",
     "openai_passed.jsonl", "openai_responses.jsonl", "openai_score.jsonl", "openai_success.json",
     "otel.json", "sharegpt.json",

@@ -3,29 +3,17 @@
 import ast
 import inspect
 import re
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from trajscore import (
-    calibration,
-    censoring,
-    datasets,
-    gates,
-    inference,
-    io,
-    metrics,
-    monitoring,
-    plotting,
-    report,
-    streaming,
-    testing,
-    tracer,
-)
+import trajscore
 
 PARTS = [
-    calibration, censoring, datasets, gates, inference, io, metrics, monitoring, plotting, report,
-    streaming, testing, tracer,
-]  # fmt: skip
+    import_module(f"trajscore.{path.parent.name}")
+    for path in sorted(Path(trajscore.__file__).parent.glob("*/__init__.py"))
+]
 PARAMETERS = re.compile(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", re.DOTALL)
 DEFAULT = re.compile(r"^(\w[\w, ]*) : [^\n]*?default=([^\n]+)$", re.MULTILINE)
 
@@ -45,7 +33,7 @@ def documented(thing):
 
 def callables(part):
     """Yield what is public of a part, and the methods of its classes."""
-    for name in part.__all__:
+    for name in getattr(part, "__all__", ()):
         thing = getattr(part, name)
         if callable(thing):
             yield name, thing

@@ -4,6 +4,8 @@ import ast
 import subprocess
 import sys
 import tomllib
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,7 @@ def modules_of(node: ast.AST) -> list[str]:
     return [name for name in inside if name in FILES] or [module]
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """All imports of a file, those inside functions and under TYPE_CHECKING as well."""
     return {name for node in ast.walk(ast.parse(path.read_text())) for name in modules_of(node)}
@@ -77,40 +80,25 @@ def test_no_package_is_imported_from_within_itself():
 
 def test_files_do_not_import_in_circles():
     graph = {module: imports(path) & set(FILES) for module, path in FILES.items()}
-    while leaves := {module for module, needs in graph.items() if not needs & set(graph)}:
-        graph = {module: needs for module, needs in graph.items() if module not in leaves}
-    # what remains is a circle, or stands above one
-    while above := set(graph) - {name for needs in graph.values() for name in needs}:
-        graph = {module: needs for module, needs in graph.items() if module not in above}
-    assert graph == {}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(FILES)
 
 
-def test_start_up_leaves_optional_libraries_alone():
+OPTIONAL = (
+    *("matplotlib", "pooch", "tqdm", "pyarrow", "narwhals", "inspect_ai", "skops", "wordllama"),
+    "sentence_transformers",
+)
+
+
+def test_start_up_leaves_optional_libraries_and_parts_alone():
     code = (
-        "import sys, trajscore; "
-        "optional = ('matplotlib', 'pooch', 'tqdm', 'pyarrow', 'narwhals', 'inspect_ai', 'skops', "
-        "'wordllama', 'sentence_transformers'); "
-        "print([m for m in optional "
-        "if m in sys.modules and m not in before])"
-    )
-    before = "import sys, sklearn.metrics, pandas; before = set(sys.modules); "
-    result = subprocess.run(
-        [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[]"
-
-
-def test_subpackages_are_attributes_but_imported_only_when_used():
-    code = (
-        "import sys, trajscore; "
-        "assert {'datasets', 'plotting', 'io'} <= set(dir(trajscore)); "
+        "import sys, sklearn.metrics, pandas; before = set(sys.modules); import trajscore; "
+        f"print([m for m in {OPTIONAL} if m in sys.modules and m not in before]); "
         "assert 'trajscore.plotting' not in sys.modules; "
-        "print(trajscore.plotting.__name__, trajscore.datasets.make_trajectories.__name__)"
+        "print(trajscore.plotting.__name__, {'datasets', 'io'} <= set(dir(trajscore)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split() == ["trajscore.plotting", "make_trajectories"]
+    run = [sys.executable, "-c", code]
+    result = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["[]", "trajscore.plotting", "True"]
     with pytest.raises(AttributeError, match="module 'trajscore' has no attribute 'plots'"):
         trajscore.plots  # noqa: B018 - looked up for its error
 

@@ -371,11 +371,11 @@ PAPER = Paper(
         ),
         Item(
             "Appendix D", "Constants of the calibration",
-            "``tests/calibration/test_platt.py``", appendix,
+            "``tests/calibration/test_maps.py``", appendix,
         ),
         Item(
             "Appendix J", "The Beta family, its floors and what it emphasises",
-            "``tests/core/test_score_families.py``", floors,
+            "``tests/core/test_scores.py``", floors,
         ),
         Item(
             "Appendix G.2", "Parse errors taken for budgets: .04 nats on WebShop",
@@ -384,7 +384,7 @@ PAPER = Paper(
         ),
         Item(
             "Table 1", "Slopes and range of the calibrated forecasts",
-            "``tests/calibration/test_platt.py`` holds the procedure against another way to it",
+            "``tests/calibration/test_maps.py`` holds the procedure against another way to it",
             missing=NOT_PUBLIC,
         ),
         Item(

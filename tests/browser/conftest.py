@@ -12,7 +12,7 @@ from trajscore.cli.main import main
 from trajscore.datasets import load_chess, make_trajectories
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-NAMES = ["chess", "eight", "few", "twelve", "hotpotqa", "tau2"]
+NAMES = ["chess", "eight", "twelve", "hotpotqa", "tau2"]
 
 
 def pytest_collection_modifyitems(items):
@@ -35,7 +35,7 @@ def twelve_predictors(n=20_000):
 
 
 def write(name, folder, public_file):
-    """Write one of the six pages; return the file, and the report where Python made it."""
+    """Write one of the five pages; return the file, and the report where Python made it."""
     path, report = folder / f"{name}.html", None
     if name == "chess":
         X, y = load_chess(return_X_y=True)
@@ -43,11 +43,6 @@ def write(name, folder, public_file):
     elif name == "eight":
         X, y = load_chess(return_X_y=True)
         report = evaluate(X[:8], y[:8])
-    elif name == "few":
-        predictors, y = twelve_predictors(1000)
-        judge = np.where(np.arange(1000) % 8, y == 1, y == 0)
-        few = np.where(np.arange(1000) % 10, -1, y)
-        report = evaluate(predictors, few, judge=judge, label_probability=0.1)
     elif name == "twelve":
         predictors, y = twelve_predictors()
         groups = np.array([f"model {k % 12}" for k in range(len(y))])

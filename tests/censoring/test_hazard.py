@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import t
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 
+from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import StopHazard
-from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
 
 
 class Rate(ClassifierMixin, BaseEstimator):
@@ -29,12 +30,6 @@ class Rate(ClassifierMixin, BaseEstimator):
 
 X = TrajectoryArray(np.linspace(0.1, 0.9, 10), [3, 2, 1, 4])
 STOPPED = np.array([True, False, False, True])
-
-
-def test_a_run_that_was_not_stopped_was_not_at_risk_at_its_last_step():
-    at_risk, event = steps_at_risk(X, STOPPED)
-    assert at_risk.astype(int).tolist() == [1, 1, 1, 1, 0, 0, 1, 1, 1, 1]
-    assert event.astype(int).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]
 
 
 def test_chances_multiply_along_each_run():
@@ -62,53 +57,6 @@ def test_a_certain_stop_leaves_the_least_chance():
     np.testing.assert_allclose(hazard.survival_, [0.25] * 5 + [1] + [0.25] * 4)
 
 
-def test_where_nobody_was_stopped_the_chance_is_zero():
-    hazard = StopHazard(Rate(), cv=2).fit(X, np.zeros(4, dtype=bool))
-    assert not hazard.hazard_.any()
-    assert (hazard.survival_ == 1).all()
-
-
-@pytest.mark.parametrize(("least", "warned"), [(0.5, False), (0.51, True)])
-def test_small_chances_are_raised_with_a_warning_of_runs_that_were_not_stopped(least, warned):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        hazard = StopHazard(Rate(0.5), cv=2, min_probability=least).fit(X, STOPPED)
-    assert hazard.survival_.min() == least
-    assert [f"1 run had a chance of less than {least:g}" in str(w.message) for w in caught] == (
-        [True] * warned
-    )
-
-
-@pytest.mark.parametrize("chance", [0.0, 1.5, -0.1, "a", np.nan])
-def test_bounds_of_the_least_chance(chance):
-    with pytest.raises(ValueError, match=r"min_probability must lie in \(0, 1\], got"):
-        StopHazard(Rate(), min_probability=chance).fit(X, STOPPED)
-    nobody = np.zeros(4, dtype=bool)
-    assert (StopHazard(Rate(), cv=2, min_probability=1).fit(X, nobody).survival_ == 1).all()
-
-
-def test_somebody_must_be_left():
-    with pytest.raises(ValueError, match="all 4 runs were stopped"):
-        StopHazard(Rate(), cv=2).fit(X, np.ones(4, dtype=bool))
-    short = TrajectoryArray(np.full(4, 0.5), np.ones(4, dtype=int))
-    with pytest.raises(ValueError, match="every run was stopped as soon as it could be"):
-        StopHazard(Rate(), cv=2).fit(short, STOPPED)
-
-
-@pytest.mark.parametrize("stopped", [[1, 0, 0, 1], [True, False], [[True] * 4], "informative"])
-def test_stopped_runs_are_booleans(stopped):
-    with pytest.raises(ValueError, match="stopped must be 4 booleans, one for each run; for an"):
-        as_mask(stopped, 4)
-    assert as_mask(STOPPED.tolist(), 4).tolist() == STOPPED.tolist()
-
-
-def test_a_stopped_run_has_no_outcome():
-    refuse_observed(STOPPED, STOPPED)
-    refuse_observed(STOPPED, np.ones(4, dtype=bool))
-    with pytest.raises(ValueError, match="row 3: its outcome was observed, so it cannot have been"):
-        refuse_observed(STOPPED, np.array([True, False, True, False]))
-
-
 def test_an_interval_counts_the_runs_that_were_not_stopped_less_two_for_each_feature():
     n = 40
     runs = TrajectoryArray(np.tile([0.4, 0.6], n), np.full(n, 2))
@@ -122,11 +70,35 @@ def test_an_interval_counts_the_runs_that_were_not_stopped_less_two_for_each_fea
     groups = np.arange(n) // 2
     wide = hazard.interval(np.repeat(samples[:20], 2), groups=groups)
     assert wide[1] - wide[0] > 0
-    with pytest.raises(ValueError, match="samples must be 40 contributions"):
-        hazard.interval(samples[1:])
+    assert not not_refused(hazard.interval, [(samples[1:], {}, "samples must be 40")])
+    assert not not_refused(StopHazard().interval, [(samples, {}, "not fitted")], NotFittedError)
 
 
-def test_few_runs_leave_at_least_one():
-    hazard = StopHazard(Rate(0.5), cv=2, min_probability=0.05).fit(X, STOPPED)
-    low, high = hazard.interval([1.0, 2.0, 3.0, 4.0], confidence_level=0.9)
-    assert high - low == pytest.approx(2 * t.ppf(0.95, 3) * np.sqrt(5 / 4 * 4 / 3 / 4 * 4))
+def test_small_chances_are_raised_with_a_warning_of_runs_that_were_not_stopped():
+    for least, warned in ((0.5, False), (0.51, True)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            hazard = StopHazard(Rate(0.5), cv=2, min_probability=least).fit(X, STOPPED)
+        assert hazard.survival_.min() == least
+        assert ["1 run had a chance of less than 0.51" in str(w.message) for w in caught] == (
+            [True] * warned
+        )
+
+
+def test_bad_input():
+    for chance in (0.0, 1.5, -0.1, "a", np.nan, None):
+        hazard = StopHazard(Rate(), min_probability=chance)
+        assert not not_refused(hazard.fit, [(X, STOPPED, {}, "min_probability")])
+    short = TrajectoryArray(np.full(4, 0.5), np.ones(4, dtype=int))
+    rows = [
+        (X, np.ones(4, dtype=bool), {}, "all 4 runs were stopped.* tps_bounds"),
+        (short, STOPPED, {}, "as soon as it could be.* tps_bounds"),
+        *(
+            (X, one, {}, "stopped must be 4 booleans")
+            for one in ([1, 0, 0, 1], [True], "informative")
+        ),
+        (X, STOPPED, {"groups": [1, 1, 1, 1]}, "1 groups of runs"),
+    ]
+    assert not not_refused(StopHazard(Rate(), cv=2).fit, rows)
+    assert not not_refused(StopHazard(cv=1).fit, [(X, STOPPED, {}, "cv must be at least 2")])
+    assert not not_refused(StopHazard().fit, [(X, STOPPED, {}, "cv = 5 is more than")])

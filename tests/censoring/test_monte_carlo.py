@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
+from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import MonteCarloContinuation
 from trajscore.metrics import (
@@ -65,17 +66,6 @@ def test_counts_and_unresolved_branches(branches):
     assert (share["success"][both] >= share["missing"][both]).all()
 
 
-def test_tables_may_be_rectangular_and_rows_in_any_order(rng):
-    table = rng.integers(0, 2, (20, 6)).astype(float)
-    table[rng.random((20, 6)) < 0.2] = np.nan
-    X = TrajectoryArray(np.full(20, 0.5), np.ones(20, dtype=int), ids=[f"r{k}" for k in range(20)])
-    audit = MonteCarloContinuation(min_branches=1).fit(X, table)
-    np.testing.assert_allclose(audit.q_z_, np.nanmean(table, axis=1))
-    order = rng.permutation(20)
-    np.testing.assert_array_equal(audit.predict(X[order]), audit.q_z_[order])
-    assert not audit.n_unresolved_.any()
-
-
 def test_branches_are_read_by_position():
     X = [[0.9]] * 3
     table = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 1]])
@@ -92,17 +82,6 @@ def test_branches_are_read_by_position():
         np.testing.assert_array_equal(found, expected)
     gaps = MonteCarloContinuation(min_branches=1).fit(X, pd.DataFrame([[1, None], [0, 1], [-1, 0]]))
     np.testing.assert_array_equal(gaps.n_valid_, [1, 2, 1])
-    with pytest.raises(ValueError, match="branches must be a sequence"):
-        MonteCarloContinuation().fit(X, dict(enumerate(lists)))
-
-
-def test_beta_intervals_cover():
-    rng = np.random.default_rng(0)
-    q = rng.uniform(0.02, 0.98, 4000)
-    made = (rng.random((4000, 10)) < q[:, None]).astype(float)
-    X = TrajectoryArray(np.full(4000, 0.5), np.ones(4000, dtype=int))
-    audit = MonteCarloContinuation().fit(X, made)
-    assert 0.94 < ((audit.low_ <= q) & (q <= audit.high_)).mean() < 0.97
 
 
 @pytest.mark.parametrize("prior", [0.5, 1])
@@ -116,67 +95,6 @@ def test_ends_of_the_interval_are_kept_where_all_continuations_agree(prior):
     np.testing.assert_allclose([1 - audit.low_[1], audit.high_[0]], one_sided)
     ends = [audit.low_[2], audit.high_[2]]
     np.testing.assert_allclose(ends, beta.ppf([0.05, 0.95], 1 + prior, 4 + prior))
-
-
-def test_runs_without_enough_branches_get_no_number():
-    X = TrajectoryArray(np.array([0.5, 0.5]), [1, 1])
-    audit = MonteCarloContinuation(min_branches=2).fit(X, [[1, 0], [1]])
-    with pytest.raises(ValueError, match="row 1: its outcome was not observed and q_z is nan"):
-        censored_tps_score([-1, -1], X, q_z=audit.predict(X))
-
-
-def test_continuations_that_are_no_numbers():
-    with pytest.raises(ValueError, match="run 1: outcomes of continuations must be numbers"):
-        MonteCarloContinuation().fit([[0.5], [0.5]], [None, ["solved"]])
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda X: MonteCarloContinuation("x").fit(X, [[1]]), "unresolved must be"),
-        (lambda X: MonteCarloContinuation(min_branches=0).fit(X, [[1]]), "min_branches"),
-        (lambda X: MonteCarloContinuation(prior=0).fit(X, [[1]]), "prior"),
-        (lambda X: MonteCarloContinuation(confidence_level=1).fit(X, [[1]]), "confidence_level"),
-        (lambda X: MonteCarloContinuation(min_branches="a").fit(X, [[1]]), "min_branches must be"),
-        (lambda X: MonteCarloContinuation(prior="a").fit(X, [[1]]), "prior must be a positive"),
-        (lambda X: MonteCarloContinuation(confidence_level="a").fit(X, [[1]]), "strictly between"),
-        (lambda X: MonteCarloContinuation().fit(X, [[1]]), "no run has 5 valid continuations"),
-        (lambda X: MonteCarloContinuation().fit(X, [[1], [1]]), "must have 1 entries"),
-        (lambda X: MonteCarloContinuation().fit(X, [[0.5]]), "run 0: a continuation has outcome"),
-    ],
-)
-def test_bad_input_gets_one_sentence(call, match):
-    with pytest.raises(ValueError, match=match):
-        call(TrajectoryArray(np.array([0.5]), [1]))
-
-
-def test_a_summary_has_every_row_once(branches):
-    audit = MonteCarloContinuation("missing", min_branches=1).fit(
-        X := TrajectoryArray(np.full(100, 0.5), np.ones(100, dtype=int)), branches
-    )
-    table = audit.summary(X, n_resamples=20)
-    assert table.index[-7:].tolist() == [
-        "mean q_Z", "median q_Z", "share q_Z = 0", "share q_Z > 0.5",
-        "simple score", "exact score", "exact - simple",
-    ]  # fmt: skip
-    known = audit.q_z_[~np.isnan(audit.q_z_)]
-    assert table.loc["share q_Z = 0", "value"] == pytest.approx((known == 0).mean())
-    assert table.loc["median q_Z", "value"] == np.median(known)
-
-
-@pytest.mark.parametrize(
-    ("made", "match"),
-    [
-        (3, "branches must be a sequence .*, in the order of the runs, got 3"),
-        (np.array(1.0), "branches must be a sequence"),
-        ({0: [1], 1: [0]}, "branches must be a sequence"),
-        (pd.DataFrame([["a"], ["b"]]), "branches must be numbers"),
-        ([[1]], "branches must have 2 entries, one for each run .*, got 1"),
-    ],
-)
-def test_branches_that_cannot_be_read(made, match):
-    with pytest.raises(ValueError, match=match):
-        MonteCarloContinuation(min_branches=1).fit([[0.5], [0.5]], made)
 
 
 def test_a_summary_by_hand():
@@ -198,9 +116,48 @@ def test_a_summary_by_hand():
     assert table["exact score"] == pytest.approx(exact.mean())
     assert table["exact - simple"] == pytest.approx((exact - failed).mean())
 
+    # one run has no interval
+    alone = MonteCarloContinuation(min_branches=1).fit(X[:1], made[:1]).summary(X[:1])
+    assert alone["value"].notna().all()
+    assert alone[["low", "high"]].isna().all(axis=None)
 
-def test_one_run_has_no_interval():
-    X = TrajectoryArray(np.array([0.2]), [1])
-    table = MonteCarloContinuation(min_branches=1).fit(X, [[1, 0]]).summary(X)
-    assert table["value"].notna().all()
-    assert table[["low", "high"]].isna().all(axis=None)
+
+def test_rows_in_any_order_and_intervals_that_cover(rng):
+    q = rng.uniform(0.02, 0.98, 1000)
+    made = (rng.random((1000, 10)) < q[:, None]).astype(float)
+    made[0, 3:] = np.nan
+    X = TrajectoryArray(
+        np.full(1000, 0.5), np.ones(1000, dtype=int), ids=list(map(str, range(1000)))
+    )
+    audit = MonteCarloContinuation().fit(X, made)
+    np.testing.assert_allclose(audit.q_z_[1:], made.mean(axis=1)[1:])
+    assert np.isnan([audit.q_z_[0], audit.low_[0], audit.high_[0]]).all()
+    assert 0.93 < ((audit.low_ <= q) & (q <= audit.high_))[1:].mean() < 0.98
+    np.testing.assert_array_equal(audit.predict(X[::-1]), audit.q_z_[::-1])
+    # a run without enough branches gets no number
+    rows = [([-1] * 1000, X, {"q_z": audit.predict(X)}, "row 0: .* q_z is nan")]
+    assert not not_refused(censored_tps_score, rows)
+
+
+def test_bad_input():
+    X = [[0.5], [0.5]]
+    for options, words in (
+        ({"unresolved": "x"}, "unresolved .* got 'x'"),
+        ({"min_branches": 0}, "min_branches"),
+        ({"prior": 0}, "prior"),
+        ({"prior": "a"}, "prior"),
+        ({"confidence_level": 1}, "confidence_level"),
+        ({}, "no run has 5 valid continuations.* min_branches"),
+    ):
+        rows = [(X, [[1], [1]], {}, words)]
+        assert not not_refused(MonteCarloContinuation(**options).fit, rows)
+    rows = [
+        (X, 3, {}, "branches must be a sequence .* got 3"),
+        (X, np.array(1.0), {}, "branches must be a sequence"),
+        (X, {0: [1], 1: [0]}, {}, "branches must be a sequence"),
+        (X, pd.DataFrame([["a"], ["b"]]), {}, "branches must be numbers"),
+        (X, [[1]], {}, "branches must have 2 entries.* got 1"),
+        (X, [None, ["solved"]], {}, "run 1: outcomes of continuations must be numbers"),
+        (X, [[1], [0.5]], {}, "run 1: a continuation has outcome 0.5"),
+    ]
+    assert not not_refused(MonteCarloContinuation(min_branches=1).fit, rows)

@@ -11,10 +11,11 @@ from trajscore import DensityRatioEProcess
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 
+skops = pytest.importorskip("skops.io")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    skops = pytest.importorskip("skops.io")
     X, y = make_trajectories(800, lengths=(1, 6), random_state=0, return_X_y=True)
     process = DensityRatioEProcess(alpha=[0.1, 0.3]).fit(X, y)
     path = tmp_path_factory.mktemp("model") / "process.skops"
@@ -22,152 +23,141 @@ def model(tmp_path_factory):
     return process, X, path
 
 
-def monitored(path, lines, monkeypatch, capsys, *options):
-    given = io.BytesIO(b"\n".join(one if isinstance(one, bytes) else one.encode() for one in lines))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
-    code = main(["monitor", "--model", str(path), *options])
-    return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+@pytest.fixture
+def monitored(model, monkeypatch, capsys):
+    """Send lines to the command; return its exit code, its answers and its warnings."""
+
+    def send(lines, *options, stdin=None):
+        given = b"\n".join(one if isinstance(one, bytes) else one.encode() for one in lines)
+        monkeypatch.setattr("sys.stdin", stdin or io.TextIOWrapper(io.BytesIO(given)))
+        code = main(["monitor", "--model", str(model[2]), *map(str, options)])
+        out, err = capsys.readouterr()
+        return code, [json.loads(line) for line in out.splitlines()], err
+
+    return send
 
 
-def test_monitor_decides_as_the_process_does(model, monkeypatch, capsys):
-    process, X, path = model
+def test_it_decides_as_the_process_does(model, monitored):
+    process, X, _ = model
     lines = []
     for row in range(30):
         lines += [json.dumps({"id": row, "score": score}) for score in X[row].tolist()]
         lines.append(json.dumps({"id": row, "end": True}))
     for options, alpha in (((), 0.1), (("--alpha", "0.3"), 0.3)):
-        code, answers = monitored(path, lines, monkeypatch, capsys, *options)
+        code, answers, _ = monitored(lines, *options)
         assert code == 0
         assert len(answers) == len(lines)
         last = {answer["id"]: answer["flagged"] for answer in answers}
-        assert [not last[row] for row in range(30)] == (
-            process.predict(X[:30], alpha) == 1
-        ).tolist()
+        expected = process.predict(X[:30], alpha) == 0
+        assert [last[row] for row in range(30)] == expected.tolist()
 
 
-def test_monitor_answers_bad_lines_and_goes_on(model, monkeypatch, capsys):
-    _, _, path = model
+def test_it_answers_bad_lines_and_goes_on(monitored):
     bad = {
-        "score": "not JSON; send an object",
-        "[" * 5000: "not JSON; send an object",
+        "score": "not JSON",
+        "[" * 5000: "not JSON",
         b'{"id": "\xff"}': "not UTF-8, at byte 8",
-        '{"id": "a", "score": ' + "1" * (1 << 20) + "}": "the line has more than 1,048,576 bytes",
+        '{"id": "a", "score": ' + "1" * (1 << 20) + "}": "1,048,576 bytes",
         "[1]": "not an object",
         '{"score": 0.4}': '"id" is missing',
-        '{"id": "a", "score": 0.4, "score": 0.9}': "the key 'score' stands twice in one object",
-        '{"id": "a", "score": 1e308}': "step 2: the score 1e+308 is not a finite number",
-        '{"run_id": "a", "score": 0.4}': "no key named 'run_id'; did you mean 'id'?",
-        '{"id": "a", "prob": 0.4}': 'id, step, score, end; send an object such as {"id": "run 1"',
+        '{"id": 0.5, "score": 0.4}': '"id" must be text or a whole number',
+        '{"id": "a", "score": 0.4, "score": 0.9}': "'score' stands twice",
+        '{"id": "a", "score": 1e308}': "step 2: the score 1e+308",
+        '{"run_id": "a", "score": 0.4}': "'run_id'; did you mean 'id'",
+        '{"id": "a", "prob": 0.4}': "id, step, score, end",
         '{"id": "a"}': '"score" is missing',
-        '{"id": "a", "score": NaN}': "step 2: the score nan is not a finite number",
-        '{"id": "a", "score": 0.4, "step": 4}': "got step 4, expected step 2",
-        '{"id": "a", "score": 0.4, "step": true}': '"step" must be a whole number from 1 on',
-        '{"id": "b", "end": true}': "run 'b' is not open: it has no score yet",
+        '{"id": "a", "score": NaN}': "step 2: the score nan",
+        '{"id": "a", "score": 0.4, "step": 4}': "step 4, expected step 2",
+        '{"id": "a", "score": 0.4, "step": true}': '"step" must be',
+        '{"id": "a", "score": 0.4, "end": 1}': '"end" must be true or false',
+        '{"id": "b", "end": true}': "run 'b' is not open",
     }
     good = ['{"id": "a", "score": 0.4}', "", '{"id": "a", "score": 0.3}']
-    _, answers = monitored(path, [good[0], *bad, *good[1:]], monkeypatch, capsys)
+    _, answers, _ = monitored([good[0], *bad, *good[1:]])
     assert [answer.get("step") for answer in answers] == [1, *[None] * len(bad), 2]
     pairs = zip(answers[1:-1], bad.values(), strict=True)
-    for number, (answer, message) in enumerate(pairs, start=2):
-        assert message in answer["error"]
+    for number, (answer, named) in enumerate(pairs, start=2):
+        assert named in answer["error"]
         assert answer["line"] == number
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_step_after_the_end_and_a_score_out_of_range(model, monkeypatch, capsys):
+def test_a_step_after_the_end_and_a_score_out_of_range(monitored):
     ends = [{"id": "a", "step": 1, "score": 0.4, "end": True}, {"id": "a", "step": 2, "score": 0.4}]
-    lines = [json.dumps(line) for line in [*ends, {"id": "b", "step": 1, "score": 7}]]
-    _, answers = monitored(model[2], lines[:2], monkeypatch, capsys)
-    assert answers[1]["error"] == (
-        "run 'a': step 2 comes after its end; begin a new run of that id with step 1"
-    )
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines[2].encode())))
-    assert main(["monitor", "--model", str(model[2])]) == 0
-    err = capsys.readouterr().err
-    assert err.startswith("warning: run 'b', step 1: score 7 is out of range: training scores go")
+    _, answers, _ = monitored(map(json.dumps, ends))
+    assert "run 'a': step 2 comes after its end" in answers[1]["error"]
+    _, _, err = monitored([json.dumps({"id": "b", "step": 1, "score": 7})])
+    assert err.startswith("warning: run 'b', step 1: score 7 is out of range")
     assert err.count("\n") == 1
 
 
-def test_monitor_ends_quietly_when_it_is_interrupted(model, monkeypatch, capsys, tmp_path):
-    def interrupted(_):
-        yield b'{"id": "a", "step": 1, "score": 0.4}'
-        raise KeyboardInterrupt
+class Interrupted:
+    """Standard input that gives one line before somebody interrupts."""
 
-    process, _, path = model
-    monkeypatch.setattr("trajscore.cli.monitor.lines_of", interrupted)
-    state = tmp_path / "state"
-    code, answers = monitored(path, [], monkeypatch, capsys, "--state", str(state))
+    def __init__(self, line):
+        self.buffer, self.lines = self, [line]
+
+    def readline(self, _):
+        if not self.lines:
+            raise KeyboardInterrupt
+        return self.lines.pop()
+
+
+def test_a_state_survives_interrupts_and_ends(model, monitored, tmp_path):
+    options = ("--state", tmp_path / "state", "--durability", "full")
+    first = Interrupted(b'{"id": "a", "step": 1, "score": 0.4}')
+    code, answers, _ = monitored([], *options, stdin=first)
     assert (code, [one["step"] for one in answers]) == (130, [1])
-    monitor = process.monitor(state=state)  # what was answered is kept
-    assert monitor.update(0.3, "a", step=2).step == 2
-    monitor.close()
+    for step in (2, 3):
+        code, answers, _ = monitored(
+            [json.dumps({"id": "a", "step": step, "score": 0.3})], *options
+        )
+        assert (code, answers[0]["step"]) == (0, step)
+    monitor = model[0].monitor()
+    decisions = [monitor.update(score, "a") for score in (0.4, 0.3, 0.3)]
+    assert decisions[-1].flagged == answers[0]["flagged"]
 
 
-def test_monitor_keeps_a_state_that_survives_power_cuts(model, monkeypatch, capsys, tmp_path):
-    options = ("--state", str(tmp_path / "state"), "--durability", "full")
-    for step in (1, 2):
-        line = json.dumps({"id": "a", "step": step, "score": 0.4})
-        code, answers = monitored(model[2], [line], monkeypatch, capsys, *options)
-        assert (code, [answer.get("step") for answer in answers]) == (0, [step])
-    with pytest.raises(SystemExit):
-        main(["monitor", "--model", str(model[2]), "--durability", "some"])
-    capsys.readouterr()
-
-
-def test_monitor_forgets_runs_after_a_week_unless_told_otherwise(model, monkeypatch, capsys):
-    _, _, path = model
-    seconds = []
-    monkeypatch.setattr("trajscore.cli.monitor.serve", lambda *given: seconds.append(given[-1]))
-    for options in ((), ("--forget-after", "0.5")):
-        monitored(path, [], monkeypatch, capsys, *options)
-    assert seconds == [7 * 24 * 3600, 1800]
-    assert monitored(path, [], monkeypatch, capsys, "--forget-after", "0")[0] == 2
-
-
-def test_monitor_goes_on_where_it_was_killed(model, tmp_path):
-    """Started again, it answers the line that was not answered, and those sent twice, alike."""
+def test_it_goes_on_where_it_was_killed(model, monitored, tmp_path):
     process, X, path = model
-    rows = [row for row in range(30) if X.lengths[row] > 1]
+    rows = [row for row in range(20) if X.lengths[row] > 1]
     lines = []
-    for t in range(int(X.lengths.max())):
-        for row in rows:
-            if t < X.lengths[row]:
-                ends = {"end": True} if t + 1 == X.lengths[row] else {}
-                message = {"id": row, "step": t + 1, "score": float(X[row][t])}
-                lines.append(json.dumps(message | ends) + "\n")
-    command = [sys.executable, "-m", "trajscore", "monitor", "--model", str(path)]
-    command += ["--state", str(tmp_path / "state")]
-    answers = []
-    while len(answers) < len(lines):
-        served = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        # the last line that was answered is sent again, as a client may who does not know
-        for k in range(max(len(answers) - 1, 0), min(len(answers) + 60, len(lines))):
-            served.stdin.write(lines[k].encode())
-            served.stdin.flush()
-            answer = json.loads(served.stdout.readline())
-            assert "error" not in answer
-            if k < len(answers):
-                assert answer == answers[k]
-            else:
-                answers.append(answer)
+    for row in rows:
+        for t, score in enumerate(X[row].tolist(), start=1):
+            end = {"end": True} if t == X.lengths[row] else {}
+            lines.append(json.dumps({"id": row, "step": t, "score": score} | end))
+    state = ("--state", str(tmp_path / "state"))
+    command = [sys.executable, "-m", "trajscore", "monitor", "--model", str(path), *state]
+    half = len(lines) // 2
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as served:
+        served.stdin.write("".join(line + "\n" for line in lines[:half]).encode())
+        served.stdin.flush()
+        answers = [json.loads(served.stdout.readline()) for _ in range(half)]
         served.kill()
-        served.wait()
-        served.stdin.close()
-        served.stdout.close()
-    last = {answer["id"]: answer["flagged"] for answer in answers}
-    expected = process.predict(X[rows], 0.1) == 0
-    assert [last[row] for row in rows] == expected.tolist()
+    # the last line that was answered is sent again, as a client may who does not know
+    _, rest, _ = monitored(lines[half - 1 :], *state)
+    assert rest[0] == answers[-1]
+    last = {answer["id"]: answer["flagged"] for answer in [*answers, *rest]}
+    assert [last[row] for row in rows] == (process.predict(X[rows], 0.1) == 0).tolist()
 
 
-def test_monitor_says_what_is_wrong_with_a_model(tmp_path, capsys, model):
-    skops = pytest.importorskip("skops.io")
-    assert main(["monitor", "--model", str(tmp_path / "none.skops")]) == 2
-    assert "does not exist; write it with trajscore fit" in capsys.readouterr().err
+def test_what_cannot_be_used(monitored, tmp_path, capsys):
+    for options, named in [
+        (("--alpha", 0.5), "--alpha 0.5 was not fitted"),
+        (("--forget-after", 0), "--forget-after must"),
+    ]:
+        code, _, err = monitored([], *options)
+        assert code == 2
+        assert named in err
+    with pytest.raises(SystemExit):
+        monitored([], "--durability", "some")
+    capsys.readouterr()
     (tmp_path / "text.skops").write_text("text")
-    assert main(["monitor", "--model", str(tmp_path / "text.skops")]) == 2
-    assert "is not a .skops file" in capsys.readouterr().err
     skops.dump([1, 2], tmp_path / "list.skops")
-    assert main(["monitor", "--model", str(tmp_path / "list.skops")]) == 2
-    assert "holds a list, not a DensityRatioEProcess" in capsys.readouterr().err
-    assert main(["monitor", "--model", str(model[2]), "--alpha", "0.5"]) == 2
-    assert "--alpha 0.5 was not fitted; the fitted levels are " in capsys.readouterr().err
+    for name, named in [
+        ("none", "does not exist; write it with trajscore fit"),
+        ("text", "is not a .skops file"),
+        ("list", "holds a list, not a DensityRatioEProcess"),
+    ]:
+        assert main(["monitor", "--model", str(tmp_path / f"{name}.skops")]) == 2
+        assert f"{name}.skops {named}" in capsys.readouterr().err

@@ -1,7 +1,7 @@
+"""The container: one set of runs in every form, and what is taken from it."""
+
 import copy
 import pickle
-import tempfile
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajscore import TrajectoryArray, check_trajectories
+from trajscore import TrajectoryArray
 
+NAN = float("nan")
 RUNS = [[0.1, 0.2, 0.3], [0.4], [0.5, 0.6]]
-
-
-@pytest.fixture
-def X():
-    return TrajectoryArray.from_list(RUNS, ids=["a", "b", "c"], meta={"task": [1, 1, 2]})
+X = TrajectoryArray.from_list(RUNS, ids=list("abc"), horizon=[5, 1, 2], meta={"task": list("xyz")})
+TWO = TrajectoryArray(np.arange(12.0).reshape(6, 2) / 12, [3, 1, 2], channels=("p", "q"))
+ROWS = TrajectoryArray.from_list(RUNS)
 
 
 @st.composite
@@ -33,101 +32,76 @@ def containers(draw, least=0):
         ids=draw(st.sampled_from([None, rng.permutation(n) - 2, [f"r{k}" for k in range(n)]])),
         horizon=draw(st.sampled_from([None, lengths + rng.integers(0, 3, n)])),
         meta=draw(st.sampled_from([None, {"task": np.arange(n) % 2, "note": ["é"] * n}])),
+        ended=rng.random(n) < 0.5,
         missing="allow",
     )
 
 
-def as_mask(flags):
-    return np.array(flags, dtype=bool)
-
-
 def rows_of(n):
-    positions = st.integers(-n, n - 1)
+    masks = st.lists(st.booleans(), min_size=n, max_size=n)
     return st.one_of(
         st.slices(n),
-        st.lists(positions, max_size=8) if n else st.just([]),
-        st.lists(st.booleans(), min_size=n, max_size=n).map(
-            lambda mask: np.array(mask, dtype=bool)
-        ),
+        st.lists(st.integers(-n, n - 1), max_size=8) if n else st.just([]),
+        masks.map(lambda mask: np.array(mask, dtype=bool)),
     )
 
 
 def details(X):
-    """All that a container holds, as plain lists."""
-    return (
-        [repr(run.tolist()) for run in X],
-        X.ids.tolist(),
-        None if X.horizon is None else X.horizon.tolist(),
-        X.meta.to_dict("list"),
-    )
+    """All that a container holds, row by row."""
+    horizon = [None] * len(X) if X.horizon is None else X.horizon.tolist()
+    runs = [repr(run.tolist()) for run in X]
+    meta = X.meta.to_dict("records") or [{}] * len(X)
+    return list(zip(runs, X.ids.tolist(), horizon, X.ended.tolist(), meta, strict=True))
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_rows_are_picked_as_from_an_array(data):
     X = data.draw(containers())
     key = data.draw(rows_of(len(X)))
     rows = np.arange(len(X))[key if isinstance(key, slice) or len(key) else []]
     part = X[key]
-    runs, ids, horizon, meta = details(X)
-    assert details(part) == (
-        [runs[row] for row in rows],
-        [ids[row] for row in rows],
-        None if horizon is None else [horizon[row] for row in rows],
-        {name: [values[row] for row in rows] for name, values in meta.items()},
-    )
+    assert details(part) == [details(X)[row] for row in rows]
     assert part.shape == (len(rows), *X.shape[1:])  # the nominal number of steps stays
     assert part.channels == X.channels
+    assert part.meta.index.tolist() == list(range(len(rows)))
     assert part == X[key, ...]
 
 
+@settings(max_examples=25)
 @given(containers())
 def test_every_form_holds_the_same_container(X):
     kwargs = {"ids": X.ids, "horizon": X.horizon, "channels": X.channels, "meta": X.meta}
-    kwargs["missing"] = "allow"
+    kwargs |= {"ended": X.ended, "missing": "allow"}
     assert TrajectoryArray(X.cells, X.lengths, **kwargs) == X
     assert TrajectoryArray.from_padded(X.padded(7), X.lengths, **kwargs) == X
     assert pickle.loads(pickle.dumps(X)) == copy.deepcopy(X) == X
-    assert [run.tobytes() for run in X.to_list()] == [X[row].tobytes() for row in range(len(X))]
+    assert (X.offsets == np.append(0, np.cumsum(X.lengths))).all()
+    assert (X.mask == (np.arange(X.shape[1]) < X.lengths[:, None])).all()
     if len(X):  # joblib tells even an empty array of NumPy's from its copy
         assert joblib.hash(pickle.loads(pickle.dumps(X))) == joblib.hash(X)
         assert TrajectoryArray.from_list(X.to_list(), **kwargs) == X
+        columns = {"id": "run", "step": "step", "value": [*X.channels] if X.channels else "value"}
+        frame = X.to_frame().sample(frac=1, random_state=0)
+        back = TrajectoryArray.from_frame(frame, **columns, missing="allow")
+        back = back[[back.ids.tolist().index(one) for one in X.ids.tolist()]]
+        assert np.array_equal(back.cells, X.cells, equal_nan=True)
 
 
-@settings(max_examples=15)
-@given(containers())
-def test_every_file_holds_the_same_container(X):
-    with tempfile.TemporaryDirectory() as folder:
-        for ending in ("npz", "parquet"):
-            path = Path(folder) / f"x.{ending}"
-            X.save(path)
-            back = TrajectoryArray.load(path)
-            assert back == X
-            assert back.shape == X.shape
-
-
-@given(containers(least=1), st.randoms(use_true_random=False))
-def test_a_long_table_in_any_order_holds_the_same_runs(X, random):
-    names = X.channels or "value"
-    frame = X.to_frame().sample(frac=1, random_state=random.randrange(99))
-    value = list(names) if X.channels else names
-    assert frame.columns.tolist() == ["run", "step", *(value if X.channels else [value])]
-    back = TrajectoryArray.from_frame(frame, id="run", step="step", value=value, missing="allow")
-    back = back[[back.ids.tolist().index(one) for one in X.ids.tolist()]]
-    assert np.array_equal(back.cells, X.cells, equal_nan=True)
-    assert np.array_equal(back.offsets, X.offsets)
-
-
+@settings(max_examples=25)
 @given(containers(), st.integers(1, 6))
 def test_prefixes_are_the_first_steps_of_every_run(X, t):
     short = X.prefix(t)
-    assert details(short) == details(X.truncate(np.minimum(X.lengths, t)))
+    assert short == X.truncate(np.minimum(X.lengths, t))
     assert [run.tobytes() for run in short] == [run[:t].tobytes() for run in X]
+    assert short.ids.tolist() == X.ids.tolist()
     assert short.horizon is None
-    assert not X.with_ended().prefix(t).ended.any()
+    assert not short.ended.any()
     alive = [run[:t].tobytes() for run in X if len(run) >= t]
     assert [run.tobytes() for run in X.steps(t)] == alive
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_pieces_put_together_are_the_whole(data):
     X = data.draw(containers(least=1))
@@ -138,315 +112,240 @@ def test_pieces_put_together_are_the_whole(data):
     assert back == X.with_cells(X.cells.reshape(len(X.cells), -1), channels=back.channels)
 
 
-def test_looks_like_a_padded_array(X):
-    assert X.shape == (3, 3)
-    assert X.ndim == 2
-    assert len(X) == 3
-    np.testing.assert_array_equal(X[0], RUNS[0])
-    np.testing.assert_array_equal(X[-1], RUNS[2])
-    np.testing.assert_array_equal(X[np.int64(1)], RUNS[1])
-    with pytest.raises(IndexError):
-        X[3]
+runs_with_gaps = st.lists(st.sampled_from([NAN, 0.0, 0.25]), min_size=1, max_size=6)
 
 
-@pytest.mark.parametrize("key", [[True, False, True], ([0, 2], Ellipsis), pd.Series([0, 2])])
-def test_other_indices_of_rows(X, key):
-    assert X[key] == X[np.array([0, 2])]
+@settings(max_examples=25)
+@given(st.lists(runs_with_gaps, min_size=1, max_size=6))
+def test_the_last_stated_value_holds_within_its_run(runs):
+    X = TrajectoryArray.from_list(runs, missing="allow")
+    filled = [pd.Series(run, dtype=float).ffill().tolist() for run in runs]
+    assert repr([run.tolist() for run in X.ffill()]) == repr(filled)
+    two = X.with_cells(np.stack([X.cells, X.cells[::-1]], axis=1), channels=["a", "b"]).ffill()
+    assert np.array_equal(two["a"].cells, X.ffill().cells, equal_nan=True)
+    assert np.array_equal(two["b"].cells, X.with_cells(X.cells[::-1]).ffill().cells, equal_nan=True)
+    assert TrajectoryArray.from_list(runs, missing="ffill") == X.ffill()
 
 
-def test_index_of_steps_is_refused_with_the_remedy(X):
-    with pytest.raises(IndexError, match=r"\.steps\(t\)"):
-        X[0, 1]
-    with pytest.raises(IndexError, match="3 entries"):
-        X[np.array([True, False])]
+# ------------------------------------------------------------------ by hand
 
 
-def test_is_immutable(X):
-    X = X.with_horizon(X.lengths)
-    with pytest.raises(AttributeError, match="immutable"):
-        X.cells = np.zeros(6)
-    with pytest.raises(ValueError, match="read-only"):
-        X.cells[0] = 1
-    for name in ("ids", "horizon", "offsets", "lengths", "mask"):
+def test_looks_like_a_padded_array():
+    assert (X.shape, X.ndim, len(X), X.n_channels) == ((3, 3), 2, 3, 1)
+    assert (TWO.shape, TWO.ndim, TWO.n_channels) == ((3, 3, 2), 3, 2)
+    assert [X[k].tolist() for k in (0, -1, np.int64(1))] == [RUNS[0], RUNS[2], RUNS[1]]
+    np.testing.assert_array_equal(X.padded(-1), [[0.1, 0.2, 0.3], [0.4, -1, -1], [0.5, 0.6, -1]])
+    assert TWO.padded().shape == (3, 3, 2)
+    assert X.value_range() == (0.1, 0.6)
+    assert X.to_frame(id="i", step="t", value="v").columns.tolist() == ["i", "t", "v"]
+    none = TrajectoryArray([], [])
+    assert (none.shape, none.value_range(), none.meta.shape) == ((0, 0), (0, 0), (0, 0))
+    for key in ([True, False, True], ([0, 2], Ellipsis), pd.Series([0, 2]), slice(0, 3, 2)):
+        assert X[key] == X[np.array([0, 2])], key
+    assert X.place(3) == "run 'b' (row 1), step 1"
+    assert ("1 to 3 steps" in repr(X), "0 runs" in repr(none)) == (True, True)
+
+
+def test_no_runs_keep_their_channels():
+    none = TWO[:0]
+    assert (none["q"], none[["q"]]) == (TWO["q"][:0], TWO[["q"]][:0])
+    assert none[["q", "p"]].channels == ("q", "p")
+    assert none.to_frame().columns.tolist() == ["run", "step", "p", "q"]
+    assert len(none.to_frame()) == 0
+    both = TrajectoryArray.stack([none, X[:0]])
+    assert (len(both), both.channels) == (0, ("p", "q", "value"))
+    assert TrajectoryArray.concat([both["value"], both["value"]]).n_channels == 1
+
+
+def test_a_notebook_shows_the_first_runs_by_their_ends():
+    X = TrajectoryArray.from_list([[k / 8, 9, k / 16] for k in range(9)], ids=list("<bcdefghi"))
+    html = X._repr_html_()
+    assert ("<th>&lt;</th>" in html, "<th>h</th>" in html, "<th>i</th>" in html) == (1, 1, 0)
+    assert html.index("<td>0.125</td>") < html.index("<td>0.0625</td>")
+    assert "<table" not in X[:0]._repr_html_()
+    assert "q last" in TWO._repr_html_()
+
+
+def test_is_immutable():
+    for change in (lambda: setattr(X, "cells", 0), lambda: delattr(X, "_cells")):
+        with pytest.raises(AttributeError, match="immutable"):
+            change()
+    for name in ("cells", "ids", "horizon", "offsets", "lengths", "mask", "ended"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(X, name)[0] = 0
-    with pytest.raises(AttributeError, match="immutable; '_cells' cannot be deleted"):
-        del X._cells
     meta = X.meta
     meta["task"] = 0
-    assert X.meta["task"].tolist() == [1, 1, 2]
+    assert X.meta["task"].tolist() == list("xyz")
+    cells = np.array([0.1, 0.2, 0.3])
+    shared = [TrajectoryArray(cells, [3]), TrajectoryArray(cells[:2], [2])]
+    cells[:] = 9
+    assert [one.cells[0] for one in shared] == [0.1, 0.1]
 
 
-def test_does_not_share_memory_that_the_caller_can_write_to():
-    cells = np.array([0.1, 0.2])
-    X = TrajectoryArray(cells, [2])
-    cells[0] = 9
-    assert X.cells[0] == 0.1
+def test_is_never_turned_into_an_array_unasked():
+    for work in (np.asarray, np.mean, lambda X: np.concatenate([X, X], axis=2)):
+        with pytest.raises(TypeError, match=r"\.padded\(\)|implementation"):
+            work(ROWS)
 
 
-def test_is_never_turned_into_an_array_unasked(X):
-    with pytest.raises(TypeError, match=r"\.padded\(\)"):
-        np.asarray(X)
-    with pytest.raises(TypeError, match=r"\.padded\(\)"):
-        np.asarray(TrajectoryArray.from_list([[1.0], [2.0]]))
-
-
-def test_equality_is_one_bool(X):
-    assert X[:] == X
-    assert (X[[0, 1]] == X) is False
-    assert (X == 3) is False
-    assert X.with_cells(X.cells + 1) != X
-
-
-def test_pickles_and_hashes_by_value(X):
-    same = TrajectoryArray.from_list(RUNS, ids=["a", "b", "c"], meta={"task": [1, 1, 2]})
-    same.value_range()
-    assert joblib.hash(X) == joblib.hash(same) == joblib.hash(pickle.loads(pickle.dumps(X)))
+def test_what_differs_is_not_equal():
+    others = [
+        X.with_horizon(None),
+        X.with_ended(),
+        X.with_cells(X.cells, channels=["p"]),
+        X[[1, 0, 2]],
+        TrajectoryArray(X.cells, [2, 2, 2], ids=X.ids, meta=X.meta, horizon=[5, 2, 2]),
+        TrajectoryArray(X.cells, X.lengths, ids=list("abd"), meta=X.meta, horizon=X.horizon),
+        TrajectoryArray(X.cells, X.lengths, ids=X.ids, horizon=X.horizon),
+        RUNS,
+        3,
+    ]
+    assert [k for k, other in enumerate(others) if other == X] == []
+    assert X.__eq__(3) is X.__eq__(X[:2]) is False
+    assert X[:] == X == X[[0, 1, 2]]
+    gap = TrajectoryArray([0.1, NAN], [2], missing="allow")
+    assert gap == TrajectoryArray([0.1, NAN], [2], missing="allow")
     assert joblib.hash(X) != joblib.hash(X[[0, 1]])
 
 
-def test_runs_are_cut_to_steps_that_they_have(X):
-    with pytest.raises(ValueError, match="run 'b' .* has 1 step and cannot be cut to 2"):
-        X.truncate([2, 2, 2])
-    with pytest.raises(ValueError, match="cut to 0"):
-        X.truncate([0, 1, 1])
-    with pytest.raises(ValueError, match="truncate needs 3 whole numbers"):
-        X.truncate([1.0, 1.0, 1.0])
-    assert X.steps(4).shape == (0, 4)
+def test_channels_keep_their_names():
+    assert TWO["q"].cells.tolist() == TWO.cells[:, 1].tolist()
+    swapped = TWO[["q", "p"]]
+    assert swapped.channels == ("q", "p")
+    np.testing.assert_array_equal(swapped.cells, TWO.cells[:, ::-1])
+    assert TWO[["q"]].cells.shape == (6, 1)
+    one = TWO["p"]
+    for kept in (one, one[1:], one.with_cells(np.ones(6)), one.with_cells(np.ones((6, 1)))):
+        assert kept.channels == ("p",)
+    assert TWO.with_cells(-TWO.cells).channels == ("p", "q")
+    assert TWO.with_cells(np.ones(6)).channels is None
+    assert one.with_cells(TWO.cells).channels == ("channel0", "channel1")
+    assert TrajectoryArray([0.1], [1], channels="p").channels == ("p",)
 
 
-@pytest.mark.parametrize("t", [0, -1, 1.5, "a", True, None])
-def test_a_number_of_steps_is_a_whole_number(X, t):
-    for cut in (X.steps, X.prefix):
-        with pytest.raises(ValueError, match="t, the number of steps, must be a whole number"):
-            cut(t)
+def test_a_run_has_a_horizon_and_an_end_only_where_it_is_said():
+    assert (ROWS.horizon, ROWS.ended.any()) == (None, False)
+    assert X.with_horizon(None).with_ended([True, False, True]).ended.tolist() == [1, 0, 1]
+    assert TrajectoryArray.concat([ROWS, ROWS]).horizon is None
+    numbered = ROWS.with_horizon([9, 9, 9])
+    assert TrajectoryArray.concat([ROWS[:1], numbered[1:]]).horizon.tolist() == [3, 9, 9]
+    assert TrajectoryArray.stack([ROWS, ROWS.with_ended(), numbered]).horizon.tolist() == [9] * 3
+    assert TrajectoryArray.stack([ROWS, ROWS.with_ended()]).ended.all()
+    assert TrajectoryArray.stack([ROWS, ROWS]).horizon is None
 
 
-def test_channels():
-    X = TrajectoryArray([[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]], [2, 1], channels=["verbal", "length"])
-    assert X.shape == (2, 2, 2)
-    assert X["length"].cells.tolist() == [1, 2, 3]
-    assert X[["length", "verbal"]].channels == ("length", "verbal")
-    assert X[0].shape == (2, 2)
-    assert X.padded().shape == (2, 2, 2)
-    with pytest.raises(KeyError, match="did you mean 'verbal'"):
-        X["verbl"]
-    with pytest.raises(ValueError, match="2 different channel names"):
-        TrajectoryArray([[0.1, 1.0]], [1], channels=["a"])
-    with pytest.raises(ValueError, match="'verbal' is picked twice"):
-        X[["verbal", "verbal"]]
-    assert TrajectoryArray([[0.1, 1.0]], [1]).channels == ("channel0", "channel1")
-
-
-def test_concat_fills_meta_with_missing_values(X):
+def test_joins_fill_meta_with_missing_values_and_number_names_that_are_shared():
     bare = TrajectoryArray.from_list([[0.7]], ids=["d"])
     both = TrajectoryArray.concat([X, bare, bare[[]]])
-    assert both.meta["task"].tolist()[:3] == [1, 1, 2]
-    assert both.meta["task"].isna().tolist() == [False, False, False, True]
-    assert TrajectoryArray.concat([bare, X]).meta["task"].isna().tolist() == [True] + [False] * 3
-    assert TrajectoryArray.concat([X, X]).meta["task"].dtype == X.meta["task"].dtype
-    assert TrajectoryArray.concat([X, X[[]]]) == X
+    assert both.meta["task"].fillna("-").tolist() == [*"xyz", "-"]
     assert TrajectoryArray.concat([bare, bare]).meta.shape == (2, 0)
-
-
-def test_concat_takes_what_can_be_made_a_container(X):
-    numbered = TrajectoryArray.from_list(RUNS)
-    missing = TrajectoryArray.from_list([[0.1, np.nan]], missing="allow")
-    joined = TrajectoryArray.concat([numbered, np.array([[0.7, np.nan]]), missing])
-    assert joined.lengths.tolist() == [3, 1, 2, 1, 2]
-    assert np.concatenate([numbered, np.array([[0.7, np.nan]])]) == joined[:4]
-    for wrong, message in (
-        (X, "takes a list"),
-        ([X, "a"], "expected numbers, got the text 'a'"),
-        ([], "at least one"),
-        ([X, numbered], "all whole numbers or all text"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            TrajectoryArray.concat(wrong)
-
-
-def test_numpy_joins_rows_and_channels(X):
-    assert np.concatenate([X, X]).shape == (6, 3)
-    for join in (np.hstack, lambda both: np.concatenate(both, 1)):
+    assert TrajectoryArray.concat([ROWS, np.array([[0.7, NAN, NAN, NAN]])]).shape == (4, 4)
+    for join in (np.hstack, lambda both: np.concatenate(both, 1), TrajectoryArray.stack):
         assert join([X, X]).channels == ("value0", "value1")
     assert np.concatenate([X, X], axis=-1) == np.hstack([X, X])
-    with pytest.raises(TypeError):
-        np.mean(X)
-    with pytest.raises(ValueError, match="row 0 is run 'a' in container 0, but run 'b'"):
-        np.hstack([X, X[[1, 0, 2]]])
+    three = TrajectoryArray.stack([TWO, TWO["p"], TWO])
+    assert three.channels == ("p0", "q0", "p1", "p2", "q1")
+    np.testing.assert_array_equal(three.cells[:, [1, 2]], TWO.cells[:, [1, 0]])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: TrajectoryArray.from_list([[0.1], []]), "row 1 has no steps"),
-        (lambda: TrajectoryArray.from_padded([[np.nan, np.nan]]), "row 0 has no steps"),
-        (
-            lambda: TrajectoryArray.from_padded([[0.1, np.nan, 0.2]], ids=["a"]),
-            r"run 'a' \(row 0\), step 2: the value is NaN",
-        ),
-        (
-            lambda: TrajectoryArray.from_list([[0.1], [np.inf]]),
-            r"row 1\), step 1: the value is inf",
-        ),
-        (lambda: TrajectoryArray.from_padded([[0.1]], [2]), "1 numbers of at most 1"),
-        (lambda: TrajectoryArray.from_padded([[0.1]], [1, 1]), "1 numbers of at most 1"),
-        (
-            lambda: TrajectoryArray.from_list([[0.1], [[0.1, 0.2]]]),
-            r"rows 0 and 1 .* \(2,\) a step",
-        ),
-        (lambda: TrajectoryArray([0.1], [2]), "add up to 2, but there are 1 cells"),
-        (lambda: TrajectoryArray([0.1], [1.0]), "whole numbers"),
-        (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1 is shorter"),
-        (
-            lambda: TrajectoryArray([0.1], [1], horizon=np.array([2**63 + 1], "uint64")),
-            "row 0: horizon 9223372036854775809 is too large",
-        ),
-        (
-            lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[2**53, 2**53 + 1]),
-            "row 1: horizon 9007199254740993 is too large",
-        ),
-        (lambda: TrajectoryArray([0.1], np.array([1], "m8[s]")), "lengths must be whole numbers"),
-        (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "1 identifiers"),
-        (
-            lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]),
-            "all whole numbers or all text",
-        ),
-        (lambda: TrajectoryArray(["x"], [1]), "must be real numbers"),
-        (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
-        (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates .* are not numbers"),
-        (lambda: TrajectoryArray(np.array([1], "m8[s]"), [1]), "durations .* are not numbers"),
-        (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex data not supported"),
-        (
-            lambda: TrajectoryArray.from_list([[0.1], np.array([1j])]),
-            "row 1: .* Complex data not supported",
-        ),
-        (
-            lambda: TrajectoryArray(np.ma.array([0.1, 0.2], mask=[0, 1]), [2]),
-            "step 2: the value is NaN",
-        ),
-        (
-            lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=np.array([3, 2**63 + 1], "uint64")),
-            r"row 1: run identifier 9223372036854775809 is too large .*\.astype\(str\)",
-        ),
-        (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0: run identifier -9223"),
-        (lambda: TrajectoryArray.from_list(0.5), "runs must be a sequence of runs, got 0.5"),
-        (lambda: TrajectoryArray.from_list([[10**400]]), "row 0: the values must be numbers"),
-        (lambda: TrajectoryArray([10**400], [1]), "must be real numbers"),
-        (lambda: TrajectoryArray([0.1], [1], channels=3), "channels must be names, got 3"),
-        (lambda: TrajectoryArray([0.1], [1]).with_cells([np.inf]), "step 1: the value is inf"),
-    ],
-)
-def test_bad_input_names_the_place(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+NAMED = TrajectoryArray.from_list([[0.1], [0.2], [0.3]], ids=list("abc"))
+BARE = TrajectoryArray.from_list([[0.1], [0.2], [0.3]])
+NUMBERED = TrajectoryArray.from_list([[0.1], [0.2], [0.3]], ids=[7, 8, 9])
 
 
-def test_missing_values_only_when_allowed():
-    X = TrajectoryArray.from_list([[0.1, np.nan]], missing="allow")
-    assert np.isnan(X.cells[1])
-    with pytest.raises(ValueError, match="inf"):
-        TrajectoryArray.from_list([[0.1, np.inf]], missing="allow")
-    with pytest.raises(ValueError, match="missing must be .*'ffill'.*, got 'fill'"):
-        TrajectoryArray.from_list([[0.1]], missing="fill")
+def test_only_the_same_runs_go_side_by_side():
+    # ids that a container gets by default go with any
+    for one, other in ((NAMED, BARE), (BARE, NUMBERED), (BARE, BARE), (NUMBERED, NUMBERED)):
+        assert len(TrajectoryArray.stack([one, other])) == 3
+        assert len(TrajectoryArray.stack([other, one])) == 3
+    for one, other, words in (
+        (NAMED, NAMED[::-1], "row 0 .*'a'.* 'c'"),
+        (BARE, BARE[[0, 2, 1]], "row 1 .* 1 .* 2 "),
+        (BARE[[0, 2, 1]], BARE, "row 1 .* 2 .* 1 "),
+        (NUMBERED, NAMED, "row 0 .* 7 .*'a'"),
+        (NAMED, NAMED[:2], "3 and 2 runs"),
+        (NAMED, TrajectoryArray.from_list([[0.1], [0.2, 0.2], [0.3]]), "1 and 2 .*row 1"),
+        (NAMED.with_horizon([3, 3, 3]), BARE.with_horizon([3, 4, 3]), "row 1 .* 3 .* 4 "),
+    ):
+        with pytest.raises(ValueError, match=words):
+            TrajectoryArray.stack([one, other])
 
 
-def test_a_stated_value_holds_until_the_next_one():
-    runs = [[[np.nan, 1], [2, np.nan], [np.nan, 3]], [[4, np.nan]]]
-    how = {"channels": ["a", "b"], "ids": ["x", "y"], "horizon": [5, 1], "meta": {"task": [7, 8]}}
-    gaps = TrajectoryArray.from_list(runs, missing="allow", **how)
-    filled = gaps.ffill()
-    np.testing.assert_array_equal(filled.cells, [[np.nan, 1], [2, 1], [2, 3], [4, np.nan]])
-    assert filled == TrajectoryArray.from_list(runs, missing="ffill", **how)
-    assert filled == gaps.with_cells(filled.cells)
-    assert filled["a"][1:].value_range() == (4, 4)
-    once = TrajectoryArray.from_list([[0.5, np.nan]], missing="ffill")
-    assert once.value_range() == (0.5, 0.5)
-    assert once.ffill() is once
+@settings(max_examples=25)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=4, unique=True))
+def test_ids_are_kept_to_the_last_digit(ids):
+    for given_ids in (ids, np.array(ids), np.array(ids, dtype=object), pd.Series(ids)):
+        found = TrajectoryArray(np.zeros(len(ids)), [1] * len(ids), ids=given_ids).ids
+        assert (found.tolist(), found.dtype) == (ids, np.int64)
 
 
-def test_a_channel_keeps_its_name():
-    X = TrajectoryArray([[0.1, 0.2], [0.3, 0.4]], [1, 1], channels=["a", "b"])
-    for one in (X["a"], X["a"][1:], X["a"].with_cells([0.5, 0.6]), X["a"].with_cells([[1], [2]])):
-        assert one.channels == ("a",)
-    assert X.with_cells(-X.cells).channels == ("a", "b")
-    assert X.with_cells([0.5, 0.6]).channels is None
-    assert X["a"].with_cells(X.cells).channels == ("channel0", "channel1")
-    assert X[:0].with_cells([]).channels is None
+BAD = [
+    (lambda: TrajectoryArray.from_list([[0.1], []]), "row 1"),
+    (lambda: TrajectoryArray.from_padded([[0.1, NAN, 0.2]], ids=["a"]), "'a' .*step 2.*NaN"),
+    (lambda: TrajectoryArray.from_list([[0.1], [np.inf]]), r"row 1\), step 1.*inf"),
+    (lambda: TrajectoryArray([0.1, 0.2, -np.inf, NAN], [2, 2], missing="allow"), "row 1.*-inf"),
+    (lambda: TrajectoryArray.from_list([[0.1, np.inf]], missing="ffill"), "step 2.*inf"),
+    (lambda: TrajectoryArray(np.ma.array([0.1, 0.2], mask=[0, 1]), [2]), "step 2.*NaN"),
+    (lambda: X.with_cells([0, 0, 0, np.inf, 0, 0]), "'b' .*step 1.*inf"),
+    (lambda: X.with_cells(np.ones(5)), "6 cells, got 5"),
+    (lambda: TrajectoryArray.from_padded([[0.1]], [2]), "lengths"),
+    (lambda: TrajectoryArray.from_padded([[[[1]]]]), "got 4D"),
+    (lambda: TrajectoryArray([[0.1, 0.2], [0.3]]), "from_list"),
+    (lambda: TrajectoryArray([[0.1, 0.2], [0.3]], [2]), "from_list"),
+    (lambda: TrajectoryArray.from_list([[0.1], [[0.1, 0.2]]]), "rows 0 and 1"),
+    (lambda: TrajectoryArray.from_list([[0.1], 0.5]), "row 1"),
+    (lambda: TrajectoryArray.from_list(0.5), "runs"),
+    (lambda: TrajectoryArray.from_list([[10**400]]), "row 0"),
+    (lambda: TrajectoryArray(["x"], [1]), "'x'"),
+    (lambda: TrajectoryArray(np.array(["2020"], "M8[D]"), [1]), "dates"),
+    (lambda: TrajectoryArray([0.1 + 1j], [1]), "Complex"),
+    (lambda: TrajectoryArray([0.1], [2]), "lengths .* 2, .* 1 cells"),
+    (lambda: TrajectoryArray([0.1], [1.0]), "lengths"),
+    (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1"),
+    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[2**53, 2**53 + 1]), "row 1: horizon"),
+    (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "ids"),
+    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]), "text"),
+    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[3, 2**63]), r"row 1.*astype\(str\)"),
+    (lambda: TrajectoryArray([0.1], [1], ids=[-(2**63) - 1]), "row 0"),
+    (lambda: TrajectoryArray([0.1], [1], meta={"task": [1, 2]}), "meta has 2 rows"),
+    (lambda: TrajectoryArray([0.1], [1], channels=3), "channels"),
+    (lambda: TrajectoryArray([[0.1, 1.0]], [1], channels=["a", "a"]), "2 .*channel"),
+    (lambda: TrajectoryArray([0.1], [1], missing="fill"), "missing .*'ffill'.* 'fill'"),
+    (lambda: TrajectoryArray([0.1], [1], ended=[True, False]), "ended"),
+    (lambda: X.truncate([2, 2, 2]), r"'b' \(row 1\).*2"),
+    (lambda: X.truncate([1.0, 1.0, 1.0]), "3 whole numbers"),
+    (lambda: TWO[["p", "p"]], "'p'"),
+    (lambda: TrajectoryArray.concat(X), "list"),
+    (lambda: TrajectoryArray.concat([X, "a"]), "'a'"),
+    (lambda: TrajectoryArray.concat([]), "at least one"),
+    (lambda: TrajectoryArray.stack([]), "at least one"),
+    (lambda: TrajectoryArray.concat([X, ROWS]), "text"),
+    (lambda: TrajectoryArray.concat([X, TWO]), "channels"),
+]
 
 
-def test_stack_wants_the_same_runs_and_horizons():
-    X = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"])
-    with pytest.raises(ValueError, match="row 0 is run 'a' in container 0, but run 'b' in contain"):
-        TrajectoryArray.stack([X, X[::-1]])
-    longer = TrajectoryArray.from_list([[0.1], [0.2]], ids=["a", "b"], horizon=[1, 4])
-    message = "row 1 has horizon 1 in container 1, but 4 in container 2"
-    with pytest.raises(ValueError, match=message):
-        TrajectoryArray.stack([X, X.with_horizon([1, 1]), longer])
-    assert TrajectoryArray.stack([X, longer]).horizon.tolist() == [1, 4]
-    assert TrajectoryArray.stack([X, X]).horizon is None
+def test_bad_input_names_the_place():
+    for make, words in BAD:
+        with pytest.raises(ValueError, match=words):
+            make()
+    for t in (0, -1, 1.5, "a", True, None):
+        for cut in (X.steps, X.prefix):
+            with pytest.raises(ValueError, match="t, "):
+                cut(t)
 
 
-def test_a_run_has_a_horizon_only_where_it_is_given():
-    X = TrajectoryArray.from_list([[0.1, 0.2], [0.3]])
-    known = X.with_horizon([2, 5])
-    assert X.horizon is None
-    assert known.horizon.tolist() == [2, 5]
-    assert known != X
-    assert known.with_horizon(None) == X
-    assert known[[1]].with_cells([0.7]).horizon.tolist() == [5]
-    assert X[[1]].horizon is X[:1].horizon is None
-    assert TrajectoryArray.concat([X, X]).horizon is None
-    assert TrajectoryArray.concat([X, known]).horizon.tolist() == [2, 1, 2, 5]
-    with pytest.raises(ValueError, match="row 0: horizon 1 is shorter than the run's 2 steps"):
-        X.with_horizon([1, 1])
-
-
-def test_a_run_has_ended_only_where_it_is_said():
-    X = TrajectoryArray([0.1, 0.2, 0.3, 0.4], [3, 1])
-    assert X.ended.tolist() == [False, False]  # length == horizon says nothing
-    X = X.with_ended([True, True])
-    assert X[[1, 0]].with_cells(np.ones(4)).ended.tolist() == [True, True]
-    assert not X.prefix(1).ended.any()  # nor does a prefix say so that is as long as its run
-    assert X.with_ended(False) != X
-    joined = TrajectoryArray.concat([X[:1], X.prefix(1)[:1]])
-    assert joined.ended.tolist() == [True, False]
-    assert TrajectoryArray.stack([X.with_ended(False), X]).ended.all()
-    with pytest.raises(ValueError, match="True, False or 2 of these"):
-        X.with_ended([1, 0])
-    with pytest.raises(ValueError, match="True, False or 2 of these"):
-        X.with_ended([True])
-    with pytest.raises(ValueError, match="read-only"):
-        X.ended[0] = False
-
-
-def test_runs_of_a_table_have_ended_where_their_outcome_was_observed():
-    table = pd.DataFrame({"run": [1, 2], "t": [1, 1], "p": [0.5, 0.6], "ok": [1.0, np.nan]})
-    X, y = TrajectoryArray.from_frame(table, id="run", step="t", value="p", outcome="ok")
-    assert y.tolist() == [1, -1]
-    assert X.ended.tolist() == [True, False]
-    assert not TrajectoryArray.from_frame(table, id="run", step="t", value="p").ended.any()
-
-
-def test_a_table_of_columns_that_are_not_steps_is_refused():
-    scores = pd.DataFrame({"verbal": [0.5, 0.6], "judge": [0.1, 0.2]})
-    with pytest.raises(ValueError, match="column 'verbal' is not a step: a DataFrame needs a row"):
-        check_trajectories(scores)
-    for names in ([1, 2], ["1", "2"], ["step 1", "step 2"]):
-        assert len(check_trajectories(scores.set_axis(names, axis=1))) == 2
-
-
-def test_a_run_that_does_not_exist_is_named():
-    X = TrajectoryArray.from_list([[0.1], [0.2, 0.3]])
-    assert X[-2].tolist() == [0.1]
-    for row in (2, -3):
-        with pytest.raises(IndexError, match=f"run {row} does not exist; the container has 2 runs"):
-            X[row]
-
-
-def test_a_padded_array_has_at_most_ten_million_steps_beyond_the_longest_run():
-    parts = {"cells": [0.5, 0.6, 0.7], "lengths": [1, 2]}
-    for n_steps, width in ((0, 2), (1, 2), (2, 2), (3, 3), (10_000_000, 10_000_000)):
-        assert TrajectoryArray._of_parts(n_steps, **parts).shape == (2, width)
-    with pytest.raises(ValueError, match="a padded array of 10,000,001 steps is too wide"):
-        TrajectoryArray._of_parts(10_000_001, **parts)
+def test_bad_indices_say_what_to_type():
+    for key, words in (
+        (3, "run 3 .*3 runs"),
+        (-4, "run -4"),
+        ((0, 1), r"\.steps\(t\)"),
+        ((1, Ellipsis, Ellipsis), r"\.steps\(t\)"),
+        (np.array([True, False]), "3 entries"),
+        (np.zeros(0, bool), "3 entries"),
+        ([1.0], "whole numbers"),
+        (["p", 0], "whole numbers"),
+    ):
+        with pytest.raises(IndexError, match=words):
+            X[key]
+    with pytest.raises(KeyError, match="did you mean 'verbal'"):
+        TrajectoryArray([[0.1, 1.0]], [1], channels=["verbal", "length"])["verbl"]

@@ -1,155 +1,185 @@
+"""How runs ended: codes, grades, and what words of outcomes mean."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray, check_outcomes
-from trajscore.core.outcomes import as_labels, differ, opposite
-from trajscore.core.stops import classify_stops, is_scored
+from trajscore.metrics import censored_tps_score, tps_score, trajectory_diagnostics
 
 
-@pytest.mark.parametrize(
-    ("given", "codes"),
-    [
+def test_codes():
+    missing = [None, np.nan, pd.NA, pd.NaT, np.float32("nan")]
+    for given, codes in (
         ([True, False], [1, 0]),
-        ([1, 0, None], [1, 0, -1]),
         ([1.0, np.nan, 0.0], [1, -1, 0]),
         ([-1, 0, 1], [-1, 0, 1]),
         (pd.Series([1, pd.NA, 0], dtype="Int64"), [1, -1, 0]),
-        (pd.Series([True, None], dtype="boolean"), [1, -1]),
         (np.array([[1], [0]]), [1, 0]),
-        (np.ma.array([1, 0], mask=[False, True]), [1, -1]),
         (np.ma.array([True, None], mask=[False, True], dtype=object), [1, -1]),
         (np.ma.array([0.0, 1.0]), [0, 1]),
-    ],
-)
-def test_codes(given, codes):
-    out = check_outcomes(given)
-    assert out.dtype == np.int64
-    assert out.tolist() == codes
-
-
-def test_grades():
+        ([], []),
+        (pd.Series([], dtype=float), []),
+        *(([1, one, 0], [1, -1, 0]) for one in missing),
+        *((pd.Series([1, one, 0], dtype=object), [1, -1, 0]) for one in missing),
+    ):
+        out = check_outcomes(given, len(codes))
+        assert (out.tolist(), out.dtype) == (codes, np.int64), given
     assert check_outcomes([0.25, 1, -1]).tolist() == [0.25, 1, -1]
-    with pytest.raises(ValueError, match=r"run 0: outcome 0\.25 must be 0 or 1"):
-        check_outcomes([0.25], allow_soft=False)
-    with pytest.raises(ValueError, match=r"run 2: outcome 0\.75 must be 0 or 1"):
-        check_outcomes([1, -1, 0.75, 0.25, 0], allow_soft=False)
 
 
-def test_lists_of_several_lengths_are_no_outcomes():
-    with pytest.raises(ValueError, match="outcomes must be one number a run"):
-        check_outcomes([[1], [0, 1]])
-
-
-@pytest.mark.parametrize(
-    ("y", "is_kept"), [([0, 1], True), ([1, 1], True), ([0, 0], True), ([-1, 1], False)]
-)
-def test_plain_labels_are_not_copied(y, is_kept):
-    labels = np.array(y)
-    assert (check_outcomes(labels) is labels) == is_kept
-    assert check_outcomes(labels).tolist() == y
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([0, 1, 2], "run 2: outcome 2; .* meta-estimator"),
-        ([0, 3], r"run 1: outcome 3 lies outside \[0, 1\]"),
-        ([0, -0.5], "run 1: outcome -0.5 lies"),
-        (["yes", "no"], "run 0: outcome 'yes' is text"),
-        ([1, "no"], "run 1: outcome 'no'"),
-        ([[0, 1]], "one-dimensional"),
-        (np.array([1], dtype="m8[s]"), "run 0: outcome .* is not understood"),
-    ],
-)
-def test_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        check_outcomes(given)
-
-
-def test_a_refusal_names_the_run_by_its_id():
-    table = pd.DataFrame({"id": ["a", "a", "b"], "t": [1, 2, 1], "p": 0.5, "ok": [1, 1, 5]})
-    names = {"id": "id", "step": "t", "value": "p"}
-    with pytest.raises(ValueError, match="run 'b': outcome 5 lies outside"):
-        TrajectoryArray.from_frame(table, **names, outcome="ok")
-    X = TrajectoryArray.from_frame(table, **names)
-    for outcome in ("no", 0.5, -1):
+def test_bad_outcomes_name_the_run():
+    for given, kwargs, words in (
+        ([0, 1, 2], {}, "run 2: outcome 2.*meta-estimator"),
+        ([0, 3], {}, r"run 1: outcome 3 .*\[0, 1\]"),
+        ([0, -0.5], {}, "run 1: outcome -0.5 "),
+        ([0, -2], {}, "run 1: outcome -2 "),
+        ([0, 10**400], {}, "run 1: outcome inf "),
+        (["yes", "no"], {}, r"run 0: outcome 'yes' .*y\.map"),
+        ([1, "no"], {}, "run 1: outcome 'no'"),
+        ([[0, 1]], {}, r"one-dimensional.*\(1, 2\)"),
+        ([[1], [0, 1]], {}, "outcomes"),
+        (np.array([1], dtype="m8[s]"), {}, "run 0: outcome"),
+        ([1, {}], {}, "run 1: outcome"),
+        (None, {}, "y is None"),
+        ([0, 1], {"runs": 3}, "2 outcomes for 3 runs"),
+        ([1, -1, 0.75, 0.25, 0], {"allow_soft": False}, r"run 2: outcome 0\.75"),
+        ([0, -1], {"allow_censored": False}, "run 1: .*1 of 2.*censored_tps_score"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            check_outcomes(given, **kwargs)
+    X = TrajectoryArray.from_list([[0.5], [0.4]], ids=["a", "b"])
+    for outcome in ("no", 0.5, -1, 5):
         with pytest.raises(ValueError, match="run 'b': "):
             check_outcomes([1, outcome], X, allow_soft=False, allow_censored=False)
-    with pytest.raises(ValueError, match="run 2: outcome 'no' is text"):
+    with pytest.raises(ValueError, match="run 2: outcome 'no'"):
         check_outcomes([1, 0, "no"], X)
 
 
-def test_number_of_runs_and_censoring():
-    with pytest.raises(ValueError, match="2 outcomes for 3 runs; give one for each run"):
-        check_outcomes([0, 1], 3)
-    with pytest.raises(
-        ValueError, match="run 1: the outcome is not observed .* censored_tps_score"
+def test_a_series_of_the_same_runs_in_another_order_is_refused():
+    for ids in (list("bca"), [7, 3, 5]):
+        X = TrajectoryArray.from_list([[0.9], [0.2], [0.4]], ids=ids)
+        y = pd.Series([1, 0, 1], index=pd.Index(ids, name="run"))
+        unnamed = y.rename_axis(None)
+        for right in (y, unnamed, y.reset_index(drop=True), y.set_axis([8, 9, 0])):
+            assert check_outcomes(right, X).tolist() == [1, 0, 1]
+        with pytest.raises(ValueError, match=rf"row 0: y .*{ids[2]}.*{ids[0]}.*y\.loc\[X\.ids\]"):
+            check_outcomes(y.sort_index() if ids[0] == "b" else y.iloc[[2, 1, 0]], X)
+    # numbers without a name may be rows of another table
+    assert check_outcomes(unnamed.iloc[::-1], X).tolist() == [1, 0, 1]
+    assert check_outcomes(pd.Series([1, 0, 1], index=list("bca")).iloc[[0, 0, 1]], X).sum() == 2
+    bare = TrajectoryArray.from_list([[0.9], [0.2], [0.4]])
+    assert check_outcomes(y.set_axis([1, 2, 0]).rename_axis("run"), bare).tolist() == [1, 0, 1]
+
+
+# ------------------------------------------------------------------ what unobserved runs stand for
+
+
+def test_unobserved_runs_are_failures_or_a_mixture():
+    X, y = [[0.9], [0.2], [0.7], [0.4]], [1, 0, 0.25, -1]
+
+    def brier(p, success):
+        return -(success * (1 - p) ** 2 + (1 - success) * p**2)
+
+    for q_z, q in ((0.0, 0), (0.75, 0.75), ([9, np.nan, 5, 0.3], 0.3)):
+        of_runs = [brier(0.9, 1), brier(0.2, 0), brier(0.7, 0.25), brier(0.4, q)]
+        found = censored_tps_score(y, X, q_z=q_z, score="brier")
+        assert found == pytest.approx(np.mean(of_runs)), q_z
+    for q_z, words in (
+        ([1, 1, 1, -0.1], "row 3: .*q_z is -0.1"),
+        ([1, 1, 1, 1.1], "row 3: .*q_z is 1.1"),
+        ([1, 1, 1, np.nan], "row 3: .*q_z"),
+        ([0.5, 0.5], r"q_z .* 4, .*\(2,\)"),
+        (["a"], "q_z"),
     ):
-        check_outcomes([0, -1], allow_censored=False)
+        with pytest.raises(ValueError, match=words):
+            censored_tps_score(y, X, q_z=q_z)
 
 
-def test_stops():
-    y = [1, -1, -1, -1, -1]
-    reasons = ["parse_error", "Max Steps", "tool_error", None, "step-limit"]
-    assert is_scored(classify_stops(y, reasons)).tolist() == [True, True, False, False, True]
+def test_a_graded_run_is_a_success_and_a_failure_by_weight():
+    X = TrajectoryArray.from_list([[0.9, 0.6], [0.2], [0.5]])
+    grades, twice = [0.75, 0.0, 1.0], X[[0, 0, 1, 2]]
+    for score in ("log", "brier", ("beta", 2, 3)):
+        expected = tps_score([1, 0, 0, 1], twice, score=score, sample_weight=[0.75, 0.25, 1, 1])
+        assert tps_score(grades, X, score=score) == pytest.approx(expected, rel=1e-12)
+    found = trajectory_diagnostics(grades, X)
+    expected = trajectory_diagnostics([1, 0, 0, 1], twice, sample_weight=[0.75, 0.25, 1, 1])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_no_outcomes_at_all():
-    with pytest.raises(ValueError, match="y is None; give one for each run"):
-        check_outcomes(None, 3)
+# ------------------------------------------------------------------ words
 
 
-def test_folds_are_balanced_by_whether_a_run_rather_succeeded():
-    labels = as_labels(check_outcomes([1, 0, 0.5, 0.49, None]), censored="q_z", q_z=0.5)
-    assert labels.stratum.tolist() == [1, 0, 1, 0, 1]
+def outcomes(column, outcome="y", outcome_map=None):
+    name = outcome if outcome in ("y", "not y") else outcome.removeprefix("not ")
+    frame = pd.DataFrame({"run": range(len(column)), "p": 0.5, name.removeprefix("not "): column})
+    how = {"outcome": outcome, "outcome_map": outcome_map}
+    return TrajectoryArray.from_frame(frame, id="run", step=None, value="p", **how)[1].tolist()
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float32("nan")])
-def test_what_is_missing_was_not_observed(missing):
-    assert check_outcomes([1, missing, 0]).tolist() == [1, -1, 0]
-    assert check_outcomes(pd.Series([1, missing, 0], dtype=object)).tolist() == [1, -1, 0]
+def test_words_mean_what_one_says():
+    words = ["Pass ", None, "fail", "partly", "a=b"]
+    for meanings in (
+        "pass=1,fail=0,partly=0.5,a=b=-1",
+        {"pass": 1, "FAIL": False, " partly": np.float32(0.5), "a=b": -1},
+    ):
+        assert outcomes(words, outcome_map=meanings) == [1, -1, 0, 0.5, -1]
+    assert outcomes([5, 1.0, 0.5], outcome_map={5: 1, 1: 0}) == [1, 0, 0.5]
+    assert outcomes([0, 1], outcome_map={"0": 1.0, "1": 0.0}) == [1, 0]
+    # these need no map, unless one says otherwise
+    assert outcomes(["True", " yes", "false", "NO", "85%", "1"]) == [1, 1, 0, 0, 0.85, 1]
+    assert outcomes(["Yes", "no"], outcome_map={"yes": 0}) == [0, 0]
 
 
-@pytest.mark.parametrize(
-    ("options", "value", "counts"),
-    [
-        ({}, [1, 0, 0.25, 0, 0], [True] * 5),
-        ({"censored": "drop"}, [1, 0, 0.25, 0, 0], [True, True, True, False, False]),
-        ({"censored": "q_z", "q_z": 0.75}, [1, 0, 0.25, 0.75, 0.75], [True] * 5),
-        ({"censored": "q_z", "q_z": [9, np.nan, 0.5, 0, 1]}, [1, 0, 0.25, 0, 1], [True] * 5),
-    ],
-)
-def test_what_unobserved_runs_stand_for(options, value, counts):
-    labels = as_labels(np.array([1, 0, 0.25, -1, -1]), **options)
-    assert labels.value.tolist() == value
-    assert labels.counts.tolist() == counts
-    assert labels.observed.tolist() == [True, True, True, False, False]
-    assert labels.stratum.tolist() == [int(one >= 0.5) for one in value]
+def test_words_that_nobody_mapped_are_asked_for():
+    with pytest.raises(ValueError, match="4 of 6 runs.*outcome_map=") as caught:
+        outcomes(["pass", "meh", "meh", "fail", "meh", None], outcome_map={"pass": 1, "other": 0})
+    assert "{'pass': '1', 'meh': '?', 'fail': 0}" in str(caught.value)
+    for n_words in (12, 13):
+        with pytest.raises(ValueError, match="outcome_map=") as caught:
+            outcomes([f"w{k:02d}" for k in range(n_words)] + ["w09"])
+        text = str(caught.value)
+        assert text.index("'w09'") < text.index("'w00'")  # the most common first
+        assert ("1 other word" in text, "'w12'" in text) == (n_words > 12, False)
 
 
-def test_observed_outcomes_need_no_q_z():
-    labels = as_labels([1, 0], censored="q_z")
-    assert labels.value.tolist() == [1, 0]
-    assert labels.value.dtype == np.float64
-    with pytest.raises(ValueError, match='censored="q_z" needs q_z, one for each run'):
-        as_labels([1, -1], censored="q_z")
-    with pytest.raises(ValueError, match=r"q_z is read only with censored=.q_z., not 'drop'"):
-        as_labels([1, -1], censored="drop", q_z=0.5)
-    for bad, row in (([0.5, -0.1, 0.5], 1), ([0.5, 1, 1.1], 2), ([0.5, np.nan, 0.5], 1)):
-        with pytest.raises(ValueError, match=f"row {row}: its outcome was not observed and q_z is"):
-            as_labels([1, -1, -1], censored="q_z", q_z=bad)
+def test_maps_that_are_refused():
+    for outcome_map, words in (
+        (3, "outcome_map .* 3"),
+        ("", "outcome_map"),
+        ("pass", "outcome_map: 'pass'.*pass=1"),
+        ("=1", "outcome_map: '=1'"),
+        ("pass=yes", "outcome_map: 'pass' .*'yes'"),
+        *(({"pass": v}, "outcome_map: 'pass'") for v in (1.01, -0.01, -2, None, float("nan"))),
+    ):
+        with pytest.raises(ValueError, match=words):
+            outcomes(["pass", "fail"], outcome_map=outcome_map)
 
 
-def test_outcomes_that_differ_and_their_opposites():
-    for y, expected in (([1, 1, -1], False), ([1, 0], True), ([-1, -1], False), ([], False)):
-        assert differ(np.array(y)) is expected
-    assert differ(np.array([0.5, 0.5, -1, 0.25])) is True
-    assert opposite(np.array([0, 1, 0.5, 0.49, 0.51])).tolist() == [1, 0, 0, 1, 0]
-
-
-def test_no_runs_have_no_outcomes():
-    for none in (np.array([], dtype=np.int64), [], pd.Series([], dtype=float)):
-        out = check_outcomes(none, 0)
-        assert out.dtype == np.int64
-        assert out.tolist() == []
+def test_a_column_in_which_1_is_failure_must_be_turned_or_said():
+    for name in (
+        "hallucination", "Toxicity", "has_error", "failed", "failureRate", "risk", "bias_score",
+        "PII", "unsafe", "data_leakage", "cost_usd", "metadata.failed", "isIncorrect", "exit_code",
+    ):  # fmt: skip
+        assert outcomes([1, 0.25, -1, None], f"not {name}") == [0, 0.75, -1, -1], name
+        with pytest.raises(ValueError, match=f"outcome='not {name}'.*outcome_map='1=1,0=0'"):
+            outcomes([1, 0], name)
+    for name in (
+        "error_free", "no_errors", "non_toxic", "notHarmful", "safety", "harmless", "harmlessness",
+        "success", "unbiased", "harmony", "costume_free", "correct", "reward",
+    ):  # fmt: skip
+        assert outcomes([1, 0.25, -1, None], name) == [1, 0.25, -1, -1], name
+    assert outcomes([1, 0], "failed", "1=1,0=0") == [1, 0]
+    assert outcomes(["yes", "no"], "failed", "yes=0,no=1") == [0, 1]
+    assert outcomes(["yes", "no", "unknown", None], "not failed", "unknown=-1") == [0, 1, -1, -1]
+    for outcome, outcome_map, words in (
+        ("failed", "error=0", "outcome="),  # says nothing of the numbers
+        ("not failed", "yes=0,no=1", "outcome='failed'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            outcomes(["yes", "no"], outcome, outcome_map)
+    with pytest.raises(ValueError, match="outcome='failed' outcome_map={'unknown': -1}"):
+        outcomes(["yes", "no", "unknown"], "not failed")
+    frame = pd.DataFrame({"run": [0, 1], "p": 0.5, "not failed": [1, 0]})
+    columns = {"id": "run", "step": None, "value": "p", "outcome": "not failed"}
+    assert TrajectoryArray.from_frame(frame, **columns)[1].tolist() == [1, 0]

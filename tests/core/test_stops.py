@@ -1,91 +1,196 @@
+"""Why runs ended, and forecasts that stopped the very runs on which they are judged."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.core.stops import (
-    MECHANISMS,
-    STOP_REASONS,
-    classify_stops,
-    is_scored,
-    mechanism_of,
-    recorded_stops,
+from refused import not_refused
+from trajscore import TrajectoryArray, evaluate
+from trajscore.censoring import (
+    censored_tps_interval,
+    doubly_robust_tps_score,
+    ipcw_tps_score,
+    practice_shift,
+    termination_audit,
 )
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
+
+MEANINGS = {
+    "administrative": (
+        *("max_steps", "Max Steps", "max-steps", "MaxSteps", " max_steps ", "budget", "cost_limit"),
+        *("limits_exceeded", "max_turns", "message_limit", "time_limit", "token_limit"),
+    ),
+    "informative": (
+        *("parse_error", "tool_error", "env_terminated", "context_window_exceeded", "exception"),
+        *("refusal", "invalid_action", "crash", "monitor", "early-stop", "guard", "flagged"),
+    ),
+    "excluded": ("infrastructure_error", "user_error", "agent setup timeout error"),
+    # what came to its own end has an outcome; without one nobody knows
+    "unknown": ("done", "submit", "EndTurn", "rate limit", "", None),
+}
 
 
-def test_each_reason_of_the_table_means_one_thing():
-    reasons = [reason for some in STOP_REASONS.values() for reason in some]
-    assert len(reasons) == len(set(reasons))
-    for mechanism, some in STOP_REASONS.items():
-        assert {mechanism_of(reason) for reason in some} == {mechanism}
+def audited(reasons, y=-1, kinds=None, rule=None):
+    meta = pd.DataFrame({"stop_reason": reasons})
+    if kinds is not None:
+        meta["stop_kind"] = kinds
+    return termination_audit(meta, np.broadcast_to(y, len(meta)), rule=rule).mechanism.tolist()
 
 
-def test_other_reasons_are_unknown():
-    assert mechanism_of("rate limit") == mechanism_of(None) == mechanism_of("") == "unknown"
-
-
-def test_an_outcome_comes_before_kinds_and_kinds_before_the_rule_before_the_table():
-    y = [0, -1, -1, -1]
-    reasons = ["max_steps"] * 4
-    kinds = ["informative", "informative", None, None]
-    rule = {"Max-Steps": "excluded"}
-    given = classify_stops(y, reasons, kinds=kinds, rule=rule)
-    assert given.tolist() == ["complete", "informative", "excluded", "excluded"]
-    assert classify_stops(y, reasons, kinds=kinds).tolist()[2:] == ["administrative"] * 2
-
-
-def test_an_own_end_without_an_outcome_is_unknown():
-    assert classify_stops([-1, -1], ["done", "x"], kinds=[None, "complete"]).tolist() == [
-        "unknown",
-        "unknown",
-    ]
+@pytest.mark.filterwarnings("ignore:not scored")
+def test_usual_reasons_mean_one_thing_however_they_are_written():
+    for meaning, reasons in MEANINGS.items():
+        found = dict(zip(reasons, audited(list(reasons)), strict=True))
+        assert set(found.values()) == {meaning}, found
+        assert set(audited(list(reasons), y=1)) == {"complete"}
 
 
 def test_a_function_is_asked_in_place_of_the_table():
     asked = []
+    rule = lambda name: asked.append(name) or "excluded"  # noqa: E731
+    assert audited(["Max Steps", "max-steps"], [-1, 1], rule=rule) == ["excluded", "complete"]
+    assert set(asked) == {"max_steps"}
+    kinds = ["informative", "informative", None, None]
+    assert audited(["max_steps"] * 4, [0, -1, -1, -1], kinds) == [
+        "complete", "informative", "administrative", "administrative",
+    ]  # fmt: skip
 
-    def rule(reason):
-        asked.append(reason)
-        return "excluded"
 
-    assert classify_stops([-1, 1], ["Max Steps", "max-steps"], rule=rule).tolist() == [
-        "excluded",
-        "complete",
+def test_bad_reasons_and_rules():
+    rows = [
+        ({"kinds": [None, "finished"]}, "row 1: stop_kind 'finished'.*complete"),
+        ({"rule": {"b": "bad"}}, "'b'.*rule .*'bad'.*complete"),
+        ({"rule": lambda name: None}, "'a'.*rule .*None"),
+        ({"rule": 3}, "rule .*3"),
     ]
-    assert asked == ["max_steps"]
+    assert not not_refused(lambda **how: audited(["a", "b"], **how), rows)
+    assert not not_refused(
+        termination_audit, [(None, [1, 0], [{}, "done"], {}, "stop reasons .*text")]
+    )
 
 
-def test_only_what_is_complete_or_cut_by_a_budget_is_scored():
-    assert is_scored(np.array(MECHANISMS)).tolist() == [True, True, False, False, False]
+# ------------------------------------------------------------------ own stops
 
 
-def test_given_reasons_and_rules_come_before_what_the_log_says():
-    meta = pd.DataFrame({"stop_reason": ["a"], "stop_kind": ["informative"]})
-    assert [part[0] for part in recorded_stops(meta)] == ["a", "informative"]
-    assert recorded_stops(meta, ["b"])[1] is None
-    assert recorded_stops(meta, rule={"a": "administrative"})[1] is None
-    assert recorded_stops(meta[["stop_kind"]])[0].tolist() == ["informative"]
-    assert recorded_stops(pd.DataFrame(index=[0])) == (None, None)
+@pytest.fixture(scope="module")
+def world():
+    """Whole runs, and another forecast of them with noise."""
+    runs = make_trajectories(400, lengths=(3, 9), information=0.8, random_state=0)
+    X, rng = runs.data, np.random.default_rng(1)
+    odds = np.log(X.cells) - np.log1p(-X.cells)
+    noisy = 1 / (1 + np.exp(-odds - 0.7 * rng.normal(size=len(odds))))
+    return X, runs.final_outcome, X.with_cells(noisy)
+
+
+def stopped_by(X, flag, reason="monitor"):
+    """Stop runs at the first step that is flagged; return what makes containers, and who was."""
+    flags = np.split(flag, X.offsets[1:-1])
+    first = np.array([int(np.argmax(one)) + 1 if one.any() else len(one) for one in flags])
+    stopped = first < X.lengths  # at its end a run can no longer be stopped
+    meta = {"stop_reason": np.where(stopped, reason, "done")}
+
+    def cut(trace):
+        short = trace.truncate(first)
+        return TrajectoryArray(short.cells, short.lengths, ids=X.ids, meta=meta)
+
+    return cut, stopped
+
+
+def test_a_monitor_that_stops_below_a_threshold_is_refused(world):
+    X, y, noisy = world
+    for reason in ("monitor", "Stopped by monitor", "early-stopped", "Guard"):
+        cut, stopped = stopped_by(X, X.cells < 0.3, reason)
+        words = rf"'judge' stopped {stopped.sum()} of these 400 runs.*below 0\.3,"
+        for outcome in (-1, 0):  # not seen, or taken for a failure
+            codes = np.where(stopped, outcome, y)
+            with pytest.raises(ValueError, match=words):
+                evaluate({"other": cut(noisy), "judge": cut(X)}, codes)
+    with pytest.raises(ValueError, match=words):
+        evaluate(
+            {"judge": X.truncate(cut(X).lengths)}, codes, stop_reason=cut(X).meta["stop_reason"]
+        )
+    # why: it is right wherever that is written down
+    sure = X.with_cells(np.where(X.cells < 0.3, 0.001, X.cells))
+    with pytest.raises(ValueError, match="'sure' stopped"):
+        evaluate({"sure": cut(sure)}, codes)
+
+
+def test_other_stops_are_not_refused(world):
+    X, y, noisy = world
+    rng, n = np.random.default_rng(2), len(X.cells)
+    step = np.concatenate([np.arange(1, k + 1) for k in X.lengths])
+    flags = {
+        "a budget": step == 5,
+        "a budget of each run": step == np.repeat(rng.integers(2, 9, len(X)), X.lengths),
+        "a coin": rng.random(n) < 0.1,
+        "another forecast": noisy.cells < 0.3,
+        "often, below a threshold": (X.cells < 0.3) & (rng.random(n) < 0.8),
+    }
+    for name, flag in flags.items():
+        cut, stopped = stopped_by(X, flag)
+        assert stopped.sum() > 30, name
+        assert np.isfinite(censored_tps_score(np.where(stopped, -1, y), cut(X))), name
+    # a budget is one, whatever the forecast says of it
+    cut, stopped = stopped_by(X, step == 4, "max_steps")
+    left = cut(X.with_cells(1 - step / 10))
+    assert np.isfinite(censored_tps_score(np.where(stopped, -1, y), left))
+
+
+def test_scores_of_cut_runs_refuse_it_too(world):
+    X, y, noisy = world
+    cut, stopped = stopped_by(X, X.cells < 0.3)
+    F, codes = cut(X), np.where(stopped, -1, y)
+    audit = termination_audit(F, codes)
+    assert (audit.mechanism[stopped] == "informative").all()
+    scored = np.full(400, True)
+    calls = [
+        lambda F: ipcw_tps_score(codes, F),
+        lambda F: doubly_robust_tps_score(codes, F),
+        lambda F: censored_tps_interval(codes, F, n_resamples=10),
+        lambda F: censored_tps_score(codes, F),
+        lambda F: censored_tps_samples(codes, F),
+        lambda F: audit.score(F, informative="administrative"),
+        lambda F: practice_shift(
+            {"judge": F}, codes, scored=scored, calibrator=None, n_resamples=10
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=rf"stopped {stopped.sum()} of these 400 runs itself"):
+            call(F)
+        call(cut(noisy))
+    # whose outcome is known nevertheless may be scored
+    assert tps_score(y, F) == censored_tps_score(y, F)
+
+
+def refused(X, stopped):
+    """The threshold below which a trace stopped these runs; None where it is not said to have."""
+    meta = pd.DataFrame({"stop_reason": np.where(stopped, "monitor", "done")})
+    X = TrajectoryArray(X.cells, X.lengths, meta=meta)
+    try:
+        censored_tps_score(np.where(stopped, -1, 1), X)
+    except ValueError as error:
+        text = str(error)
+        return float(text.split("below ")[1].split(",")[0]) if "below" in text else text
+    return None
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"reasons": ["a"]}, "stop_reason must have one reason a run: 2, got 1"),
-        ({"kinds": ["complete"]}, "1 kinds of stops for 2 runs"),
-        ({"kinds": [None, "finished"]}, "row 1: stop_kind 'finished' is not one of complete"),
-        ({"rule": {"b": "bad"}}, "stop reason 'b': the rule says 'bad'; say one of complete"),
-        ({"rule": lambda name: None}, "stop reason 'a': the rule says None"),
-    ],
-)
-def test_what_is_not_understood(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        classify_stops([-1, -1], **{"reasons": ["a", "b"], **kwargs})
+    ("n_stopped", "n_others", "last", "threshold"),
+    [(5, 50, 0.1, 0.2), (4, 50, 0.1, None), (5, 49, 0.1, None), (5, 50, 0.9, None),
+     (5, 50, 0.85, 0.9), (5, 50, 0.8999, 0.9)],
+)  # fmt: skip
+def test_five_stops_and_fifty_other_steps_are_enough(n_stopped, n_others, last, threshold):
+    on = [0.9] * (n_others - n_stopped + 1)
+    X = TrajectoryArray.from_list([[0.9, last]] * n_stopped + [on])
+    assert refused(X, np.arange(len(X)) < n_stopped) == threshold
 
 
-def test_what_is_no_reason_or_rule():
-    with pytest.raises(ValueError, match="stop reasons must be text, one for each run"):
-        recorded_stops(pd.DataFrame(index=range(2)), [["done"], "done"])
-    with pytest.raises(ValueError, match="stop_reason must have one reason a run: 2, got 1"):
-        recorded_stops(pd.DataFrame(index=range(2)), ["done"])
-    with pytest.raises(ValueError, match="rule must be a dict of reasons, or a function"):
-        mechanism_of("done", 3)
+@pytest.mark.parametrize(
+    ("low", "high", "number"),
+    [(0.1, 0.9, 0.2), (0.1, 0.2, 0.2), (0.25, 0.3, 0.3), (0.2, 0.25, 0.21), (0.0, 0.5, 0.1),
+     (0.0034, 0.0041, 0.004), (3.5e-16, 4.2e-16, 4.2e-16)],
+)  # fmt: skip
+def test_the_threshold_is_the_number_of_fewest_digits(low, high, number):
+    X = TrajectoryArray.from_list([[high, low]] * 5 + [[high] * 60])
+    assert refused(X, np.arange(6) < 5) == pytest.approx(number, rel=1e-9)

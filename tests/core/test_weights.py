@@ -1,16 +1,13 @@
+"""What each step counts, against the formulas of the paper."""
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
-from trajscore import TrajectoryArray
-from trajscore.core.weights import (
-    WEIGHT_SCHEDULES,
-    RunWeights,
-    as_step_weights,
-    schedules_of,
-    step_weights,
-)
+from trajscore import TrajectoryArray, metrics
+from trajscore.core.weights import step_weights
 
 # w_t, of the step's number alone; linear_front has none without a horizon
 STEP = {
@@ -35,261 +32,127 @@ def of_runs(formula, lengths):
     return np.concatenate([formula(np.arange(1.0, T + 1), T) for T in lengths])
 
 
-def test_names():
-    assert set(WEIGHT_SCHEDULES) == set(OVER)
-    assert as_step_weights().name == "early"
-    assert as_step_weights("uniform", 30).name == "uniform, horizon=30"
-
-
-@pytest.mark.parametrize("name", STEP)
-@given(lengths=many_lengths)
-def test_a_weight_depends_on_the_number_of_the_step_alone(name, lengths):
-    expected = of_runs(lambda t, _: STEP[name](t), lengths)
-    np.testing.assert_allclose(step_weights(lengths, name), expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("name", OVER)
+@settings(max_examples=15)
 @given(lengths=many_lengths, horizon=st.integers(1, 90))
-def test_weights_over_a_horizon_add_up_to_one_and_are_zero_beyond_it(name, lengths, horizon):
-    expected = of_runs(lambda t, _: OVER[name](t, horizon) * (t <= horizon), lengths)
-    np.testing.assert_allclose(step_weights(lengths, name, horizon), expected, rtol=1e-12)
-    assert step_weights([horizon + 7], name, horizon).sum() == pytest.approx(1, rel=1e-12)
-
-
-@pytest.mark.parametrize("name", OVER)
-@given(lengths=many_lengths)
-def test_weights_over_the_own_horizon_add_up_to_one_in_each_run(name, lengths):
-    weights = step_weights(lengths, name, "own")
-    np.testing.assert_allclose(weights, of_runs(OVER[name], lengths), rtol=1e-13)
-    sums = np.add.reduceat(weights, np.cumsum([0, *lengths[:-1]]))
-    np.testing.assert_allclose(sums, 1, rtol=1e-13)
-    assert (weights > 0).all()
+def test_schedules_are_those_of_the_paper(lengths, horizon):
+    for name, formula in STEP.items():
+        expected = of_runs(lambda t, _, formula=formula: formula(t), lengths)
+        assert_allclose(step_weights(lengths, name), expected, rtol=1e-14)
+    for name, formula in OVER.items():
+        own = step_weights(lengths, name, "own")
+        assert_allclose(own, of_runs(formula, lengths), rtol=1e-13)
+        assert_allclose(np.add.reduceat(own, np.cumsum([0, *lengths[:-1]])), 1, rtol=1e-13)
+        over = of_runs(lambda t, _, f=formula: f(t, horizon) * (t <= horizon), lengths)
+        assert_allclose(step_weights(lengths, name, horizon), over, rtol=1e-12)
+        total = step_weights([horizon + 7], name, horizon).sum()
+        assert total == pytest.approx(1, rel=1e-12)
+        # a run that was cut keeps the first weights of its own horizon
+        whole = [step_weights([T], name, "own") for T in (7, 5)]
+        cut = step_weights([3, 2], name, horizon=[7, 5])
+        assert_allclose(cut, np.concatenate([whole[0][:3], whole[1][:2]]), rtol=1e-14)
 
 
 @pytest.mark.parametrize("horizon", [1, 63, 64, 65, 1000, 10**6])
 def test_the_sum_of_early_weights_over_long_horizons(horizon):
     expected = 1 / (np.arange(1, horizon + 1) ** -0.5).sum()
     assert step_weights([1], "early", horizon)[0] == pytest.approx(expected, rel=1e-13)
-
-
-@pytest.mark.parametrize("name", OVER)
-def test_a_run_that_was_cut_keeps_the_first_weights_of_its_own_horizon(name):
-    whole = [step_weights([T], name, "own") for T in (7, 5)]
-    cut = step_weights([3, 2], name, horizon=[7, 5])
-    np.testing.assert_array_equal(cut, np.concatenate([whole[0][:3], whole[1][:2]]))
-
-
-def falling(step):
-    return 7.5 / step
+    assert step_weights([1], "early", [horizon])[0] == pytest.approx(expected, rel=1e-13)
 
 
 def test_a_function_takes_the_array_of_step_numbers():
-    lengths = [4, 1, 9, 4]
-    expected = of_runs(lambda t, _: 7.5 / t, lengths)
-    np.testing.assert_allclose(step_weights(lengths, falling), expected)
-    over = of_runs(lambda t, _: (t <= 3) / t / (1 + 1 / 2 + 1 / 3), lengths)
-    np.testing.assert_allclose(step_weights(lengths, falling, 3), over)
-    long = of_runs(lambda t, _: 1 / t / sum(1 / k for k in range(1, 13)), lengths)
-    np.testing.assert_allclose(step_weights(lengths, falling, 12), long)
-    assert as_step_weights(falling, 3).name == "falling, horizon=3"
-
-
-def test_a_function_over_the_own_horizon_takes_a_number_of_steps():
-    def down_to_one(T):
-        return 7.5 * np.arange(T, 0, -1)
-
-    def as_a_list(T):
-        return [1 / t for t in range(1, T + 1)]
+    def falling(step):
+        return 7.5 / step
 
     lengths = [4, 1, 9, 4]
-    np.testing.assert_allclose(
-        step_weights(lengths, down_to_one, "own"), step_weights(lengths, "linear_front", "own")
-    )
-    np.testing.assert_allclose(step_weights([2, 1], as_a_list, [3, 1]), [6 / 11, 3 / 11, 1])
+    assert_allclose(step_weights(lengths, falling), of_runs(lambda t, _: 7.5 / t, lengths))
+    for H in (3, 12):
+        total = sum(1 / k for k in range(1, H + 1))
+        over = of_runs(lambda t, _, H=H, total=total: (t <= H) / t / total, lengths)
+        assert_allclose(step_weights(lengths, falling, H), over)
+    for nothing in ("early", falling):
+        assert step_weights(np.empty(0, dtype=int), nothing).tolist() == []
 
 
-def test_a_function_over_the_own_horizon_is_asked_once_for_each():
+def test_a_function_over_the_own_horizon_takes_a_number_of_steps_once():
     asked = []
 
-    def uniform(T):
+    def falling(T):
         asked.append(T)
-        return np.ones(T)
+        return [1 / t for t in range(1, T + 1)]
 
-    of_both = RunWeights(as_step_weights(uniform, "own"), np.array([3, 2]), [3, 5])
-    for _ in range(2):
-        of_both.cells()
-    assert asked == [3, 5]
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda t: t / t.sum(), "gives step 1 0.0222222 among 9 steps and 0.0666667 among 5"),
-        (lambda t: len(t) + 1 - t, "gives step 1 9 among 9 steps and 5 among 5"),
-        (lambda t: t.max() - t + 1.0, "a function of a run's length needs horizon='own'"),
-        # the same at first
-        (lambda t: np.where(t > 2, len(t), 1), "gives step 3 9 among 9 steps and 5 among 5"),
-    ],
-)
-def test_a_function_of_the_number_of_steps_is_refused(function, message):
-    with pytest.raises(ValueError, match="weights must depend on the step alone") as error:
-        step_weights([4, 9], function)
-    assert message in str(error.value)
+    assert_allclose(
+        step_weights([2, 1, 2], falling, [3, 1, 3]), [6 / 11, 3 / 11, 1, 6 / 11, 3 / 11]
+    )
+    assert sorted(asked) == [1, 3]
+    down = step_weights([4, 1, 9], lambda T: 7.5 * np.arange(T, 0, -1), "own")
+    assert_allclose(down, step_weights([4, 1, 9], "linear_front", "own"))
 
 
 def test_zeros_are_warned_of_once():
-    message = "weights for steps 1 to 3 are zero at step 2: .*Theorem 4.1"
-    with pytest.warns(UserWarning, match=message) as seen:
-        weights = step_weights([2, 1, 3], lambda t: (t == 1) * 4.0)
-    assert weights.tolist() == [4, 0, 4, 4, 0, 0]
-    assert len(seen) == 1
-    with pytest.warns(UserWarning, match="weights for steps 1 to 5 are zero at step 2") as seen:
-        weights = step_weights([2, 1, 3], lambda t: (t == 1) * 4.0, 5)
-    assert weights.tolist() == [1, 0, 1, 1, 0, 0]
-    assert len(seen) == 1
-    with pytest.warns(UserWarning, match="weights for a horizon of 2 are zero at step 2") as seen:
-        weights = step_weights([2, 1, 3], lambda T: np.eye(T)[0], [3, 2, 3])
-    assert weights.tolist() == [1, 0, 1, 1, 0, 0]
-    assert len(seen) == 1
+    for function, horizon, place, expected in (
+        (lambda t: (t == 1) * 4.0, None, "steps 1 to 3.*step 2", [4, 0, 4, 4, 0, 0]),
+        (lambda t: (t == 1) * 4.0, 5, "steps 1 to 5.*step 2", [1, 0, 1, 1, 0, 0]),
+        (lambda T: np.eye(T)[0], [3, 2, 3], "horizon of 2.*step 2", [1, 0, 1, 1, 0, 0]),
+        (lambda t: 1.0 * (t > 1), None, "steps 1 to 3.*step 1", [0, 1, 0, 0, 1, 1]),
+    ):
+        with pytest.warns(UserWarning, match=place) as seen:
+            weights = step_weights([2, 1, 3], function, horizon)
+        assert (weights.tolist(), len(seen)) == (expected, 1)
 
 
-def test_the_first_steps_may_weigh_nothing():
-    with pytest.warns(UserWarning, match="weights for steps 1 to 9 are zero at step 1"):
-        weights = step_weights([9, 2], lambda t: t >= 8)
-    assert weights.tolist() == [*[0] * 7, 1, 1, 0, 0]
+BAD = [
+    ([2], "front", None, "'front'.*early, uniform"),
+    ([2], [0.5, 0.5], None, "list"),
+    ([2], "linear_front", None, "'linear_front'.*horizon='own'"),
+    ([2], lambda t: np.ones(len(t) + 1), None, "steps 1 to 2 .* 2 finite"),
+    ([2], lambda t: -t, None, "negative"),
+    ([2], lambda t: [1.0, np.inf], None, "finite"),
+    ([2], lambda t: 0 * t, None, "steps 1 to 2 .*zero"),
+    ([2], lambda T: np.ones(T + 1), "own", "horizon of 2 "),
+    # functions of the number of steps
+    ([4, 9], lambda t: t / t.sum(), None, r"step 1 0\.022.* 9 steps .* 5.*horizon='own'"),
+    ([4, 9], lambda t: len(t) + 1 - t, None, "step 1 9 among 9 steps and 5 among 5"),
+    ([4, 9], lambda t: np.where(t > 2, len(t), 1), None, "step 3 9 among 9 steps and 5 among 5"),
+    *(([2], "uniform", h, "horizon") for h in (0, -1, 1.5, True, "Own", np.nan, np.array(2.5))),
+    ([1], "linear_front", 2**53 + 1, "horizon=.* too large"),
+    ([3], "uniform", [2], "row 0: horizon 2 "),
+    ([3], "uniform", [4, 5], "horizon must be 1"),
+    ([1.5], "early", None, "lengths"),
+    ([2, 0], "early", None, "row 1"),
+    ([[1], [1, 2]], "early", None, "lengths"),
+]
 
 
-@pytest.mark.parametrize("name", ["early", "uniform", falling])
-def test_no_runs_have_no_weights(name):
-    assert step_weights(np.empty(0, dtype=int), name).tolist() == []
+def test_bad_weights_and_horizons():
+    for lengths, weights, horizon, words in BAD:
+        with pytest.raises(ValueError, match=words):
+            step_weights(lengths, weights, horizon)
+    assert step_weights([1], "linear_front", 2**53)[0] == pytest.approx(2**-52)
 
 
-def test_what_runs_weigh():
-    X = TrajectoryArray.from_list([[0.5, 0.5, 0.5], [0.5]], horizon=[4, 1])
-    y, run_weight = np.array([0.0, 1.0]), np.array([1.0, 3.0])
-    early = as_step_weights().of(X)
+def test_steps_beyond_the_horizon_are_warned_of():
+    X, y = [[0.5] * 3, [0.5] * 7, [0.5] * 4, [0.5]], [1, 0, 1, 0]
+    with pytest.warns(UserWarning, match="horizon=3 .*5 steps of 2 runs.* 7 "):
+        metrics.tps_score(y, X, horizon=3)
+    metrics.tps_score(y, X, horizon=7)
+
+
+def test_a_mean_weighs_steps_or_by_the_convention_of_the_paper_runs():
+    X = TrajectoryArray.from_list([[0.5] * 3, [0.5]])
+    y, weight = [0, 1], [1.0, 3.0]
     three = 1 + 2**-0.5 + 3**-0.5
-    np.testing.assert_allclose(early.total, [three, 1])
-    np.testing.assert_allclose(early.divisor(), [three, 1])
-    assert early.divisor(normalize=False).tolist() == [1, 1]
-    assert early.rate(y) == pytest.approx(1 / (three + 1))
-    assert early.rate(y, run_weight) == pytest.approx(3 / (three + 3))
-    assert early.cells(slice(1, 2)).tolist() == [1]
-    own = as_step_weights("linear_front", "own").of(X)
-    np.testing.assert_allclose(own.total, [0.4 + 0.3 + 0.2, 1])
-    assert own.divisor().tolist() == [1, 1]  # a mean over runs
-    assert own.rate(y, run_weight) == 0.75
-    np.testing.assert_allclose(own.cells(slice(0, 1)), [0.4, 0.3, 0.2])
-
-
-def test_several_schedules_over_one_horizon():
-    assert [one.schedule for one in schedules_of(None, "own")] == list(WEIGHT_SCHEDULES)
-    assert "linear_front" not in [one.schedule for one in schedules_of(None, None)]
-    assert [one.name for one in schedules_of([falling, "early"], 4)] == [
-        "falling, horizon=4",
-        "early, horizon=4",
-    ]
-    with pytest.raises(ValueError, match="unknown weights 'front'"):
-        schedules_of(["front"], None)
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ("front", "unknown weights 'front'; use one of early, uniform, .*, or a function of the"),
-        ("linear_front", "'linear_front' .* give horizon=30, say, or horizon='own' for the paper"),
-        (lambda t: np.ones(len(t) + 1), "weights for steps 1 to 2 must be 2 finite numbers"),
-        (np.ones, r"must be 2 finite numbers, none negative, got array\(.*takes the array of step"),
-        (lambda t: 1.0, "must be 2 finite numbers, none negative, got 1.0"),
-        (lambda t: -t, "none negative"),
-        (lambda t: [1.0, np.inf], "2 finite numbers"),
-        (lambda t: ["a", "b"], "2 finite numbers"),
-        (lambda t: 0 * t, "weights for steps 1 to 2 are all zero; at least one step must count"),
-        (np.ones(4) / 4, "unknown weights of type ndarray; use one of"),
-        ([0.5, 0.5], "unknown weights of type list"),
-        (None, "unknown weights None"),
-    ],
-)
-def test_refused(weights, message):
-    with pytest.raises(ValueError, match=message):
-        step_weights([2], weights)
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda T: np.ones(T + 1), "weights for a horizon of 2 must be 2 finite numbers"),
-        (lambda T: -np.ones(T), "none negative"),
-        (lambda T: np.zeros(T), "weights for a horizon of 2 are all zero"),
-        (lambda T: 1 / np.sqrt(T), "a function takes .* with horizon='own' a number of steps"),
-    ],
-)
-def test_a_function_of_the_own_horizon_is_checked(function, message):
-    with pytest.raises(ValueError, match=message):
-        step_weights([2], function, "own")
-
-
-@pytest.mark.parametrize("horizon", [0, -1, 1.5, 3.0, True, "Own", "max", np.nan, np.array(2.5)])
-def test_a_horizon_is_a_number_of_steps(horizon):
-    with pytest.raises(ValueError, match="horizon must be a number of steps, such as 30, 'own' or"):
-        step_weights([2], "uniform", horizon)
-
-
-def test_a_horizon_may_be_too_large():
-    assert step_weights([1], "linear_front", 10**15)[0] == pytest.approx(2e-15)
-    with pytest.raises(ValueError, match="is too large; give at most 9007199254740992"):
-        step_weights([1], "linear_front", 10**16)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "horizon", "message"),
-    [
-        ([3], [2], "row 0: horizon 2 is shorter than the run's 3 steps"),
-        ([3], [4, 5], "horizon must be 1 whole numbers"),
-        ([3], [4.5], "horizon must be 1 whole numbers"),
-        ([1.5], None, "lengths must be whole numbers"),
-        (["a"], None, "lengths must be whole numbers"),
-        (3, None, "lengths must be whole numbers"),
-        ([2, 0], None, "row 1 has no steps"),
-        ([-1], None, "row 0 has no steps"),
-    ],
-)
-def test_lengths_and_horizons_are_checked(lengths, horizon, message):
-    with pytest.raises(ValueError, match=message):
-        step_weights(lengths, horizon=horizon)
-
-
-def test_the_largest_horizon():
-    assert as_step_weights("uniform", 2**53).horizon == 2**53
-    with pytest.raises(ValueError, match=f"horizon={2**53 + 1} is too large; give at most {2**53}"):
-        as_step_weights("uniform", 2**53 + 1)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "words"),
-    [
-        ([1, 3], None),
-        ([4, 3], "horizon=3 leaves 1 step of 1 run unscored; give a horizon of 4 to score them"),
-        ([3, 7, 4, 1], "horizon=3 leaves 5 steps of 2 runs unscored; give a horizon of 7 to"),
-    ],
-)
-def test_steps_beyond_the_horizon(lengths, words):
-    weights, lengths = as_step_weights("uniform", 3), np.array(lengths)
-    assert weights.n_unscored(lengths) == np.maximum(lengths - 3, 0).sum()
-    if words is None:
-        weights.warn_unscored(lengths)
-        return
-    with pytest.warns(UserWarning, match=words):
-        weights.warn_unscored(lengths)
-
-
-@pytest.mark.parametrize("horizon", [None, "own"])
-def test_without_runs_no_function_is_called(horizon):
-    def refused(steps):
-        raise AssertionError(steps)
-
-    no_runs = as_step_weights(refused, horizon).of(TrajectoryArray([], []))
-    assert no_runs.cells().tolist() == []
-    assert no_runs.sums(np.empty(0)).tolist() == []
-    assert no_runs.total.tolist() == []
-    assert no_runs.divisor().tolist() == []
+    for how, run_weight, rate in (
+        ({}, None, 1 / (three + 1)),
+        ({}, weight, 3 / (three + 3)),
+        ({"weights": "linear_front", "horizon": "own"}, weight, 3 / 4),
+    ):
+        parts = metrics.tps_decomposition(y, X, score="brier", sample_weight=run_weight, **how)
+        assert parts.uncertainty == pytest.approx(rate * (1 - rate)), how
+    squares = X.with_cells([0.9, 0.6, 0.2, 0.7])
+    loss = np.array([0.81 * 0.4 + 0.36 * 0.3 + 0.04 * 0.2, 0.09])
+    squares = squares.with_horizon([4, 1])
+    with pytest.warns(UserWarning, match="row 0.*3 steps.*horizon is 4"):
+        own = metrics.tps_score(y, squares, score="brier", weights="linear_front", horizon="own")
+    assert own == pytest.approx(-loss.mean())
+    by_run = metrics.tps_samples(y, squares, score="brier", weights="uniform", normalize=False)
+    assert_allclose(by_run, [-1.21, -0.09])

@@ -1,163 +1,364 @@
-"""Comparisons: which rows they have, and what they say, from tables made by hand."""
+"""Changes from one set of runs to another, against textbooks and slow formulas."""
+
+from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import beta, binom, norm, t, ttest_ind
 
 from known_agent import runs_of
+from trajscore import TrajectoryArray, evaluate
 from trajscore.gates import Gate, RunSet, check, compare
-from trajscore.gates._change import match
-from trajscore.gates._compare import Comparison, interval, more_runs, pairing
-from trajscore.gates._measures import Key
 
-RUNS = RunSet(None, [1, 0, 1, 1], tasks=list("abab"))
-NAMES = ["base", "new", "change", "change_low", "change_high", "runs_needed"]
+BASE, WORSE = runs_of(1), runs_of(2, 0.2)
+ENDS = ["change", "change_low", "change_high"]
 
 
-def compared(*rows, **options):
-    """A comparison of (metric, numbers); intervals of both sets are their values."""
-    index = pd.MultiIndex.from_tuples([(row[0], "", "") for row in rows], names=Key._fields)
-    table = pd.DataFrame([row[1:] for row in rows], columns=NAMES, index=index)
-    for name in ("base", "new"):
-        table[f"{name}_low"] = table[f"{name}_high"] = table[name]
-    options = {"notes": [], "confidence_level": 0.9} | options
-    return Comparison(table=table, matched=match(RUNS, RUNS), base=RUNS, new=RUNS, **options)
+def row_of(base, new, metric="success", level=0.9):
+    table = compare(base, new, confidence_level=level).table
+    predictor = "judge" if metric[0].isupper() else ""
+    return table.loc[(metric, predictor, "as_given" if predictor else "")]
 
 
-@pytest.mark.parametrize(
-    ("row", "sentence"),
-    [
-        (("success", 0.5, 0.75, 0.25, 0.1, 0.4, np.nan),
-         "success rose from 0.5 to 0.75 ([+0.1, +0.4]): better."),
-        (("success", 0.75, 0.5, -0.25, -0.4, -0.1, np.nan),
-         "success fell from 0.75 to 0.5 ([-0.4, -0.1]): worse."),
-        (("cost", 1.0, 2.0, 1.0, 0.5, 1.5, np.nan),
-         "cost rose from 1 to 2 ([+0.5, +1.5]): worse."),
-        (("cost", 2.0, 1.0, -1.0, -1.5, -0.5, np.nan),
-         "cost fell from 2 to 1 ([-1.5, -0.5]): better."),
-        (("length", 4.0, 5.0, 1.0, 0.5, 1.5, np.nan), "length rose from 4 to 5 ([+0.5, +1.5])."),
-    ],
-)  # fmt: skip
-def test_changes_that_are_shown(row, sentence):
-    new = RunSet(None, [1, 0, 1, 1], tasks=list("abab"), spent={"cost": np.ones(4)})
-    found = compared(row)
-    found = Comparison(found.table, found.matched, [], 0.9, RUNS, new)
-    assert found.changes() == [sentence]
+def outcomes(n, n_failed, tasks=True, **options):
+    """One run a task, of which the first few fail."""
+    names = [f"t{k:03d}" for k in range(n)] if tasks else None
+    return RunSet(None, np.arange(n) >= n_failed, tasks=names, **options)
 
 
-def test_changes_that_are_not_shown_say_how_many_runs_would():
-    found = compared(
-        ("success", 0.5, 0.6, 0.1, 0.0, 0.2, 340.0),
-        ("pass^2", 0.5, 0.4, -0.1, -0.2, 0.0, np.inf),
-        ("length", 4.0, 5.0, 1.0, 0.5, 1.5, np.nan),
-        ("pass^3", 0.5, 0.5 + 1e-15, 1e-15, 1e-16, 2e-15, np.nan),
+def excess(losses, shares, level, more=1.0):
+    """How far a mean of losses may lie above what was seen, by two values of the same moments."""
+    weights = shares / shares.sum()
+    n, n_units, mean = 1 / (weights**2).sum(), np.count_nonzero(shares), weights @ losses
+    unseen = (1 - (1 - level) ** (1 / (more * n_units))) * (1 - mean)
+    if np.ptp(losses[shares > 0]) < 1e-12:
+        return unseen
+    d = weights * (losses - mean)
+    second, skewness = n * (d**2).sum(), n**2 * (d**3).sum() / (n * (d**2).sum()) ** 1.5
+    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-12, 1 - 1e-12)
+    size = np.sqrt(second / (p * (1 - p)))
+    return max(size * (beta.ppf(level, more * n * p + 1, more * n * (1 - p)) - p), unseen)
+
+
+class Paired:
+    """The change of a rate or mean from numbers of the same tasks."""
+
+    def __init__(self, base, new, is_rate, times=1.0):
+        self.d, self.n, self.is_rate = new - times * base, len(base), is_rate
+        self.value, self.error = self.d.mean(), self.d.std(ddof=1) / np.sqrt(len(base))
+        self.losses, self.scale = new - base, max(1.0, times)
+
+    def reaches(self, level, more=1.0):
+        reach = self.error * t.ppf(level, self.n * more - 1) / np.sqrt(more) if self.error else 0.0
+        if not self.is_rate:
+            return reach, reach
+        shares = np.ones(self.n)
+        return tuple(
+            max(reach, self.scale * excess((sign * self.losses).clip(0), shares, level, more))
+            for sign in (-1, 1)
+        )
+
+    def ends(self, level):
+        below, above = self.reaches(level)
+        return self.value - below, self.value + above
+
+    def tasks_needed(self, distance, level):
+        side = int(distance < 0)
+
+        def is_enough(k):
+            more = k / self.n
+            miss = norm.ppf(0.8) * self.error / np.sqrt(more)
+            return self.reaches(level, more)[side] + miss <= abs(distance)
+
+        return next(k for k in range(2, 5000) if is_enough(k))
+
+
+def of_tasks(runs, values, k=None):
+    groups = [values[runs.tasks == one] for one in np.unique(runs.tasks)]
+    if k is None:
+        return np.array([group.mean() for group in groups])
+    return np.array([np.mean([min(one) for one in combinations(group, k)]) for group in groups])
+
+
+# ------------------------------------------------------------------ pairs of tasks
+
+
+@pytest.mark.parametrize(("n_tasks", "drop"), [(40, 0.0), (12, 0.3), (100, 0.1)])
+def test_paired_changes_are_those_of_the_slow_formulas(n_tasks, drop):
+    base, new = runs_of(1, n_tasks=n_tasks), runs_of(2, drop, n_tasks=n_tasks)
+    for metric, is_rate in [("success", True), ("pass^2", True), ("pass^5", True),
+                            ("length", False), ("cost", False)]:  # fmt: skip
+        k = int(metric[-1]) if metric.startswith("pass") else None
+        of = {"length": lambda one: one.lengths, "cost": lambda one: one.spent["cost"]}
+        of_runs = of.get(metric, lambda one: one.labels)
+        numbers = [of_tasks(one, of_runs(one), k) for one in (base, new)]
+        slow, row = Paired(*numbers, is_rate), row_of(base, new, metric)
+        assert row[["base", "new"]].tolist() == pytest.approx([one.mean() for one in numbers])
+        expected = [slow.value, *slow.ends(0.95)]
+        assert row[ENDS].tolist() == pytest.approx(expected, rel=1e-6), metric
+        if row["change_low"] <= 0 <= row["change_high"] and np.isfinite(row["runs_needed"]):
+            tasks = slow.tasks_needed(slow.value, 0.95)
+            assert row["runs_needed"] == pytest.approx(5 * tasks), metric
+
+
+def test_tasks_count_the_same_however_many_runs_they_have():
+    # the base has tried the first task, at which all runs fail, twenty times
+    X = TrajectoryArray(np.full(28, 0.5), np.ones(28, dtype=int))
+    base = RunSet(X, [0] * 20 + [1] * 8, tasks=["a"] * 20 + list("bbccddee"))
+    new = RunSet(X[:10], [0, 0] + [1] * 8, tasks=list("aabbccddee"))
+    assert row_of(base, new)[["base", "new", "change"]].tolist() == pytest.approx([0.8, 0.8, 0])
+
+
+@pytest.mark.parametrize("metric", ["success", "cost", "AUROC"])
+def test_weights_are_those_of_runs_counted_so_often(metric):
+    """The change as runs of a task are repeated until all tasks have as many."""
+    base, new = runs_of(1, n_tasks=12, n_trials=2), runs_of(2, n_tasks=12, n_trials=2)
+    X = new.traces["judge"]
+
+    def some(rows):
+        cells = TrajectoryArray.from_list([X[k] for k in rows], channels=("judge",))
+        spent = {"cost": new.spent["cost"][rows]}
+        return RunSet(cells, new.labels[rows], tasks=new.tasks[rows], spent=spent)
+
+    rest = np.arange(2, 24)
+    found, wanted = (row_of(base, some(np.r_[rows, rest]), metric) for rows in ([0], [0, 0]))
+    for name in ["new", *ENDS]:
+        assert found[name] == pytest.approx(wanted[name])
+
+
+def test_new_and_removed_tasks_are_counted_and_left_out():
+    base, new = runs_of(1, n_tasks=10), runs_of(2, n_tasks=12)
+    rows = np.flatnonzero(new.tasks != "task 3")
+    new = RunSet(new.traces["judge"][rows], new.labels[rows], tasks=new.tasks[rows])
+    found = compare(base, new)
+    assert "task: 9 in both, 2 only in the new set, 1 only in the base" in str(found)
+    both = np.isin(base.tasks, new.tasks)
+    assert found.table.loc[("success", "", ""), "base"] == pytest.approx(base.labels[both].mean())
+
+
+def test_sets_are_paired_by_two_common_tasks_or_all_ids():
+    X = TrajectoryArray.from_list([[0.5]] * 6, ids=list("fedcba"))
+    one, y = RunSet(X, [1, 0, 1, 1, 0, 1]), [1, 0, 0, 1, 0, 1]
+    base = RunSet(None, [1, 0, 1], tasks=["a", "b", "c"])
+    plain = RunSet([[0.5]] * 6, y)
+    for left, right, how in [
+        (base, RunSet(None, [1, 0, 0, 1], tasks=["b", "c", "d", "e"]), "by task: 2 in both, 2 "),
+        (base, RunSet(None, [1, 0], tasks=["c", "d"]), "Not paired"),
+        (one, RunSet(X[::-1], y), "by run: 6 in both, 0 only in the new set, 0 only"),
+        (one, RunSet(X[:5], y[:5]), "Not paired"),
+        (plain, plain, "Not paired"),
+    ]:
+        assert how in str(compare(left, right))
+
+
+# ------------------------------------------------------------------ sets that are not paired
+
+
+def apart(new, base, level=0.95):
+    """Ends of the change of a rate between two independent sets of units."""
+    parts = [one.var(ddof=1) / len(one) for one in (new, base)]
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(new) - 1) + parts[1] ** 2 / (len(base) - 1))
+    reach = t.ppf(level, freedom) * np.sqrt(sum(parts))
+    shares = np.ones(len(new)), np.ones(len(base))
+    lost = excess(1 - new, shares[0], level), excess(base, shares[1], level)
+    gained = excess(new, shares[0], level), excess(1 - base, shares[1], level)
+    value = new.mean() - base.mean()
+    return [value - max(reach, np.hypot(*lost)), value + max(reach, np.hypot(*gained))]
+
+
+def test_without_pairs_the_interval_is_welchs():
+    base, new = runs_of(1, tasks=False), runs_of(2, 0.2, n_trials=3, tasks=False)
+    found = row_of(base, new, level=0.9)
+    assert found[ENDS[1:]].tolist() == pytest.approx(apart(new.labels, base.labels))
+    wanted = ttest_ind(new.lengths, base.lengths, equal_var=False).confidence_interval(0.9)
+    assert row_of(base, new, "length")[ENDS[1:]].tolist() == pytest.approx([*wanted])
+    # tasks that no other set has are clusters
+    base, new = runs_of(1, n_tasks=20), runs_of(2, 0.1, n_tasks=20)
+    other = RunSet(new.traces["judge"], new.labels, tasks=[f"x{one}" for one in new.tasks])
+    expected = apart(of_tasks(new, new.labels), of_tasks(base, base.labels))
+    assert row_of(base, other)[ENDS[1:]].tolist() == pytest.approx(expected)
+
+
+def test_of_two_sets_that_are_not_paired_both_may_have_lost():
+    base, new = outcomes(60, 59, tasks=False), outcomes(40, 2, tasks=False)
+    row = row_of(base, new)
+    lost = 0.95 - beta.ppf(0.05, 38, 3), beta.ppf(0.95, 2, 59) - 1 / 60
+    assert row["change"] - row["change_low"] == pytest.approx(np.hypot(*lost))
+    expected = apart(new.labels, base.labels)
+    assert row[ENDS[1:]].tolist() == pytest.approx(expected)
+    still = row_of(outcomes(60, 0, tasks=False), outcomes(40, 0, tasks=False))
+    lost, gained = 1 - 0.05 ** (1 / 40), 1 - 0.05 ** (1 / 60)
+    assert still[ENDS[1:]].tolist() == pytest.approx([-lost, gained])
+
+
+def test_one_task_of_either_set_bounds_nothing():
+    few = RunSet(None, [1, 0, 1], tasks=["a"] * 3)
+    more = RunSet(None, [1, 0, 1], tasks=["b", "c", "d"])
+    for base, new in ((few, more), (more, few)):
+        row = row_of(base, new)
+        assert row[ENDS[1:]].tolist() == [-1, 1]
+        assert np.isnan(row["runs_needed"])
+
+
+# ------------------------------------------------------------------ rates
+
+
+@pytest.mark.parametrize("n_failed", [0, 1, 2, 7, 30, 57, 60])
+def test_bounds_of_a_rate_are_no_narrower_than_cloppers_and_pearsons(n_failed):
+    one = check(outcomes(60, n_failed), rules=Gate(versus=0.5)).gates[0]
+    rate = 1 - n_failed / 60
+    exact = (
+        beta.ppf(0.05, 60 - n_failed, n_failed + 1) if n_failed < 60 else 0,
+        beta.ppf(0.95, 61 - n_failed, n_failed) if n_failed else 1,
     )
-    assert found.changes() == [
-        "length rose from 4 to 5 ([+0.5, +1.5]).",
-        "No change shown:",
-        "  success +0.1: about 400 more runs in each set would settle it",
-        "  pass^2 -0.1: more than a million runs in each set would settle it",
-    ]
-    assert compared(("success", 0.5, 0.5, 0.0, 0.0, 0.0, np.nan)).changes() == []
+    reach = t.ppf(0.95, 59) * np.sqrt(rate * (1 - rate) / 59)
+    assert 0.5 + one.low == pytest.approx(max(0, min(rate - reach, exact[0])))
+    assert 0.5 + one.high == pytest.approx(min(1, max(rate + reach, exact[1])))
 
 
-def test_text_of_a_comparison():
-    found = compared(
-        ("success", 0.5, 0.75, 0.25, 0.1, 0.4, np.nan), notes=["A note."], confidence_level=0.8
+@pytest.mark.parametrize(("n", "rate"), [(60, 0.9499), (20, 0.98), (30, 0.4)])
+def test_a_rate_near_1_is_no_more_often_thought_too_high_than_promised(n, rate):
+    failed = np.arange(n + 1)
+    passed = [check(outcomes(n, k), rules=Gate(versus=rate)).verdict == "pass" for k in failed]
+    assert binom.pmf(failed, n, 1 - rate)[passed].sum() <= 0.05
+
+
+def test_each_set_has_an_interval_of_its_own_within_its_range():
+    found = row_of(BASE, RunSet(None, np.ones(200), tasks=BASE.tasks), level=0.95)
+    rates = of_tasks(BASE, BASE.labels)
+    reach, ones = t.ppf(0.975, 39) * rates.std(ddof=1) / np.sqrt(40), np.ones(40)
+    below, above = (max(reach, excess(one, ones, 0.975)) for one in (1 - rates, rates))
+    ends = rates.mean() - below, rates.mean() + above
+    assert found[["base_low", "base_high"]].tolist() == pytest.approx(ends)
+    assert found[["new_low", "new_high"]].tolist() == pytest.approx([0.025 ** (1 / 40), 1])
+    base, new = RunSet([[0.5]] * 3, [1, 1, 0]), RunSet([[0.5]] * 2, [1, 0])
+    assert row_of(base, new)[ENDS[1:]].tolist() == [-1, 1]
+
+
+def test_pass_k_needs_k_runs_of_a_task():
+    runs = RunSet(None, [1, 1, 1, 0, 1], tasks=list("aabbc"))
+    one = check(runs, rules=Gate("pass^2", versus=0.5)).gates[0]
+    assert one.value == 0.5  # of two tasks
+    for new, metric, problem in [
+        (runs, "pass^3", "no task has 3 runs; the most is 2"),
+        (RunSet(None, [1, 0]), "pass^2", "needs the task"),
+        (RunSet(None, [0.5, 1, 0, 1], tasks=list("aabb")), "pass^2", "graded"),
+    ]:
+        (result,) = check(new, rules=Gate(metric, versus=0.5)).gates
+        assert result.verdict == "unusable"
+        assert problem in result.why
+
+
+def test_pass_k_of_a_public_log_is_as_published(public_file):
+    runs = RunSet.read(public_file("tau_bench", "gpt-4o-airline.json"))
+    table = compare(runs, runs).table["base"].droplevel(["predictor", "form"])
+    found = [round(table[name], 3) for name in ("success", "pass^2", "pass^3", "pass^4")]
+    assert found == [0.42, 0.273, 0.22, 0.2]
+
+
+# ------------------------------------------------------------------ forecasts and other numbers
+
+
+def test_numbers_of_forecasts_are_those_of_a_report():
+    report = evaluate(BASE.traces["judge"], BASE.labels, groups=BASE.tasks, intervals="influence")
+    table = compare(BASE, WORSE, confidence_level=0.95).table
+    for form in ("as_given", "recalibrated"):
+        score = report.intervals.loc[("judge", form, "TPS log")]
+        found = table.loc[("TPS log margin", "judge", form)]
+        assert found["base"] == pytest.approx(score["margin"])
+        assert found["base_low"] == pytest.approx(score["margin_low"], rel=1e-6)
+        error = report.intervals.loc[("judge", form, "S-ECE"), ["value", "low", "high"]]
+        found = table.loc[("S-ECE", "judge", form), ["base", "base_low", "base_high"]]
+        assert found.tolist() == pytest.approx(error.tolist(), rel=1e-6)
+    ranks = report.intervals.loc[("judge", "as_given", "AUROC"), "value"]
+    assert table.loc[("AUROC", "judge", "as_given"), "base"] == pytest.approx(ranks)
+
+
+def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
+    there, back = row_of(BASE, WORSE, "S-ECE"), row_of(WORSE, BASE, "S-ECE")
+    assert there["change"] == pytest.approx(-back["change"])
+    turned = [-back["change_high"], -back["change_low"]]
+    assert there[ENDS[1:]].tolist() == pytest.approx(turned, abs=0.005)  # by drawing
+    assert np.isnan(check(runs_of(3), BASE, Gate("S-ECE")).gates[0].runs_needed)
+
+
+def test_equal_numbers_have_an_interval_of_no_width():
+    tasks = np.arange(40) % 13
+    base, new = (
+        RunSet(None, np.arange(40) % 2, tasks=tasks, spent={"cost": np.full(40, c)})
+        for c in (0.02, 0.03)
     )
-    head, gap, names, row, end, change, note, chance = str(found).split("\n")
-    assert head == pairing(RUNS, RUNS, found.matched)
-    assert gap == end == ""
-    assert names.split() == ["base", "new", "change"]
-    assert row.split("  ")[0] == "success"
-    assert "0.5 [0.5, 0.5]" in row
-    assert "0.25 [+0.1, +0.4]" in row
-    assert change.startswith("success rose")
-    assert note == "A note."
-    assert chance.startswith(
-        "Each interval holds with a chance of 80%, each of its ends with 90%, as"
+    assert row_of(base, new, "cost")[ENDS].tolist() == pytest.approx([0.01] * 3)
+    assert row_of(base, base, "cost")[ENDS].tolist() == [0, 0, 0]
+    cost = BASE.spent["cost"] * (1 + 1e-14)  # what rounding changes is no change
+    again = RunSet(None, BASE.labels, tasks=BASE.tasks, spent={"cost": cost})
+    first = RunSet(None, BASE.labels, tasks=BASE.tasks, spent=BASE.spent)
+    assert not any("cost" in one for one in compare(first, again).changes())
+
+
+def test_numbers_count_where_they_are_known():
+    tasks, y = list("aabbccdd"), [1, 0] * 4
+    left, right, some = (
+        RunSet(None, y, tasks=tasks, spent={"cost": np.where(known, np.arange(8.0), np.nan)})
+        for known in (np.arange(8) < 4, np.arange(8) >= 4, np.arange(8) % 3 > 0)
     )
-    assert "be shown" not in chance  # all is known
+    (note,) = compare(left, right).notes
+    assert "cost" in note
+    assert "no task of both sets" in note
+    (result,) = check(right, left, Gate("cost")).gates
+    assert result.verdict == "unusable"
+    row = row_of(some, left, "cost")  # of the tasks a, 1 against 0.5, and b, 2 against 2.5
+    assert row[["base", "new"]].tolist() == [1.5, 1.5]
+    nothing = RunSet(None, y, tasks=tasks, spent={"cost": [np.nan] * 8})
+    assert "no run" in check(nothing, rules=Gate("cost", versus=1.0)).gates[0].why
 
 
-def test_how_sets_are_paired_in_words():
-    other = RunSet(None, [1, 0, 1, 1, 0], tasks=list("abcda"))
-    assert pairing(RUNS, other, match(RUNS, other)) == (
-        "base: 4 runs of 2 tasks; new: 5 runs of 4 tasks. Paired by task: 2 in both, 2 only in the "
-        "new set, 0 only in the base."
-    )
-    plain = RunSet(None, [1, 0, 1])
-    assert pairing(plain, plain, match(plain, plain)).endswith(
-        "Not paired: they have neither tasks nor ids of runs in common."
-    )
-
-
-def test_numbers_in_words():
-    assert interval(-0.12345, 1234.5) == "[-0.123, +1.23e+03]"
-    assert interval(0.1, 0.2, "") == "[0.1, 0.2]"
-    new = RunSet(None, [1, 0, 1])
-    assert more_runs(4.0, new) == "about 1 more run in each set would settle it"
-    assert more_runs(2.0, new) == "about 1 more run in each set would settle it"
-    assert more_runs(12_345.0, new) == "about 20,000 more runs in each set would settle it"
-    assert more_runs(np.inf, new) == "more than a million runs in each set would settle it"
-    assert more_runs(np.nan, new) == "it is not known how many more runs would settle it"
-
-
-# ------------------------------------------------------------------ rows
-
-
-def metrics(base, new=None):
-    return list(compare(base, base if new is None else new).table.index)
+# ------------------------------------------------------------------ rows and words
 
 
 def test_rows_are_what_both_sets_have():
     tasks, y = np.repeat(np.arange(6), 4), np.tile([1, 0, 1], 8)
     spent = {"cost": np.ones(24), "tokens": np.ones(24)}
     full = RunSet({"a": np.linspace(0.1, 0.9, 24)[:, None]}, y, tasks=tasks, spent=spent)
-    of_runs = ["success", "pass^2", "pass^3", "pass^4", "cost", "tokens"]
-    of_a = [
-        ("TPS log margin", "a", "as_given"), ("S-ECE", "a", "as_given"),
-        ("TPS log margin", "a", "recalibrated"), ("S-ECE", "a", "recalibrated"),
-        ("AUROC", "a", "as_given"),
-    ]  # fmt: skip
-    assert metrics(full) == [(name, "", "") for name in of_runs] + of_a
     other = RunSet({"b": np.full((12, 2), 0.5)}, y[:12], tasks=np.repeat(np.arange(6), 2),
                    spent={"tokens": np.ones(12)})  # fmt: skip
-    assert [name for name, *_ in metrics(full, other)] == ["success", "pass^2", "length", "tokens"]
+    alone = RunSet(None, [0, 1] * 5, tasks=list("abcdefghij"))
+    many = RunSet(None, np.tile([1, 0, 1], 10), tasks=np.repeat(np.arange(3), 10))
+    half = RunSet(None, [0, 1, 1, 0], tasks=list("aabc"))
+    passes = [f"pass^{k}" for k in range(2, 9)]
+    forecasts = ["TPS log margin", "S-ECE"] * 2 + ["AUROC"]
+    for base, new, metrics in [
+        (full, full, ["success", *passes[:3], "cost", "tokens", *forecasts]),
+        (full, other, ["success", "pass^2", "length", "tokens"]),
+        (alone, alone, ["success"]),
+        (many, many, ["success", *passes]),
+        (half, half, ["success"]),
+    ]:
+        assert list(compare(base, new).table.index.get_level_values("metric")) == metrics
+    same = RunSet({"a": np.full((8, 1), 0.5)}, np.ones(8, dtype=int), tasks=np.arange(8) // 2)
+    (note,) = compare(same, same).notes
+    assert "same outcome" in note
+    text = str(compare(RunSet({"a": [[0.5]] * 3, "c": [[0.4]] * 3}, [1, 0, 1]),
+                       RunSet({"b": [[0.5]] * 3}, [1, 0, 1])))  # fmt: skip
+    assert "2 predictors only in the base, not compared: 'a', 'c'" in text
+    assert "1 predictor only in the new set, not compared: 'b'" in text
 
 
-def test_at_most_eight_trials():
-    tasks = np.repeat(np.arange(3), 10)
-    runs = RunSet(None, np.tile([1, 0, 1], 10), tasks=tasks)
-    assert metrics(runs)[-1][0] == "pass^8"
-
-
-def test_what_cannot_be_compared_is_noted_once():
-    one = RunSet({"a": np.full((8, 1), 0.5)}, np.ones(8, dtype=int), tasks=np.arange(8) // 2)
-    found = compare(one, one)
-    assert found.notes
-    assert len(set(found.notes)) == len(found.notes)
-    assert all(note.startswith("Not compared: TPS log margin of a") for note in found.notes)
-
-
-def test_intervals_and_runs_needed():
-    base, new = runs_of(1, n_tasks=12), runs_of(2, 0.3, n_tasks=12)
-    table = compare(base, new).table
-    wide = compare(base, new, confidence_level=0.98).table
-    for name in ("base", "new", "change"):
-        ends = table[f"{name}_low"], table[f"{name}_high"]
-        assert (ends[0] <= table[name]).all()
-        assert (table[name] <= ends[1]).all()
-        assert (wide[f"{name}_low"] <= ends[0] + 1e-12).all()
-        assert (wide[f"{name}_high"] >= ends[1] - 1e-12).all()
-    np.testing.assert_allclose(table["change"], table["new"] - table["base"])
-    held = (table["change_low"] <= 0) & (table["change_high"] >= 0)
-    assert (table["runs_needed"].notna() <= held).all()
-    errors = table.xs("S-ECE", level="metric")
-    assert (errors[["base_low", "new_low"]] >= 0).all(axis=None)
-    assert (errors[["base_high", "new_high"]] <= 1).all(axis=None)
-    gate = check(new, base, Gate()).gates[0]
-    row = table.loc[("success", "", "")]
-    assert (gate.low, gate.high) == (row["change_low"], row["change_high"])
-    with pytest.raises(ValueError, match="confidence_level"):
-        compare(base, new, confidence_level=90)
+def test_changes_in_words():
+    found = compare(BASE, WORSE)
+    said, open_ = "\n".join(found.changes()).split("No change shown:")
+    assert "success fell from" in said
+    assert said.count(": worse.") == (found.table["change_high"] < 0).sum() or "cost" in said
+    assert "more runs in each set would settle it" in open_
+    back = compare(WORSE, BASE).changes()
+    assert any(one.startswith("success rose") and one.endswith(": better.") for one in back)
+    assert any(one.startswith("cost fell") and one.endswith(": better.") for one in back)
+    assert any(one.startswith("cost rose") and one.endswith(": worse.") for one in found.changes())
+    assert "90%" in str(found)
+    assert "95%" in str(found)
+    for level in (1, 90):
+        with pytest.raises(ValueError, match="confidence_level"):
+            compare(BASE, WORSE, confidence_level=level)
+    with pytest.raises(ValueError, match="base .*RunSet.* list"):
+        compare([1], BASE)

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.gates import RunSet, check, compare
-from trajscore.gates._run_set import FORMAT, VERSION, _format_of, _null, _texts
+from trajscore.gates import Gate, RunSet, check
 
 NAN = np.nan
 # an infrastructure error, a crash, a budget, and runs that ended by themselves
@@ -41,45 +40,9 @@ def test_runs_that_count_in_the_order_of_ids(censored, ids, labels, n_left_out, 
     assert found.traces["judge"].ids.tolist() == list(ids)
     counts = (found.n_runs, found.n_left_out, found.n_unobserved, found.n_tasks)
     assert counts == (len(ids), n_left_out, n_unobserved, 3)
-
-
-BENCH = "1 ended by an infrastructure error, left out"
-JUDGED = "forecasts of 1 not judged (no outcome; stopped by crash, not by a budget)"
-
-
-@pytest.mark.parametrize(
-    ("options", "head", "parts"),
-    [
-        ({}, "5 runs of 3 tasks", [BENCH, "2 without an outcome, counted as failures", JUDGED]),
-        (
-            {"censored": "drop", "n_unread": 3},
-            "3 runs of 3 tasks",
-            ["3 not readable, left out", BENCH, "2 without an outcome, left out"],
-        ),
-        (
-            {"tasks": None, "stop_reason": None},
-            "6 runs",
-            ["3 without an outcome, counted as failures"],
-        ),
-    ],
-)
-def test_what_is_counted_in_words(options, head, parts):
-    found = runs(**options)
-    counted = f"{head} ({'; '.join(parts)})"
-    assert found.counted == counted
-    assert repr(found) == f"<RunSet: {counted}, success {found.labels.mean():.3f}>"
-    assert found.n_left_out == 6 - found.n_runs + options.get("n_unread", 0)
-
-
-def test_places_among_the_runs_that_count():
-    found = runs()
-    rows = np.array([5, 3, 0])
-    assert found.ids[found.places(rows)].tolist() == X.ids[rows].tolist()
-
-
-def test_forecasts_are_judged_without_runs_that_crashed():
-    assert runs().judged.traces["judge"].ids.tolist() == list("abef")
-    assert runs(censored="drop").judged.traces["judge"].ids.tolist() == list("aef")
+    assert f"{len(ids)} runs of 3 tasks (1 ended by an infrastructure error" in repr(found)
+    assert f"{n_unobserved} without an outcome" in repr(found)
+    assert runs(censored=censored, n_unread=4).n_left_out == n_left_out + 4
 
 
 def test_outcomes_alone():
@@ -89,12 +52,8 @@ def test_outcomes_alone():
     assert found.lengths.tolist() == [1, 1, 1]
     assert found.tasks is None
     assert not RunSet(None, [1, 0]).has_ids
-
-
-def test_a_trace_without_a_name_says_only_how_long_runs_are():
-    found = RunSet({"": X, "judge": X}, Y)
-    assert found.predictors == ["judge"]
-    assert RunSet({"": X}, Y).lengths.tolist() == X.lengths[::-1].tolist()
+    lengths = RunSet({"": X, "judge": X}, Y)  # of a trace without a name only that is read
+    assert lengths.predictors == ["judge"]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +63,7 @@ def test_a_trace_without_a_name_says_only_how_long_runs_are():
         ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] has shape \(2,\); give one a run, 6"),
         ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is infinite"),
         ({"tasks": ["a"]}, "tasks must be 6 labels"),
+        ({"tasks": pd.Series([1] * 6, index=list("abcdef"))}, "row 0: tasks is of run 'a'"),
         ({"censored": "q_z"}, "censored"),
     ],
 )
@@ -123,66 +83,6 @@ def test_without_infrastructure_errors_two_runs_must_be_left():
 # ------------------------------------------------------------------ files
 
 
-@pytest.mark.parametrize("options", [{}, {"censored": "drop", "n_unread": 2}, {"tasks": None}])
-def test_what_is_written_is_read_again(options):
-    cost = [0.1, NAN, 1 / 3, 4, 5, 6]
-    found = runs(spent={"cost": cost}, **options)
-    again = RunSet._of_json(json.loads(json.dumps(found.to_json(), allow_nan=False)))
-    assert repr(again) == repr(found)
-    assert again.to_json() == found.to_json()
-    np.testing.assert_array_equal(again.spent["cost"], found.spent["cost"])
-    np.testing.assert_array_equal(again.traces["judge"].cells, found.traces["judge"].cells)
-    assert again.has_ids
-
-
-def test_horizons_and_missing_values_are_kept():
-    horizon = X.lengths + 2
-    cells = X.cells.copy()
-    cells[0] = NAN
-    gap = TrajectoryArray(cells, X.lengths, horizon=horizon, missing="allow")
-    again = RunSet._of_json(RunSet({"a": gap}, Y).to_json())
-    trace = again.traces["a"]
-    np.testing.assert_array_equal(np.sort(trace.horizon), np.sort(horizon))
-    assert np.isnan(trace.cells).sum() == 1
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        ('{"format": "trajscore check", "x": 1}', "trajscore check"),
-        ('{\n  "format": "a b"}', "a b"),
-        ('{"x": 1, "format": "a"}', ""),
-        ('[{"format": "a"}]', ""),
-        ("", ""),
-        (None, ""),
-    ],
-)
-def test_files_of_ours(tmp_path, content, kind):
-    path = tmp_path / "a.json"
-    if content is not None:
-        path.write_text(content)
-    assert _format_of(path) == kind
-    assert _format_of(tmp_path) == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"version": VERSION + 1}, f"is of version {VERSION + 1}, which this trajscore cannot"),
-        ({"runs": 3}, "is damaged: .*; write it anew"),
-        ({"runs": {}}, "is damaged: 'stop_reason'"),
-    ],
-)
-def test_files_that_cannot_be_read(tmp_path, change, problem):
-    path = tmp_path / "a.json"
-    whole = {"format": FORMAT, "version": VERSION, "runs": runs().to_json()}
-    path.write_text(json.dumps(whole))
-    assert repr(RunSet.read(path)) == repr(runs())
-    path.write_text(json.dumps(whole | change))
-    with pytest.raises(ValueError, match=problem):
-        RunSet.read(path)
-
-
 def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
     path = tmp_path / "a.csv"
     table = pd.DataFrame(
@@ -200,15 +100,21 @@ def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
         RunSet.read(report)
 
 
-def test_numbers_and_texts_as_json_has_them():
-    assert _null(np.array([1.0, NAN])) == [1.0, None]
-    assert _null(np.array([[1.0], [2.0]])) == [1.0, 2.0]
-    assert _texts(None) is None
-    assert _texts(np.array(["a", None, NAN, 3], dtype=object)) == ["a", None, None, "3"]
-
-
-def test_what_is_no_set_of_runs_is_refused():
-    with pytest.raises(ValueError, match="base must be a RunSet, got list; to pass gates, write"):
-        compare([1], runs())
-    with pytest.raises(ValueError, match="baseline must be a RunSet, got str; wrap runs: RunSet"):
-        check(runs(), "baseline.json")
+@pytest.mark.parametrize("options", [{}, {"censored": "drop", "n_unread": 2}, {"tasks": None}])
+def test_what_is_written_is_read_again(tmp_path, options):
+    cells, horizon = X.cells.copy(), X.lengths + 2
+    cells[0] = NAN
+    gap = TrajectoryArray(cells, X.lengths, horizon=horizon, missing="allow", ids=X.ids)
+    spent = {"cost": [0.1, NAN, 1 / 3, 4, 5, 6]}
+    options = {"tasks": TASKS, "stop_reason": STOPS} | options
+    found = RunSet({"judge": gap}, Y, spent=spent, **options)
+    file = tmp_path / "baseline.json"
+    file.write_text(check(found, rules=Gate(versus=0.5)).to_json())
+    again = RunSet.read(file)
+    assert repr(again) == repr(found)
+    assert again.to_json() == found.to_json()
+    np.testing.assert_array_equal(again.spent["cost"], found.spent["cost"])
+    one, other = again.traces["judge"], found.traces["judge"]
+    np.testing.assert_array_equal(one.cells, other.cells)
+    np.testing.assert_array_equal(one.horizon, other.horizon)
+    assert again.has_ids

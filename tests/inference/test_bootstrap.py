@@ -1,162 +1,194 @@
+"""Bootstrap replicates, and their percentile and BCa intervals."""
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from trajscore.inference import _bootstrap, bootstrap, paired_bootstrap
-from trajscore.inference._bootstrap import (
-    bootstrap_many_means,
-    bootstrap_means,
-    bootstrap_units,
-    check_resamples,
-)
-from trajscore.inference.bootstrap_intervals import percentile_interval
-from trajscore.inference.units import any_units
+from trajscore.inference import bootstrap, paired_bootstrap
 
 
-def test_same_for_any_number_of_threads(rng):
-    x = rng.normal(size=50)
-    out = [
-        bootstrap(lambda c: c @ x, 50, n_resamples=150, random_state=3, n_jobs=n) for n in (1, 2)
-    ]
-    np.testing.assert_array_equal(*out)
-    assert out[0].shape == (150,)
+def drawn(n, **options):
+    """How often each run was drawn in each replicate."""
+    return bootstrap(lambda counts: counts, n, **{"n_resamples": 150, "random_state": 3} | options)
 
 
-def test_standard_error_is_that_of_a_mean(rng):
-    x = rng.normal(size=(400, 2))
-    table = paired_bootstrap(x, n_resamples=4000, random_state=0)
-    np.testing.assert_allclose(table["std_error"], x.std(axis=0) / 20, rtol=0.06)
+def means(x, counts):
+    return counts @ x / counts.sum(axis=1, keepdims=True)
+
+
+def expanded(sizes, n_strata, level):
+    """Level of a bootstrap interval as wide as one of t, for few clusters (Hesterberg 2015)."""
+    sizes, n = np.asarray(sizes), len(sizes)
+    t = stats.t.ppf((1 + level) / 2, sizes.sum() ** 2 / (sizes**2).sum() - n_strata)
+    return 2 * stats.norm.cdf(np.sqrt(n / (n - n_strata)) * t) - 1
+
+
+def left_out(x, groups, strata):
+    """Jackknife influence of each cluster on the mean, by leaving it out."""
+    kept = {g: x[groups != g].mean() for g in np.unique(groups)}
+    parts = []
+    for s in np.unique(strata):
+        values = np.array([kept[g] for g in np.unique(groups[strata == s])])
+        parts.append((len(values) - 1) / len(values) * (values.mean() - values))
+    return np.concatenate(parts)
+
+
+def bca(replicates, x, influence, level):
+    """The interval of Efron and Tibshirani (1993), chapter 14."""
+    a = (influence**3).sum() / (6 * (influence**2).sum() ** 1.5)
+    z0 = stats.norm.ppf((replicates < x.mean()).mean())
+    z = z0 + stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    return np.quantile(replicates, stats.norm.cdf(z0 + z / (1 - a * z)))
+
+
+# ------------------------------------------------------------------------------ draws
+
+
+def test_replicates_do_not_depend_on_threads(rng):
+    counts = drawn(50)
+    np.testing.assert_array_equal(counts, drawn(50, n_jobs=2))
+    assert counts.shape == (150, 50)
+    assert (counts.sum(axis=1) == 50).all()
+    assert (drawn(50, random_state=4) != counts).any()
+    assert len(np.unique(counts, axis=0)) == 150
+
+
+def test_clusters_are_drawn_whole_in_the_order_of_their_names(rng):
+    groups = rng.permutation(np.repeat(list("edcba"), 4))
+    counts = drawn(20, groups=groups)
+    by_name = np.stack([counts[:, groups == g] for g in "abcde"], axis=1)
+    assert (by_name == by_name[..., :1]).all()
+    np.testing.assert_array_equal(by_name[..., 0], drawn(5))
+
+
+def test_each_stratum_keeps_its_number_of_runs_or_clusters(rng):
+    strata = rng.choice(["x", "y", "z"], size=60)
+    counts = drawn(60, strata=strata)
+    for name in "xyz":
+        assert (counts[:, strata == name].sum(axis=1) == (strata == name).sum()).all()
+    assert (counts.std(axis=0) > 0).all()
+    groups = np.array([3, 1, 2, 2, 0, 4])
+    counts = drawn(6, groups=groups, strata=["y", "x", "x", "x", "y", "y"])
+    assert (counts[:, [0, 4, 5]].sum(axis=1) == 3).all()
+    assert (counts[:, 1] + counts[:, 2] == 2).all()
+    np.testing.assert_array_equal(counts[:, 2], counts[:, 3])
+
+
+# -------------------------------------------------------------------------- intervals
+
+
+def test_bca_is_that_of_scipy(rng):
+    x = rng.exponential(size=40)
+    ours = paired_bootstrap(
+        x[:, None], method="bca", n_resamples=40_000, confidence_level=0.9, random_state=0
+    )
+    theirs = stats.bootstrap(
+        (x,), np.mean, n_resamples=40_000, method="BCa",
+        confidence_level=expanded(np.ones(40), 1, 0.9), random_state=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    np.testing.assert_allclose(ours.loc[0, ["low", "high"]].astype(float), theirs, rtol=0.01)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_intervals_of_clusters_are_those_of_the_book(rng, method, stratified):
+    x = rng.exponential(size=(90, 2))
+    groups = np.r_[np.arange(20), rng.integers(20, size=70)]
+    strata = groups % 3 if stratified else np.zeros(90, dtype=int)
+    options = {"groups": groups, "n_resamples": 500, "random_state": 4}
+    options["strata"] = strata if stratified else None
+    table = paired_bootstrap(x, method=method, confidence_level=0.9, **options)
+    replicates = means(x, drawn(90, **options))
+    level = expanded(np.bincount(groups), 3 if stratified else 1, 0.9)
+    for k in range(2):
+        ends = np.quantile(replicates[:, k], [(1 - level) / 2, (1 + level) / 2])
+        if method == "bca":
+            ends = bca(replicates[:, k], x[:, k], left_out(x[:, k], groups, strata), level)
+        np.testing.assert_allclose(table.loc[k, ["low", "high"]].astype(float), ends)
     np.testing.assert_allclose(table["mean"], x.mean(axis=0))
+    np.testing.assert_allclose(table["std_error"], replicates.std(axis=0, ddof=1))
 
 
-def test_differences_are_paired(rng):
-    x = rng.normal(size=300)
-    table = paired_bootstrap(np.c_[x, x + 1], reference=0, random_state=0, n_resamples=200)
-    np.testing.assert_allclose(table.loc[1, ["low", "high"]].astype(float), 1)
-    assert (table.loc[0] == 0).all()
-
-
-def test_clusters_are_drawn_whole(rng):
-    # ten copies of each of 40 values: the error is that of 40 runs, not of 400
-    x = np.repeat(rng.normal(size=40), 10)
-    groups = np.repeat(np.arange(40), 10)
-    alone = paired_bootstrap(x[:, None], random_state=0, n_resamples=2000)["std_error"][0]
-    whole = paired_bootstrap(x[:, None], random_state=0, n_resamples=2000, groups=groups)
-    assert whole["std_error"][0] / alone == pytest.approx(np.sqrt(10), rel=0.1)
-    drawn = []
-    bootstrap(lambda c: drawn.append(c) or c[:, 0], 400, n_resamples=5, groups=groups)
-    blocks = drawn[0].reshape(-1, 40, 10)
-    assert (blocks == blocks[..., :1]).all()
-
-
-def test_coverage_of_the_interval():
-    hits = 0
-    for seed in range(200):
-        x = np.random.default_rng(seed).exponential(size=(60, 1))
-        table = paired_bootstrap(x, n_resamples=300, random_state=seed)
-        hits += table["low"][0] <= 1 <= table["high"][0]
-    assert 0.88 <= hits / 200 <= 0.98
-
-
-def test_undefined_replicates_are_ignored():
-    values = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, np.nan]])
-    low, high = percentile_interval(values, 0.5)
-    assert (low[0], high[0]) == (1.25, 1.75)  # quartiles of 1 and 2
-    assert np.isnan([low[1], high[1]]).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: paired_bootstrap([[1.0]]), "at least 2 runs"),
-        (lambda: paired_bootstrap([[1.0], [np.nan]]), "is missing or infinite"),
-        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1, 1]), "one cluster"),
-        (lambda: paired_bootstrap([[1.0], [2.0]], groups=[1]), "one for each run"),
-        (lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=1.5), "a whole number.* got 1.5"),
-        (lambda: paired_bootstrap([[1.0], [2.0]], confidence_level=95), "confidence_level"),
-        (
-            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=2.5),
-            "whole number, at least 1 .*, got 2",
-        ),
-        (
-            lambda: paired_bootstrap([[1.0], [2.0]], n_resamples=0),
-            "whole number, at least 1 .*, got 0",
-        ),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_the_reference_is_a_column_by_its_name_or_place(rng):
+def test_differences_are_paired_with_the_reference(rng):
     samples = pd.DataFrame(rng.random((20, 3)), columns=list("abc"))
     options = {"n_resamples": 50, "random_state": 0}
     by_name = paired_bootstrap(samples, reference="b", **options)
     np.testing.assert_allclose(by_name["mean"], samples.mean() - samples["b"].mean(), atol=1e-12)
+    assert (by_name.loc["b"] == 0).all()
     for place in (1, -2, np.int64(1)):
-        pd.testing.assert_frame_equal(
-            paired_bootstrap(samples, reference=place, **options), by_name
-        )
+        again = paired_bootstrap(samples, reference=place, **options)
+        pd.testing.assert_frame_equal(again, by_name)
+    plain = paired_bootstrap(samples.to_numpy(), reference=1, **options)
+    np.testing.assert_array_equal(plain, by_name)
     for place in (3, -4, "d", 1.0, [1]):
-        with pytest.raises(ValueError, match="is not one of the columns .'a', 'b', 'c'."):
+        with pytest.raises(ValueError, match="reference .*'a', 'b', 'c'"):
             paired_bootstrap(samples, reference=place, **options)
-    first = paired_bootstrap(samples, reference=-3, **options)
-    assert first["mean"]["a"] == 0
 
 
-def test_means_of_very_many_are_drawn_like_those_of_few():
-    rng = np.random.default_rng(1)
-    n = 20_000
-    heavy = rng.pareto(1.5, n)  # a few values carry the variance
-    samples = np.stack([heavy, heavy + rng.normal(size=n), rng.random(n) < 1e-3], axis=1)
-    quick = bootstrap_many_means(samples, n_resamples=4000, random_state=0)
-    slow = bootstrap(lambda counts: counts @ samples / n, n, n_resamples=4000, random_state=0)
-    scale = slow.std(axis=0)
-    np.testing.assert_allclose(quick.std(axis=0), scale, rtol=0.06)
-    for share in (0.025, 0.16, 0.5, 0.84, 0.975):
-        apart = np.abs(np.quantile(quick, share, axis=0) - np.quantile(slow, share, axis=0))
-        assert (apart[:2] < 0.2 * scale[:2]).all()
-        assert apart[2] < 1.5 / n  # of a share of runs, one run more or less
-    np.testing.assert_allclose(np.corrcoef(quick.T), np.corrcoef(slow.T), atol=0.06)
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_row_order_does_not_matter(rng, method):
+    x = rng.normal(size=(80, 3))
+    groups = rng.integers(15, size=80)
+    strata = np.where(groups < 6, "hard", "easy")
+    order = rng.permutation(80)
+    options = {"n_resamples": 300, "reference": 0, "random_state": 2, "method": method}
+    for given in ({}, {"strata": strata}, {"groups": groups, "strata": strata}):
+        one, other = (
+            paired_bootstrap(x[rows], **{k: v[rows] for k, v in given.items()}, **options)
+            for rows in (np.arange(80), order)
+        )
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 10**8])
-def test_numbers_of_replicates(n):
-    check_resamples(n)
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_of_few_clusters_cover(method):
+    rng, groups = np.random.default_rng(5), np.repeat(np.arange(8), 5)
+    x = rng.normal(size=(8, 1000))[groups] + rng.normal(size=(40, 1000))
+    table = paired_bootstrap(x, groups=groups, n_resamples=1000, random_state=0, method=method)
+    assert ((table["low"] <= 0) & (table["high"] >= 0)).mean() > 0.93  # 0.88 by plain percentiles
+
+
+def test_a_constant_has_no_width_and_one_sided_replicates_no_bca(rng):
+    x = np.c_[rng.normal(size=30), np.full(30, 0.1)]
+    table = paired_bootstrap(x, method="bca", n_resamples=100, random_state=0)
+    np.testing.assert_allclose(table.loc[1, ["mean", "low", "high"]].astype(float), 0.1)
+    two = paired_bootstrap([[1.0], [4.0]], method="bca", n_resamples=2, random_state=0)
+    assert np.isnan(two.loc[0, ["low", "high"]].astype(float)).all()
+    ties = paired_bootstrap([[0.0], [1.0]] * 2, method="bca", n_resamples=999, random_state=0)
+    assert (ties.loc[0, ["low", "high"]] == [0, 1]).all()  # those at the mean count half
+    two = paired_bootstrap([[0.0], [1.0]], confidence_level=0.99999, random_state=0)
+    assert (two.loc[0, ["low", "high"]] == [0, 1]).all()  # of 1 degree of freedom
+
+
+# -------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, 10**8 + 1, "9"])
 def test_numbers_of_replicates_that_are_refused(n):
-    with pytest.raises(ValueError, match="n_resamples must be a whole number, at least 1 and at"):
-        check_resamples(n)
+    with pytest.raises(ValueError, match="n_resamples must be a whole number, at least 1"):
+        bootstrap(lambda counts: counts[:, 0], 5, n_resamples=n)
 
 
-@pytest.mark.parametrize(
-    ("most", "sizes"), [(1 << 24, [64, 36]), (40, [8] * 12 + [4]), (3, [1] * 100)]
-)
-def test_replicates_are_drawn_in_blocks_that_stay_small(monkeypatch, most, sizes):
-    monkeypatch.setattr(_bootstrap, "_MOST_COUNTS", most)
-    seen = []
-
-    def statistic(counts):
-        seen.append(len(counts))
-        return counts[:, 0]
-
-    drawn = bootstrap_units(statistic, any_units(None, 5), n_resamples=100, random_state=0)
-    assert (seen, drawn.shape) == (sizes, (100,))
-
-
-def test_means_of_clusters_are_weighted_by_their_runs():
-    values, groups = np.array([[1.0, 0], [2, 0], [6, 3], [0, 9]]), np.array([0, 0, 1, 2])
-    units = any_units(groups, 4)
-    options = {"n_resamples": 20, "random_state": 1}
-    counts = bootstrap_units(lambda counts: counts, units, **options)
-    weight = counts[:, groups]
-    expected = weight @ values / weight.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(bootstrap_means(values, units, **options), expected)
-
-
-def test_a_statistic_is_a_function():
-    with pytest.raises(ValueError, match="statistic must be a function of the count of each run"):
+def test_bad_input_is_named():
+    two = [[1.0], [2.0]]
+    four = np.arange(4.0)[:, None]
+    for options, problem in [
+        ({"samples": [[1.0]]}, "2 runs"),
+        ({"samples": [1.0, 2.0]}, r"samples .*\(2,\)"),
+        ({"samples": np.empty((0, 2))}, "samples"),
+        ({"samples": pd.DataFrame({"b": [1.0, np.nan]})}, "row 1.*'b'"),
+        ({"samples": two, "groups": [1, 1]}, "one cluster"),
+        ({"samples": two, "groups": [1]}, "groups"),
+        ({"samples": two, "strata": [1]}, "strata"),
+        ({"samples": two, "n_resamples": 2.5}, "n_resamples.* 2.5"),
+        ({"samples": two, "confidence_level": 95}, "confidence_level"),
+        ({"samples": two, "method": "bc"}, "method"),
+        ({"samples": four, "groups": list("abcc"), "strata": list("xxxy")}, "row 2.*stratum"),
+        ({"samples": four, "strata": list("xxzx")}, "stratum 'z'"),
+        ({"samples": four, "groups": list("abcc"), "strata": list("xxyy")}, "stratum 'y'"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            paired_bootstrap(options.pop("samples"), **options)
+    with pytest.raises(ValueError, match="statistic"):
         bootstrap("mean", 5)

@@ -2,9 +2,8 @@
 
 import pytest
 
+from known_dialogue import ALL, SAMPLES, said
 from trajscore import io
-from trajscore.io.formats.atif import ATIF, _of_step
-from trajscore.io.registry import Head
 
 TURN = {"source": "agent", "message": "Done"}
 
@@ -22,33 +21,17 @@ def ended_by(name):
     return {"exception_info": {"exception_type": name}}
 
 
-@pytest.fixture
-def read(write):
-    """Read one trajectory, with its result if there is one."""
-
-    def read_one(raw, beside=None, **options):
-        if beside is not None:
-            write("t/result.json", beside)
-        (run,) = io.read_runs(write("t/trajectory.json", raw), **options, format="atif")
-        return run
-
-    return read_one
+def read(write, raw, beside=None, **options):
+    if beside is not None:
+        write("t/result.json", beside)
+    (run,) = io.read_runs(write("t/trajectory.json", raw), **options, format="atif")
+    return run
 
 
-@pytest.mark.parametrize(
-    ("fields", "listed", "recognised"),
-    [
-        ({"schema_version": "atif-v1.8"}, False, True),
-        ({"schema_version": "ATIF-v1.8"}, True, False),
-        ({"schema_version": 2}, False, False),
-        ({"steps": [], "agent": {}}, False, True),
-        ({"steps": [], "session_id": "s"}, False, True),
-        ({"steps": []}, False, False),
-        ({"trajectory_id": "t"}, False, False),
-    ],
-)
-def test_files_of_the_format(fields, listed, recognised):
-    assert ATIF().recognise(Head(fields, listed=listed)) == recognised
+def test_the_sample():
+    (run,) = io.read_runs(SAMPLES / "atif.json")
+    assert (said(run), run.id, run.outcome, run.meta["model"]) == (ALL, "s1", -1, "m")
+    assert run.steps[1].logprobs == (-0.1, -0.3)
 
 
 def test_a_job_folder_has_one_run_a_trajectory(write, tmp_path):
@@ -56,228 +39,151 @@ def test_a_job_folder_has_one_run_a_trajectory(write, tmp_path):
         write(f"job/{place}", trajectory(trajectory_id=place))
     for name in ("trajectory.cont-1.json", "trajectory.summarization-1.json", "other.json"):
         write(f"job/a/{name}", trajectory())
+    write("job/b/result.json", result(0))
     runs = io.read_runs(tmp_path / "job")
-    assert [run.id for run in runs] == [
-        "a/trajectory-2.json", "a/trajectory.json", "b/agent/trajectory.json",
+    assert [(run.id, run.outcome) for run in runs] == [
+        ("a/trajectory-2.json", -1), ("a/trajectory.json", -1), ("b/agent/trajectory.json", 0),
     ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"no runs in .*result\.json"):
+        io.read_runs(write("r/result.json", result()), format="atif")
 
 
-# ------------------------------------------------------------------ of the run
-
-
-@pytest.mark.parametrize(
-    ("raw", "beside", "name"),
-    [
-        ({"trajectory_id": "t", "session_id": "s"}, result(), "t"),
-        ({"session_id": "s"}, result(), "trial"),
-        ({"session_id": "s"}, None, "s"),
-        ({}, None, "trajectory-0"),
-        ({"trajectory_id": "t"}, result(step_name="one"), "trial/one"),
-        ({"trajectory_id": "t"}, {"step_name": "one"}, "t"),
-    ],
-)
-def test_id(read, raw, beside, name):
-    assert read(trajectory(**raw), beside).id == name
-
-
-@pytest.mark.parametrize(
-    ("beside", "task"),
-    [
-        ({"task_name": "a"}, "a"),
-        ({"task_name": "a", "step_name": "b"}, "a/b"),
-        ({"step_name": "b"}, "b"),
-        ({}, None),
-    ],
-)
-def test_task(read, beside, task):
-    assert read(trajectory(), beside).task == task
-
-
-@pytest.mark.parametrize(
-    ("beside", "outcome"),
-    [
-        (None, -1), (result(1), 1), (result(0.5), 0), (result(None), -1),
-        ({"verifier_result": None}, -1), ({"verifier_result": {"rewards": {}}}, -1),
-        ({"verifier_result": {"rewards": {"other": 1}}}, 1),
-    ],
-)  # fmt: skip
-def test_outcome(read, beside, outcome):
-    assert read(trajectory(), beside).outcome == outcome
-
-
-def test_one_of_several_rewards(read):
+def test_names_and_outcomes(write, tmp_path):
     several = {"verifier_result": {"rewards": {"a": 1, "reward": 0}}}
-    assert read(trajectory(), several).outcome == 0
-    assert read(trajectory(), several, reward="a").outcome == 1
+    for raw, beside, expected in (
+        ({"trajectory_id": "t", "session_id": "s"}, None, ("t", None, -1)),
+        ({"session_id": "s"}, None, ("s", None, -1)), ({}, None, ("trajectory-0", None, -1)),
+        ({"trajectory_id": "t"}, result(), ("t", "task", 1)),
+        ({"session_id": "s"}, result(0.5), ("trial", "task", 0)),
+        ({"trajectory_id": "t"}, result(None, step_name="one"), ("trial/one", "task/one", -1)),
+        ({"trajectory_id": "t"}, {"verifier_result": {"rewards": {"x": 1}}}, ("t", None, 1)),
+        ({"trajectory_id": "t"}, several, ("t", None, 0)),
+    ):  # fmt: skip
+        run = read(write, trajectory(**raw), beside)
+        assert (run.id, run.task, run.outcome) == expected, (raw, beside)
+    assert read(write, trajectory(), several, reward="a").outcome == 1
 
 
-def test_what_a_run_holds(read):
-    fields = {
-        "final_metrics": {"total_cost_usd": 2.0}, "agent": {"model_name": "m"}, "notes": "n",
-        "trajectory_id": "t",
-    }  # fmt: skip
-    run = read(trajectory(**fields), result(0.0))
-    assert (run.meta["reward"], run.meta["cost"], run.meta["model"]) == (0.0, 2.0, "m")
-    assert run.meta["file"].endswith("trajectory.json")
-    assert run.trial == "trial"
-    assert set(run.extra) == {"schema_version", "final_metrics", "agent", "notes", "result"}
-    bare = read(trajectory(agent="m"), {})
-    assert (bare.meta["cost"], bare.meta["model"]) == (None, None)
-    assert set(bare.extra) == {"schema_version", "agent"}
-
-
-def test_an_exception_is_the_stop(read):
-    run = read(trajectory(), result() | ended_by("MaxStepsError"))
-    assert (run.stop_reason, run.outcome, run.meta["reward"]) == ("MaxStepsError", -1, 1.0)
-    scored = read(trajectory(), result() | ended_by("MaxStepsError"), cut_runs="score")
-    assert scored.outcome == 1
-    assert read(trajectory(), result() | {"exception_info": None}).stop_reason is None
-
-
-def test_results_of_the_trial_stand_one_or_two_folders_up(write):
-    near, far = write("job/t/agent/trajectory.json", trajectory()), "job/t/result.json"
-    write("job/result.json", result(0))  # of the job
-    assert io.read_runs(near, format="atif")[0].outcome == -1
-    write(far, result(1))
-    assert io.read_runs(near, format="atif")[0].outcome == 1
-    write("job/t/agent/result.json", result(0))
-    assert io.read_runs(near, format="atif")[0].outcome == 0
-
-
-def test_a_result_three_folders_up_is_not_that_of_the_trial(write):
-    write("job/result.json", result(0))
-    (run,) = io.read_runs(write("job/x/t/agent/trajectory.json", trajectory()), format="atif")
-    assert run.outcome == -1
-
-
-# ------------------------------------------------------------------ steps of a trial
-
-
-def test_a_step_of_a_trial_has_its_own_result(write):
-    steps = [
-        {"step_name": "one", "verifier_result": {"rewards": {"reward": 0}}},
-        {"step_name": "two", "exception_info": {"exception_type": "MaxStepsError"}},
-        {"step_name": "three"},
-    ]
-    write("job/t/result.json", result(1, step_results=steps))
-    runs = {
-        name: io.read_runs(
-            write(f"job/t/steps/{name}/agent/trajectory.json", trajectory()), format="atif"
-        )[0]
-        for name in ("one", "two", "three", "four")
-    }
-    assert [run.id for run in runs.values()] == [
-        "trial/one", "trial/two", "trial/three", "trial",
-    ]  # fmt: skip
-    assert [run.task for run in runs.values()] == ["task/one", "task/two", "task/three", "task"]
-    assert [run.outcome for run in runs.values()] == [0, -1, 1, 1]
-    assert [run.stop_reason for run in runs.values()] == [None, "MaxStepsError", None, None]
-
-
-def test_the_last_verdict_of_the_steps_is_that_of_the_trial():
-    steps = [{"verifier_result": {"a": 1}}, {"verifier_result": {"a": 2}}]
-    assert _of_step({"step_results": steps}, None)["verifier_result"] == {"a": 2}
-    own = {"verifier_result": {"a": 3}, "step_results": steps}
-    assert _of_step(own, None) == own
-    for listed in (None, [], ["x"], "x"):
-        assert _of_step({"step_results": listed}, "one") == {"step_results": listed}
-
-
-# ------------------------------------------------------------------ turns
-
-
-def test_all_fields_of_a_turn(read):
+def test_all_fields(write):
     step = {
         "step_id": 4, "source": "agent", "message": "Look", "reasoning_content": "hm",
         "tool_calls": [{"tool_call_id": 7, "function_name": "run", "arguments": {"x": 1}}],
         "observation": {"results": [{"source_call_id": 7, "content": "file"}, {"content": "b"}]},
         "metrics": {"logprobs": [-1.0], "cost_usd": 0.5, "prompt_tokens": 3},
-        "extra": {"note": "n"},
+        "extra": {"note": "n", "confidence": 0.75},
     }  # fmt: skip
-    (turn,) = read(trajectory(step)).steps
-    assert (turn.actor, turn.text, turn.index) == ("agent", "Look", 0)
-    assert (turn.logprobs, turn.tokens, turn.cost) == ((-1.0,), None, 0.5)
-    (call,) = turn.tool_calls
-    assert (call.name, call.arguments, call.id, call.result) == ("run", {"x": 1}, "7", "file")
-    assert turn.observation == "file\nb"
+    copied = TURN | {"is_copied_context": True}
+    fields = {"final_metrics": {"total_cost_usd": 2.0}, "agent": {"model_name": "m"}, "notes": "n"}
+    system = {"source": "system", "message": "Rules"}
+    task = {"source": "user", "message": [{"type": "text", "text": "Fix it"}]}
+    run = read(write, trajectory(system, task, copied, step, **fields), result(0.0))
+    assert said(run) == [
+        ("system", "Rules"), ("user", "Fix it"), ("agent", "Look"), ("run", {"x": 1}, "file"),
+    ]  # fmt: skip
+    turn = run.steps[1]
+    assert (turn.index, turn.logprobs, turn.tokens, turn.cost) == (3, (-1.0,), None, 0.5)
+    assert (turn.observation, turn.confidence) == ("file\nb", 0.75)
     assert turn.extra == {
         "step_id": 4, "reasoning_content": "hm", "note": "n", "metrics": {"prompt_tokens": 3},
     }  # fmt: skip
-
-
-def test_metrics_that_are_all_used_are_not_kept_twice(read):
-    (turn,) = read(trajectory(TURN | {"metrics": {"cost_usd": 1}})).steps
+    assert (run.meta["reward"], run.meta["cost"], run.meta["model"]) == (0.0, 2.0, "m")
+    assert (run.trial, run.extra["n_copied_steps"], run.extra["notes"]) == ("trial", 1, "n")
+    (turn,) = read(write, trajectory(TURN | {"metrics": {"cost_usd": 1}})).steps
     assert (turn.cost, turn.extra) == (1.0, {})
+    for observation in ("x", {}, {"results": None}):
+        (turn,) = read(write, trajectory(TURN | {"observation": observation}, agent="m")).steps
+        assert turn.observation is None
 
 
-def test_copied_steps_are_left_out_and_counted(read):
-    copied = TURN | {"is_copied_context": True}
-    run = read(trajectory(copied, copied, TURN | {"is_copied_context": False}))
-    assert ([step.index for step in run.steps], run.extra["n_copied_steps"]) == ([2], 2)
-    assert "n_copied_steps" not in read(trajectory()).extra
+def test_an_exception_is_the_stop(write):
+    for name, kind in (
+        ("AgentTimeoutError", "unknown"), ("ContextLengthExceededError", "informative"),
+        ("NonZeroAgentExitCodeError", "informative"), ("SomethingNewError", "unknown"),
+    ):  # fmt: skip
+        run = read(write, trajectory(), result() | ended_by(name))
+        assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, name, kind)
+        assert run.meta["reward"] == 1.0
+        assert read(write, trajectory(), result() | ended_by(name), cut_runs="score").outcome == 1
+    for name in ("EnvironmentStartTimeoutError", "VerifierTimeoutError"):  # faults of the bench
+        write("t/result.json", result() | ended_by(name))
+        path = write("t/trajectory.json", trajectory() | {"steps": []})
+        with pytest.warns(UserWarning, match=f"1 of 1 run is excluded.*{name} 1"):
+            assert not io.read_runs(path, format="atif")
 
 
-@pytest.mark.parametrize(
-    ("steps", "problem"),
-    [
-        (None, "it has no list of 'steps'"),
-        ([TURN, 3], "message 1 is int, not an object"),
-        ([TURN | {"observation": {"results": "x"}}], "results of its observation are str, not a"),
-        ([TURN, TURN | {"observation": {"results": [1]}}], "message 1: a result .* is int, not an"),
-    ],
-)
-def test_steps_that_cannot_be_read(read, steps, problem):
-    with pytest.raises(ValueError, match=problem):
-        read(trajectory() | {"steps": steps})
+def test_which_result_is_that_of_a_trajectory(write):
+    def outcome(place):
+        return io.read_runs(write(place, trajectory()), format="atif")[0].outcome
+
+    write("job/result.json", result(0))  # of the job
+    assert outcome("job/t/agent/trajectory.json") == -1
+    write("job/t/result.json", result(1))
+    assert outcome("job/t/agent/trajectory.json") == 1
+    write("job/t/agent/result.json", result(0))
+    assert outcome("job/t/agent/trajectory.json") == 0
+    write("steps/result.json", result(1))  # a folder of steps further up is not of a trial
+    assert outcome("steps/x/t/agent/trajectory.json") == -1
 
 
-@pytest.mark.parametrize("observation", [None, "x", {}, {"results": None}, {"results": []}])
-def test_turns_without_results(read, observation):
-    (turn,) = read(trajectory(TURN | {"observation": observation})).steps
-    assert turn.observation is None
+def test_steps_of_a_trial_have_their_own_results(write):
+    steps = [
+        {"step_name": "one", "verifier_result": {"rewards": {"reward": 0}}},
+        {"step_name": "two"} | ended_by("MaxStepsError"), {"step_name": "three"},
+    ]  # fmt: skip
+    write("job/t/result.json", result(1, step_results=steps))
+    paths = [
+        write(f"job/t/steps/{name}/agent/trajectory.json", trajectory())
+        for name in ("one", "two", "three", "four")
+    ]
+    runs = io.read_runs(paths, format="atif")
+    assert [(run.id, run.task, run.outcome, run.stop_reason) for run in runs] == [
+        ("trial/one", "task/one", 0, None), ("trial/two", "task/two", -1, "MaxStepsError"),
+        ("trial/three", "task/three", 1, None), ("trial", "task", 1, None),
+    ]  # fmt: skip
+    # the last verdict of the steps is that of the trial
+    verdicts = [{"verifier_result": {"rewards": {"reward": k}}} for k in (0, 1)]
+    for listed, outcome in ((verdicts, 1), (verdicts[::-1], 0), (None, -1), (["x"], -1)):
+        write("u/result.json", result(verifier_result=None, step_results=listed))
+        (run,) = io.read_runs(write("u/trajectory.json", trajectory()), format="atif")
+        assert run.outcome == outcome
 
 
-# ------------------------------------------------------------------ continuations
-
-
-def test_a_trajectory_goes_on_in_other_files(write, read):
+def test_a_trajectory_goes_on_in_other_files(write):
     for k, rest in ((1, "elsewhere/trajectory.cont-2.json"), (2, "trajectory.json")):
-        metrics = {"total_cost_usd": float(k)}
-        more = trajectory(TURN | {"message": str(k)}, final_metrics=metrics)
+        more = trajectory(TURN | {"message": str(k)}, final_metrics={"total_cost_usd": float(k)})
         write(f"t/trajectory.cont-{k}.json", more | {"continued_trajectory_ref": rest})
-    run = read(trajectory(continued_trajectory_ref="trajectory.cont-1.json"))
-    assert [step.text for step in run.steps] == ["Done", "1", "2"]
-    assert run.meta["cost"] == 2.0
-
-
-def test_a_continuation_that_is_not_there_ends_the_run(read):
-    run = read(trajectory(continued_trajectory_ref="gone.json"))
+    run = read(write, trajectory(continued_trajectory_ref="trajectory.cont-1.json"))
+    assert ([step.text for step in run.steps], run.meta["cost"]) == (["Done", "1", "2"], 2.0)
+    run = read(write, trajectory(continued_trajectory_ref="gone.json"))
     assert [step.text for step in run.steps] == ["Done"]
 
 
-def test_a_trajectory_without_steps_is_not_continued(write):
-    path = write("t/trajectory.json", trajectory(steps=3, continued_trajectory_ref="more.json"))
-    write("t/more.json", trajectory())
-    with pytest.raises(ValueError, match="it has no list of 'steps'"):
-        io.read_runs(path, format="atif")
-
-
-def test_a_reward_is_chosen_by_a_name(write):
-    several = {"verifier_result": {"rewards": {"a": 1, "b": 0}}}
-    path = write("t/trajectory.json", trajectory())
-    write("t/result.json", several)
-    for name in (["a"], "c"):
-        with pytest.raises(ValueError, match=r"no reward is named .*; choose one of a, b with rew"):
-            io.read_runs(path, format="atif", reward=name)
-
-
-def test_a_trajectory_beside_no_folders(write, monkeypatch):
-    path = write("trajectory.json", trajectory())
-    monkeypatch.chdir(path.parent)
-    assert io.read_runs("trajectory.json", format="atif")[0].outcome == -1
-
-
-def test_a_folder_of_steps_further_up_has_no_result_of_a_step(write):
-    write("steps/result.json", result(1))
-    (run,) = io.read_runs(write("steps/x/t/agent/trajectory.json", trajectory()), format="atif")
-    assert run.outcome == -1
+def test_what_cannot_be_read(write):
+    path = write("t/trajectory.json", trajectory(trajectory_id="q"))
+    loud = TURN | {"metrics": {"logprobs": [0.5]}}
+    for steps, words in (
+        (None, "no list of 'steps'"), (3, "no list of 'steps'"), ([TURN, 3], "message 1 is int"),
+        ([TURN | {"observation": {"results": "x"}}], "message 0.*results.*str, not a list"),
+        ([TURN, TURN | {"observation": {"results": [1]}}], "message 1: a result .* is int"),
+        ([loud], "message 0: the logprob is 0.5"),
+    ):  # fmt: skip
+        raw = {"trajectory_id": "q", "steps": steps, "continued_trajectory_ref": "x"}
+        with pytest.raises(ValueError, match=rf"run 'q' \(index 0\).*{words}"):
+            read(write, trajectory() | raw)
+    write("t/trajectory.json", trajectory(trajectory_id="q"))
+    given = write("r.json", {"verifier_result": {"rewards": {"a": 1, "b": 0}}})
+    for options, error, words in (
+        ({"result": given}, ValueError, "run 'q'.*'reward'.* a, b .*reward="),
+        ({"result": given, "reward": "c"}, ValueError, "'c'.* a, b "),
+        ({"result": "nowhere.json"}, FileNotFoundError, r"nowhere\.json"),
+        ({"cut_runs": "drop"}, ValueError, "cut_runs"),
+    ):
+        with pytest.raises(error, match=words):
+            io.read_runs(path, format="atif", **options)
+    with pytest.raises(ValueError, match="result is one file for 2"):
+        io.read_runs([path, path], format="atif", result=given)
+    for content in ({"schema_version": 2}, {"steps": []}, {"trajectory_id": "t"}):
+        with pytest.raises(ValueError, match=r"x\.json"):
+            io.read_runs(write("x.json", content))
+    for beside in ({"agent": {}}, {"session_id": "s"}):
+        assert io.read_runs(write("x.json", {"steps": [TURN]} | beside))[0].steps

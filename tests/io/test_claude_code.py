@@ -2,14 +2,13 @@
 
 import pytest
 
+from known_dialogue import ALL, ASK, SAMPLES, TOLD, said
 from trajscore import io
-from trajscore.io.files import LogFile
-from trajscore.io.formats.claude_code import ClaudeCode, _is_request
-from trajscore.io.registry import Head
 
 
 def line(kind, content, uuid=None, above=None, **fields):
-    of_message = {name: fields.pop(name) for name in ("id", "model", "usage") if name in fields}
+    names = ("id", "model", "usage", "stop_reason")
+    of_message = {name: fields.pop(name) for name in names if name in fields}
     message = {"role": kind, "content": content} | of_message
     own = {"type": kind, "sessionId": "s", "message": message}
     return own | {"uuid": uuid, "parentUuid": above} | fields
@@ -23,242 +22,149 @@ def agent(content="Yes", *args, **fields):
     return line("assistant", content, *args, **fields)
 
 
-def stopped(reason):
-    message = {"role": "assistant", "content": "x", "stop_reason": reason}
-    return {"type": "assistant", "sessionId": "s", "message": message}
-
-
-@pytest.fixture
-def read(write):
-    """Read one session of some lines."""
-
-    def read_one(*lines):
-        (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
-        return run
-
-    return read_one
+def read(write, *lines):
+    (run,) = io.read_runs(write("a.jsonl", lines, lines=True), format="claude_code")
+    return run
 
 
 def texts(run):
-    return [(step.actor, step.text) for step in run.steps]
+    return " ".join(step.text for step in run.steps)
 
 
-@pytest.mark.parametrize(
-    ("fields", "recognised"),
-    [
-        ({"type": "user", "sessionId": "s"}, True),
-        ({"type": "queue-operation", "sessionId": "s"}, True),
-        ({"type": "system", "session_id": "s"}, True),
-        ({"type": "result", "session_id": "s"}, True),
-        ({"type": "message", "session_id": "s"}, False),
-        ({"type": "summary", "leafUuid": "u"}, True),
-        ({"type": "file-history-snapshot", "snapshot": {}}, True),
-        ({"type": "summary"}, False),
-        ({"type": "user", "leafUuid": "u"}, False),
-        ({"type": 3, "sessionId": "s"}, False),
-    ],
-)
-def test_first_lines(fields, recognised):
-    assert ClaudeCode().recognise(Head(fields, listed=True)) == recognised
-    assert not ClaudeCode().recognise(Head(fields, listed=False))
+USE = {"type": "tool_use", "id": "c1", "name": "find", "input": {"order": 3}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "in Paris"}
+SESSION = [
+    {"type": "summary", "summary": "Order 3", "leafUuid": "6"},
+    user("<command-name>/clear</command-name>", "1"),
+    user("Where is ordr 3?", "1b", isMeta=True),
+    user("Where is ordr 3?", "2", "1"),
+    agent([{"type": "text", "text": "What?"}], "2a", "2", id="m0"),
+    user(ASK["content"], "2b", "1"),  # instead of 2
+    agent([{"type": "text", "text": "I look."}], "3", "2b", id="m1"),
+    agent([USE], "4", "3", id="m1", stop_reason="tool_use"),
+    user("Look for it", "x", "4", isSidechain=True),
+    agent("Here", "y", "x", isSidechain=True),
+    user([RESULT], "5", "4", toolUseResult={"x": 1}),
+    agent([{"type": "text", "text": TOLD["content"]}], "6", "5", id="m2", stop_reason="end_turn"),
+]  # fmt: skip
 
 
-def test_folders_of_projects(write, tmp_path):
-    for project, name in (("p", "2"), ("p", "1"), ("q", "3")):
-        lines = [line | {"sessionId": name} for line in (user(), agent())]
-        write(f"log/{project}/{name}.jsonl", lines, lines=True)
-    assert [run.id for run in io.read_runs(tmp_path / "log")] == ["1", "2", "3"]
-    write("other/p/1.jsonl", [{"a": 1}], lines=True)
-    assert ClaudeCode().folder(tmp_path / "other") == []
-    write("log/direct.jsonl", [user()], lines=True)
-    assert ClaudeCode().folder(tmp_path / "log") == []
-    assert ClaudeCode().folder(tmp_path / "log" / "direct.jsonl") == []
+def test_the_sample():
+    (run,) = io.read_runs(SAMPLES / "claude_code.jsonl")
+    assert (said(run), run.id, run.outcome) == (ALL, "s1", -1)
+    assert (run.stop_reason, run.meta["model"]) == ("end_turn", "m")
 
 
-def test_sessions_of_one_file(write):
-    lines = [
-        user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t"),
-        user("c", sessionId="side", isSidechain=True),
-        agent("C", sessionId="side", parent_tool_use_id="u"),
-        {"type": "summary", "leafUuid": "u"},
-    ]  # fmt: skip
-    runs = io.read_runs(write("a.jsonl", lines, lines=True))
-    assert [(run.id, [step.text for step in run.steps]) for run in runs] == [
-        ("s", ["a", "A"]), ("t", ["b", "B"]),
-    ]  # fmt: skip
+def test_a_session_as_it_is_kept_and_as_it_is_printed(write):
+    (run,) = runs = io.read_runs(write("s.jsonl", SESSION, lines=True))
+    assert (said(run), run.id) == (ALL, "s")
+    assert (run.stop_reason, run.stop_kind) == ("end_turn", "complete")
+    assert run.extra["n_left_out"] == {"put in": 2, "taken back": 2, "subagent": 2}
+    assert [note[:10] for note in runs.notes] == ["6 messages"]
+    printed = [{"type": "system", "subtype": "init", "session_id": "s", "cwd": "/work"}]
+    for one in SESSION[5:]:
+        side = "c0" if one.get("isSidechain") else None
+        inner = {"type": one["type"], "message": one["message"], "parent_tool_use_id": side}
+        printed.append(inner | {"session_id": "s"})
+    end = {"type": "result", "subtype": "error_max_turns", "total_cost_usd": 0.5, "num_turns": 2}
+    (run,) = io.read_runs(write("out.jsonl", [*printed, end | {"session_id": "s"}], lines=True))
+    assert (said(run), run.stop_reason, run.stop_kind) == (ALL, "max_turns", "administrative")
+    assert (run.meta["cost"], run.meta["num_turns"], run.meta.get("cwd")) == (0.5, 2, "/work")
 
 
-def test_a_file_of_a_subagent_is_not_a_run(write):
+def test_files_and_folders(write):
+    other = [{**one, "sessionId": "t"} for one in SESSION if "sessionId" in one]
+    write("logs/agent-1.jsonl", [one for one in SESSION if one.get("isSidechain")], lines=True)
+    write("logs/1.jsonl", SESSION, lines=True)
+    write("logs/2.jsonl", other, lines=True)
+    path = write("logs/3.jsonl", SESSION[:1], lines=True)
+    table = write("outcomes.csv", "id,outcome\ns,1\nt,0\n")
+    runs = io.read_runs(path.parent, outcomes=table)
+    assert [(run.id, run.outcome) for run in runs] == [("s", 1), ("t", 0)]
+    write("projects/-work-a/s.jsonl", SESSION, lines=True)
+    path = write("projects/-work-b/t.jsonl", other, lines=True)
+    assert [run.id for run in io.read_runs(path.parents[1])] == ["s", "t"]
     side = write("side.jsonl", [user(isSidechain=True), agent(isSidechain=True)], lines=True)
-    whole = write("whole.jsonl", [user(), agent()], lines=True)
-    assert [run.id for run in io.read_runs([side, whole])] == ["s"]
-    with pytest.raises(ValueError, match="there are no runs in .*side"):
+    with pytest.raises(ValueError, match=r"no runs in .*side\.jsonl"):
         io.read_runs(side)
+    several = [user("a"), user("b", sessionId="t"), agent("A"), agent("B", sessionId="t")]
+    several += [user("c", sessionId="side", isSidechain=True), SESSION[0]]
+    runs = io.read_runs(write("several.jsonl", several, lines=True))
+    assert [(run.id, texts(run)) for run in runs] == [("s", "a A"), ("t", "b B")]
+    for first in (
+        {"type": "message", "session_id": "s"}, {"type": "summary"}, {"type": 3, "sessionId": "s"},
+        {"type": "user", "leafUuid": "u"},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"first\.jsonl"):
+            io.read_runs(write("first.jsonl", [first], lines=True))
 
 
-# ------------------------------------------------------------------ turns
+LS = [{"type": "tool_use", "id": "c2", "name": "ls", "input": {}}]
+LINES = [
+    # of several lines with one identifier, one turn
+    ([user("q"), agent([{"type": "text", "text": "a"}], id="m"), agent([USE], id="m"),
+     user([RESULT]), agent("b")], "q a b", {}),
+    # lines that the program writes, and those of subagents
+    ([user("<command-name>/clear"), user("<local-command-stdout>x"), user("<bash-input>ls"),
+     user("meta", isMeta=True), user("sum", isCompactSummary=True),
+     agent("<bash-ic", isApiErrorMessage=True), user("side", isSidechain=True),
+     agent("side", parent_tool_use_id="u"), user("see <command-name>"), agent("<bash-script>")],
+     "see <command-name> <bash-script>", {"put in": 6, "subagent": 2}),
+    # what the user took back
+    ([user("q", "1"), agent("a", "2", "1"), user("old", "3", "2"), agent("to old", "4", "3"),
+     user("also", "5", "4"), user("new", "6", "2"), agent("to new", "7", "6")], "q a new to new",
+     {"taken back": 3}),
+    ([user("q", "1"), agent([USE, *LS], "2", "1"), user([RESULT], "3", "2"),
+     user([RESULT | {"tool_use_id": "c2"}], "4", "2")], "q ", {}),
+    # lines that stand twice
+    ([user("q", "1"), agent("a", "2", "1"), user("q", "1"), agent("a", "2", "1")], "q a", {}),
+    ([user("q"), agent("a"), user("q"), agent("a")], "q a q a", {}),
+    # of other types, and without a session
+    ([user("q", "1"), {**agent("a", "2", "1"), "type": ["assistant"]}, agent("c", "3", "2")], "q c",
+     {}),
+    ([user("q", "1"), agent("a", "2", "1") | {"sessionId": None}], "q a", {}),
+    ([user("before") | {"sessionId": None}, user("q"), agent("a")], "q a", {}),
+]  # fmt: skip
 
 
-def test_lines_of_one_answer_are_one_turn(read):
-    use = {"type": "tool_use", "id": "c", "name": "ls", "input": {"x": 1}}
-    result = {"type": "tool_result", "tool_use_id": "c", "content": "file"}
+def test_which_lines_are_turns(write):
+    for lines, expected, left_out in LINES:
+        run = read(write, *lines)
+        assert (texts(run), run.extra.get("n_left_out", {})) == (expected, left_out), lines
+
+
+def test_numbers_of_a_session(write):
+    usage = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100,
+             "output_tokens": 7}  # fmt: skip
     run = read(
-        user("Look"),
-        agent([{"type": "text", "text": "I look"}], id="m", model="one"),
-        agent([use], id="m", model="one", costUSD=0.5),
-        user([result]),
-        agent("A file", model="two"),
-    )
-    assert texts(run) == [("user", "Look"), ("agent", "I look"), ("agent", "A file")]
-    (call,) = run.steps[1].tool_calls
-    assert (call.name, call.arguments, call.result) == ("ls", {"x": 1}, "file")
-    assert run.steps[1].cost == 0.5
-    assert run.meta["model"] == "two"
-    assert "n_left_out" not in run.extra
-
-
-def test_what_is_left_out_is_counted(read):
-    run = read(
-        user("<command-name>/clear</command-name>"), user("<local-command-stdout>x"),
-        user("<bash-input>ls"), user("meta", isMeta=True), user("sum", isCompactSummary=True),
-        agent("<bash-ic", isApiErrorMessage=True),
-        user("side", isSidechain=True), agent("side", parent_tool_use_id="u"),
-        user("see <command-name>"), agent("<bash-script> it is"),
-    )  # fmt: skip
-    assert texts(run) == [("user", "see <command-name>"), ("agent", "<bash-script> it is")]
-    assert run.extra["n_left_out"] == {"put in": 6, "subagent": 2}
-
-
-def test_lines_of_other_types_and_without_a_session(write):
-    lines = [user("q", "1"), {**agent("a b", "2", "1"), "type": ["assistant"]}]
-    runs = io.read_runs(write("s.jsonl", [*lines, agent("c", "3", "2")], lines=True))
-    assert texts(runs[0]) == [("user", "q"), ("agent", "c")]
-    assert runs.notes == ["1 text not read, in 'message.content'"]
-    lines = [user("q", "1"), agent("a b", "2", "1")]
-    lines[1].pop("sessionId")
-    (run,) = io.read_runs(write("t.jsonl", lines, lines=True))
-    assert texts(run) == [("user", "q"), ("agent", "a b")]
-
-
-def test_turns_that_the_user_took_back(read):
-    run = read(
-        user("q", "1"),
-        agent("a", "2", "1"),
-        user("old", "3", "2"),
-        agent("to old", "4", "3"),
-        user("also", "5", "4"),
-        user("new", "6", "2"),
-        agent("to new", "7", "6"),
-    )
-    assert [step.text for step in run.steps] == ["q", "a", "new", "to new"]
-    assert run.extra["n_left_out"] == {"taken back": 3}
-
-
-def test_results_beside_each_other_are_not_taken_back(read):
-    use = [{"type": "tool_use", "id": key, "name": "ls", "input": {}} for key in "cd"]
-    results = [{"type": "tool_result", "tool_use_id": key, "content": key} for key in "cd"]
-    answers = [user([one], one["content"], "2") for one in results]
-    run = read(user("q", "1"), agent(use, "2", "1"), *answers)
-    assert [call.result for call in run.steps[1].tool_calls] == ["c", "d"]
-    assert "n_left_out" not in run.extra
-
-
-def test_repeated_lines_count_once(read):
-    run = read(user("q", "1"), agent("a", "2", "1"), user("q", "1"), agent("a", "2", "1"))
-    assert [step.text for step in run.steps] == ["q", "a"]
-    assert "n_left_out" not in run.extra
-    nameless = read(user("q"), agent("a"), user("q"), agent("a"))
-    assert [step.text for step in nameless.steps] == ["q", "a", "q", "a"]
-
-
-# ------------------------------------------------------------------ numbers and ends
-
-
-def test_tokens_are_those_of_the_last_line_of_an_answer(read):
-    usage = {
-        "input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100,
-        "output_tokens": 7,
-    }  # fmt: skip
-    run = read(
-        user(),
-        agent("a", id="m", usage=usage | {"output_tokens": 2}),
-        agent("b", id="m", usage=usage),
-        agent("c", id="n", usage={"input_tokens": 5, "output_tokens": None}),
-        agent("d", id="o"),
+        write,
+        user(cwd="/a", version="1"),
+        agent("a", id="m", usage=usage | {"output_tokens": 2}, model="x"),
+        agent("b", id="m", usage=usage, costUSD=0.5),
+        agent("c", id="n", usage={"input_tokens": 5, "output_tokens": None}, model="y"),
+        agent("d", id="o", cwd="/b", gitBranch=""),
     )
     assert [step.extra.get("tokens") for step in run.steps[1:]] == [
         {"input": 111, "output": 7}, {"input": 5, "output": 0}, None,
     ]  # fmt: skip
     assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (116, 7)
+    assert (run.meta["cwd"], run.meta["version"], run.meta["model"]) == ("/b", "1", "y")
+    assert (run.steps[1].cost, "gitBranch" in run.meta) == (0.5, False)
 
 
-def test_where_a_session_ran(read):
-    first, last = {"cwd": "/a", "version": "1"}, {"cwd": "/b", "gitBranch": ""}
-    run = read(user(**first), agent(**last))
-    assert (run.meta["cwd"], run.meta["version"]) == ("/b", "1")
-    assert "gitBranch" not in run.meta
-    assert "model" not in run.meta
+STOPPED = agent("x", stop_reason="end_turn")
+STOPS = [
+    ([STOPPED], "end_turn"), ([agent("x", stop_reason="tool_use")], None), ([agent("x")], None),
+    ([agent("x", stop_reason="max_tokens"), user("go on")], None),
+    ([STOPPED, user("[Request interrupted by user for tool use]")], "interrupted"),
+    ([STOPPED, {"type": "result", "subtype": "success"}], "success"),
+    ([STOPPED, {"type": "result", "subtype": "error_max_turns"}], "max_turns"),
+    ([agent(), {"type": "result", "subtype": "error_during_execution"}], "error"),
+    ([STOPPED, {"type": "result"}], None),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        ([stopped("end_turn")], "end_turn"),
-        ([stopped("tool_use")], None),
-        ([stopped(None)], None),
-        ([stopped("max_tokens"), user("go on")], None),
-        ([stopped("end_turn"), user("[Request interrupted by user for tool use]")], "interrupted"),
-        ([stopped("end_turn"), {"type": "result", "subtype": "success"}], "success"),
-        ([stopped("end_turn"), {"type": "result", "subtype": "error_max_turns"}], "max_turns"),
-        ([agent(), {"type": "result", "subtype": "error_during_execution"}], "error"),
-        ([stopped("end_turn"), {"type": "result"}], None),
-    ],
-)
-def test_stops(read, lines, reason):
-    run = read(user(), *({"sessionId": "s"} | each for each in lines))
-    assert run.stop_reason == reason
-
-
-def test_the_last_line_has_cost_and_turns(read):
-    end = {"type": "result", "session_id": "s", "total_cost_usd": 0.25, "num_turns": 3}
-    run = read(user(), agent(), end)
-    assert (run.meta["cost"], run.meta["num_turns"]) == (0.25, 3)
-
-
-def test_values_that_are_no_lines_are_runs_that_cannot_be_read(write):
-    for name, content, expected in (
-        ("a.json", {"a": 1}, [(0, 1)]), ("b.jsonl", "3\n4\n", [(0, 3), (1, 4)]),
-    ):  # fmt: skip
-        file = LogFile(write(name, content))
-        assert [(place.index, line) for place, line in ClaudeCode().runs(file, None)] == expected
-
-
-def test_lines_before_the_first_session_are_of_none(write):
-    first = {name: value for name, value in user("before").items() if name != "sessionId"}
-    (run,) = io.read_runs(
-        write("a.jsonl", [first, user(), agent()], lines=True), format="claude_code"
-    )
-    assert (run.id, texts(run)) == ("s", [("user", "Hi"), ("agent", "Yes")])
-
-
-def test_the_last_model_is_that_of_the_run(read):
-    assert read(user(), *(agent(model=name) for name in "abc")).meta["model"] == "c"
-
-
-@pytest.mark.parametrize(
-    ("of", "is_request"),
-    [
-        (user(), True), (agent(), False), ({"type": "user"}, False),
-        ({"type": "user", "message": "Hi"}, False), (user(isMeta=True), False),
-        (user(isSidechain=True), False), (user(isSidechain=False), True),
-        (user([{"type": "text", "text": "x"}]), True), (user(None), True),
-        (user([{"type": "text", "text": "x"}, {"type": "tool_result"}]), False),
-    ],
-)  # fmt: skip
-def test_requests_of_the_user(of, is_request):
-    assert _is_request(of) is is_request
-
-
-def test_a_folder_without_sessions(tmp_path):
-    (tmp_path / "project").mkdir()
-    assert ClaudeCode().folder(tmp_path) == []
+def test_how_a_session_ended(write):
+    for lines, reason in STOPS:
+        run = read(write, user(), *({"sessionId": "s"} | one for one in lines))
+        assert run.stop_reason == reason, lines

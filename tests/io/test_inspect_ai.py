@@ -1,4 +1,4 @@
-"""Inspect AI: events to turns, scores to outcomes, limits to stops; its library is a stand-in."""
+"""Inspect AI: events to turns, scores to outcomes, limits to stops; mostly by a stand-in."""
 
 import math
 import sys
@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from known_dialogue import said
 from trajscore import io
-from trajscore.io.formats.inspect_ai import Inspect, _dump, _plain
-from trajscore.io.registry import Head
 
 
 class Record(SimpleNamespace):
@@ -22,12 +21,14 @@ ASKED = Record(role="user", content="Hi", id="u")
 
 
 def answer(text="", *calls):
-    made = [Record(id=key, function=key, arguments={}) for key in calls]
+    made = [Record(id=key, function=key, arguments={"x": 1}, type="function") for key in calls]
     return Record(role="assistant", content=text, id=text, tool_calls=made or None)
 
 
 def model(text, *calls, given=(ASKED,), **fields):
-    choice = Record(message=answer(text, *calls), stop_reason=fields.pop("stop_reason", None))
+    names = ("stop_reason", "logprobs")
+    of_choice = {name: fields.pop(name) for name in names if name in fields}
+    choice = Record(message=answer(text, *calls), **of_choice)
     return Record(event="model", input=list(given), output=Record(choices=[choice])) | fields
 
 
@@ -36,9 +37,8 @@ def begin(key, parent=None, kind=None):
 
 
 def tool(key, result="ok", **fields):
-    return (
-        Record(event="tool", id=key, function=fields.pop("function", key), result=result) | fields
-    )
+    own = Record(event="tool", id=key, function=fields.pop("function", key), result=result)
+    return own | fields
 
 
 def rated(value, **fields):
@@ -47,12 +47,11 @@ def rated(value, **fields):
 
 @pytest.fixture
 def read_all(monkeypatch, tmp_path):
-    """Read samples; what is not a sample id stands for an old log without a list of them."""
+    """Read samples; without sample ids, the log is an old one without a list of them."""
 
     def read_samples(*samples, sample_ids=(1,), **options):
-        head = Record(
-            status="success", eval=Record(task="t", dataset=Record(sample_ids=sample_ids))
-        )
+        about = Record(task="t", dataset=Record(sample_ids=sample_ids))
+        head = Record(status="success", eval=about)
         library = Record(
             read_eval_log=lambda path, header_only=False, **_: (
                 head if header_only else Record(samples=list(samples))
@@ -67,13 +66,16 @@ def read_all(monkeypatch, tmp_path):
     return read_samples
 
 
+def sample(*events, **fields):
+    return Record(id=7, epoch=2, events=list(events or [model("Yes")])) | fields
+
+
 @pytest.fixture
 def read(read_all):
     """Read one sample of some events or fields."""
 
     def read_one(*events, options=None, **fields):
-        sample = Record(id=7, epoch=2, events=list(events or [model("Yes")])) | fields
-        (run,) = read_all(sample, **options or {})
+        (run,) = read_all(sample(*events, **fields), **options or {})
         return run
 
     return read_one
@@ -83,88 +85,97 @@ def texts(run):
     return [step.text for step in run.steps]
 
 
-@pytest.mark.parametrize(
-    ("fields", "listed", "recognised"),
-    [
-        ({"eval": 1, "version": 2}, False, True),
-        ({"eval": 1, "samples": []}, False, True),
-        ({"eval": 1}, False, False),
-        ({"version": 2, "samples": []}, False, False),
-        ({"eval": 1, "version": 2}, True, False),
-    ],
-)
-def test_files_of_the_format(fields, listed, recognised):
-    assert Inspect().recognise(Head(fields, listed=listed)) == recognised
-
-
-# ------------------------------------------------------------------ of the run
-
-
-def test_what_a_run_holds(read):
-    run = read(scores={"match": Record(value="C")}, target="x", error=None, events=None, messages=[
-        ASKED, answer("Yes"),
-    ])  # fmt: skip
-    assert (run.id, run.task, run.trial, run.outcome, run.stop_reason) == ("7-2", "7", 2, 1, None)
-    assert run.meta["reward"] == 1.0
-    assert texts(run) == ["Hi", "Yes"]
-    assert set(run.extra) == {"id", "epoch", "scores", "target"}
-    assert read(uuid="u").id == "u"
-
-
-@pytest.mark.parametrize("sample_ids", [(1,), None])
-def test_old_logs_are_read_as_a_whole(read_all, sample_ids):
-    samples = [Record(id=k, epoch=1, events=[model("Yes")]) for k in range(2)]
-    runs = read_all(*samples, sample_ids=sample_ids)
-    assert [run.id for run in runs] == ["0-1", "1-1"]
+def test_a_sample_with_all_its_fields(read_all):
+    system = Record(role="system", content="Be brief", id="y")
+    token = Record(token="2", logprob=-0.25, top_logprobs=[Record(token="2", logprob=-0.25)])
+    events = [
+        model("", "add", given=[system, ASKED]), tool("add", 2, error=None), rated(0.8),
+        model("2", given=[ASKED, answer("", "add")], logprobs=Record(content=[token]),
+         stop_reason="stop"),
+    ]  # fmt: skip
+    scores = {"match": Record(value="C"), "trajscore_flag": Record(value=False)}  # one is ours
+    runs = read_all(sample(*events, uuid="run", scores=scores, target="2", limit=None))
+    (run,) = runs
+    assert (run.id, run.task, run.trial, run.outcome) == ("run", "7", 2, 1)
+    assert said(run) == [
+        ("system", "Be brief"), ("user", "Hi"), ("add", {"x": 1}, "2"), ("agent", "2"),
+    ]  # fmt: skip
+    assert [step.confidence for step in run.steps] == [None, 0.8, None]
+    last = run.steps[-1]
+    assert (last.tokens, last.logprobs, last.top_logprobs) == (("2",), (-0.25,), ((("2", -0.25),),))
+    assert last.extra["finish_reason"] == "stop"
+    assert "finish_reason" not in run.steps[1].extra
+    assert (run.meta["reward"], run.extra["target"], run.extra["scores"]) == (1, "2", {"match": 1})
     (info,) = runs.info.values()
-    assert info["status"] == "success"
-    assert info["eval"]["task"] == "t"
+    assert (info["status"], info["eval"]["task"]) == ("success", "t")
+    # old logs are read as a whole
+    old = read_all(*(sample(id=k) for k in range(2)), sample_ids=None)
+    assert [run.id for run in old] == ["0-2", "1-2"]
 
 
-@pytest.mark.parametrize(
-    ("value", "outcome", "reward"),
-    [
-        ("C", 1, 1.0), ("I", 0, 0.0), ("P", 0, 0.5), ("N", 0, 0.0), (1, 1, 1), (0.5, 0, 0.5),
-        (True, 1, True), (math.nan, -1, None),
-    ],
-)  # fmt: skip
-def test_scores(read, value, outcome, reward):
-    run = read(scores={"match": Record(value=value)})
-    assert run.outcome == outcome
-    assert run.meta["reward"] == reward or reward is None
-
-
-def test_scores_of_a_guard_are_left_out(read):
-    run = read(scores={"match": Record(value="C"), "trajscore_flag": Record(value=False)})
-    assert (run.outcome, run.extra["scores"]) == (1, {"match": 1.0})
-
-
-def test_a_part_of_a_score(read):
+def test_scores(read):
+    for value, outcome in (
+        ("C", 1), ("I", 0), ("P", 0), ("N", 0), (1, 1), (0.5, 0), (True, 1), (math.nan, -1),
+    ):  # fmt: skip
+        assert read(scores={"match": Record(value=value)}).outcome == outcome, value
     two = {"a": Record(value={"x": 1, "y": "I"}), "b": Record(value="C")}
-    chosen = [("a/x", 1), ("a/y", 0), ("a/z", -1), ("b", 1), ("b/x", -1)]
-    for scorer, outcome in chosen:
+    for scorer, outcome in (("a/x", 1), ("a/y", 0), ("a/z", -1), ("b", 1), ("b/x", -1)):
         assert read(scores=two, options={"scorer": scorer}).outcome == outcome, scorer
-    with pytest.raises(ValueError, match=r"reward is \{.*, C or I; choose a part of it by scorer="):
-        read(scores=two, options={"scorer": "a"})
-    for scores in (None, {}):
-        assert read(scores=scores, options={"scorer": "a"}).outcome == -1
+    assert read(scores={}, options={"scorer": "a"}).outcome == -1
+    two = {"includes": Record(value="C"), "toxicity": Record(value=0.25)}
+    for outcome, value in (("includes", 1), ("not toxicity", 0.75)):
+        assert read(scores=two, options={"outcome": outcome}).outcome == value
 
 
-@pytest.mark.parametrize(
-    ("limit", "error", "reason", "outcome"),
-    [
-        (None, None, None, 1),
-        (None, "oops", "error", -1),
-        (Record(type="token"), None, "token", -1),
-        (Record(type="token"), "oops", "token", -1),
-    ],
-)
-def test_stops(read, limit, error, reason, outcome):
-    run = read(limit=limit, error=error, scores={"a": Record(value=1)})
-    assert (run.stop_reason, run.outcome) == (reason, outcome)
+def test_scores_that_cannot_be_read(read, read_all):
+    two = {"a": Record(value={"x": 1}), "b": Record(value="C")}
+    for scores, options, words in (
+        (two, {}, r"run '7-2' \(index 0\) has several scorers; choose one of a, b"),
+        (two, {"scorer": "c"}, "no scorer 'c'; it has a, b"),
+        (two, {"scorer": "a"}, "reward is .*scorer="),
+        ({"includes": Record(value="I")}, {"outcome": "include"}, "'scores.includes'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read(scores=scores, options=options)
+    bad = read_all(*(sample(scores={"toxicity": Record(value=k)}) for k in (1, 0)))
+    assert [run.outcome for run in bad] == [-1, -1]  # whether high is good, only the user knows
+    with pytest.raises(ValueError, match="outcome='not scores.toxicity'"):
+        io.outcomes(bad)
+    with pytest.raises(ValueError, match="no turn of the agent"):
+        read(events=None, messages=None)
 
 
-# ------------------------------------------------------------------ events
+def test_stops(read):
+    for kind, means in (
+        ("message", "administrative"), ("token", "administrative"), ("time", "administrative"),
+        ("context", "informative"), ("operator", "informative"),
+    ):  # fmt: skip
+        fields = {"limit": Record(type=kind), "error": "oops", "scores": {"a": Record(value=1)}}
+        run = read(**fields)
+        assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, kind, means)
+        assert run.meta["reward"] == 1
+        assert read(**fields, options={"cut_runs": "score"}).outcome == 1
+    run = read(error=Record(message="oops"), scores={"a": Record(value=1)})
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "error", "informative")
+
+
+BEGIN, END = (Record(event="step", type="scorer", action=name) for name in ("begin", "end"))
+NEXT = model("x", given=(ASKED, answer("Yes")))
+SCORERS = [
+    ([BEGIN, NEXT], False), ([BEGIN, END, NEXT], True), ([BEGIN, BEGIN, END, NEXT], False),
+    ([NEXT, BEGIN], True), ([BEGIN | {"type": "solver"}, NEXT], True),
+    ([BEGIN | {"event": "other"}, NEXT], True), ([NEXT | {"role": "grader"}], False),
+    ([NEXT | {"role": "other"}], True),
+    ([begin("s", None, "scorer"), NEXT | {"span_id": "s"}], False),
+    ([begin("o", None, "scorers"), begin("s", "o"), NEXT | {"span_id": "s"}], False),
+    ([begin("s", None, "solver"), NEXT | {"span_id": "s"}], True),
+    ([NEXT | {"span_id": "?"}], True),
+]  # fmt: skip
+
+
+def test_what_a_scorer_asks_is_no_turn(read):
+    for events, is_turn in SCORERS:
+        assert texts(read(model("Yes"), *events)) == ["Hi", "Yes", *["x"] * is_turn], events
 
 
 def test_messages_are_read_only_where_the_model_was_not_called(read):
@@ -174,115 +185,68 @@ def test_messages_are_read_only_where_the_model_was_not_called(read):
     empty = Record(event="model", input=[], output=Record(choices=[]))
     assert texts(read(failed, empty, messages=messages)) == ["Hi", "from messages"]
     assert texts(read(model("One"), failed, messages=messages)) == ["Hi", "One"]
-
-
-def test_all_fields_of_a_turn(read):
-    token = Record(token="Yes", logprob=-0.5, top_logprobs=None)
-    event = model("Yes", stop_reason="stop")
-    event.output.choices[0].logprobs = Record(content=[token])
-    _, turn = read(event).steps
-    assert (turn.tokens, turn.logprobs) == (("Yes",), (-0.5,))
-    assert turn.extra["finish_reason"] == "stop"
-    assert "finish_reason" not in read(model("Yes")).steps[1].extra
-
-
-def test_calls_of_scorers_and_graders_are_no_turns(read):
-    run = read(
-        begin("outer", None, "scorers"), begin("inner", "outer"), begin("other"),
-        model("in span", span_id="outer"), model("deep in span", span_id="inner"),
-        model("grader", role="grader"), model("Yes", span_id="other"),
-        Record(event="step", type="scorer", action="begin"),
-        Record(event="step", type="scorer", action="begin"), model("in step"),
-        Record(event="step", type="scorer", action="end"), model("still in step"),
-        Record(event="step", type="scorer", action="end"),
-        Record(event="step", type="solver", action="begin"),
-        model("End", given=[ASKED, answer("Yes")], span_id="unknown"),
-    )  # fmt: skip
-    assert texts(run) == ["Hi", "Yes", "End"]
-
-
-BEGIN, END = (Record(event="step", type="scorer", action=name) for name in ("begin", "end"))
-LATER = {"given": (ASKED, answer("Yes"))}
-
-
-@pytest.mark.parametrize(
-    ("events", "is_turn"),
-    [
-        ([BEGIN, model("x", **LATER)], False),
-        ([BEGIN, END, model("x", **LATER)], True),
-        ([BEGIN, BEGIN, END, model("x", **LATER)], False),
-        ([model("x", **LATER), BEGIN], True),
-        ([BEGIN | {"type": "solver"}, model("x", **LATER)], True),
-        ([BEGIN | {"event": "other"}, model("x", **LATER)], True),
-        ([model("x", role="grader", **LATER)], False),
-        ([model("x", role="other", **LATER)], True),
-        ([begin("s", None, "scorer"), model("x", span_id="s", **LATER)], False),
-        ([begin("s", None, "solver"), model("x", span_id="s", **LATER)], True),
-    ],
-)
-def test_what_a_scorer_asks_is_no_turn(read, events, is_turn):
-    assert texts(read(model("Yes"), *events)) == ["Hi", "Yes", *["x"] * is_turn]
-
-
-def test_events_with_nothing_in_them(read):
     assert texts(read(model("Yes") | {"input": None})) == ["Yes"]
-    call = read(model("", "c"), tool("c", "")).steps[1].tool_calls[0]
-    assert (call.result, call.error) == ("", False)
-    assert read(model("Yes"), rated(0.5, intermediate=False)).steps[1].confidence is None
-    with pytest.raises(ValueError, match="it has no turn of the agent"):
-        read(events=None, messages=None)
+    assert texts(read(events=None, messages=messages)) == ["Hi", "from messages"]
 
 
-@pytest.mark.parametrize("kind", ["scorer", "scorers"])
-def test_both_names_of_spans_of_scorers(read, kind):
-    run = read(begin("s", None, kind), model("x", span_id="s"), model("Yes"))
-    assert texts(run) == ["Hi", "Yes"]
-
-
-def test_results_of_tools(read):
+def test_results_of_tools_and_intermediate_scores(read):
     run = read(
-        model("", "c", "d", "e"),
-        tool("d", "of d"),
-        tool(None, 3, function="e"),
-        tool("c", "", error=Record(message="no c")),
-        tool("c", "partly", error="E"),
-    )
-    calls = {call.name: (call.result, call.error) for call in run.steps[1].tool_calls}
-    assert calls == {"c": ("no c\npartly", True), "d": ("of d", False), "e": ("3", False)}
+        model("", "c", "d", "e"), tool("d", "of d"), tool(None, 3, function="e"),
+        tool("c", "", error=Record(message="no c")), tool("c", "partly", error="E"),
+    )  # fmt: skip
+    calls = [(call.result, call.error) for call in run.steps[1].tool_calls]
+    assert calls == [("no c\npartly", True), ("of d", False), ("3", False)]
     assert read(model("", "c"), tool("c", "", error="E")).steps[1].tool_calls[0].result == "E"
-
-
-def test_intermediate_scores_are_the_confidence_of_the_turn_before(read):
     run = read(
         rated(0.1), model("One"), rated("high"), rated(0.25),
         model("Two", given=[ASKED, answer("One")]), rated(1, intermediate=False), rated(0.5),
-        rated(1),
-        model("Three", given=[ASKED, answer("One"), answer("Two")]),
+        rated(1), model("Three", given=[ASKED, answer("One"), answer("Two")]),
     )  # fmt: skip
     assert [step.confidence for step in run.steps] == [None, 0.25, 1.0, None]
 
 
-# ------------------------------------------------------------------ records
+def test_objects_of_pydantic_are_dumped(read):
+    fields = {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]}
+    message = Record(model_dump=lambda exclude, exclude_none: fields)
+    event = Record(event="model", input=[], output=Record(choices=[Record(message=message)]))
+    run = read(event, metadata={"a": [Record(b=1, c=None)]})
+    assert (texts(run), run.extra["metadata"]) == (["Yes"], {"a": [{"b": 1}]})
 
 
-def test_records_become_plain_values():
-    class Model:
-        def model_dump(self, exclude, exclude_none):
-            return {"exclude": exclude, "none": exclude_none}
+def test_inspect_needs_its_extra(monkeypatch, tmp_path, write):
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
+        io.read_runs(tmp_path, format="inspect")
+    with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
+        io.read_runs(write("log.json", {"eval": 1, "version": []}))
+    with pytest.raises(ValueError, match=r"log\.json"):
+        io.read_runs(write("log.json", {"eval": 1}))
 
-    class Slim:
-        __slots__ = ()
 
-        def model_dump(self, exclude, exclude_none):
-            return {"a": 1}
+def test_logs_that_inspect_writes(tmp_path):
+    log = pytest.importorskip("inspect_ai.log")
+    from inspect_ai import event, model, scorer
 
-    assert _plain(Slim()) == {"a": 1}
-    assert _plain({"a": [1]}) == {"a": [1]}
-    assert _dump(None) == {}
-    assert _dump(Model(), {"a"}) == {"exclude": {"a"}, "none": True}
-    record = Record(a=1, b=None, c=(Record(d=2), 3), e={"f": Record(g=None)})
-    assert _dump(record) == {"a": 1, "c": [{"d": 2}, 3], "e": {"f": {}}}
-    assert _dump(record, {"a", "e"}) == {"c": [{"d": 2}, 3]}
-    assert _dump({"a": 1, "b": None}) == {"a": 1}
-    assert _plain([Model()]) == [{"exclude": None, "none": True}]
-    assert (_plain("x"), _plain(3)) == ("x", 3)
+    user = model.ChatMessageUser(content="1 + 1?", id="u")
+    output = model.ModelOutput.from_content("m", "2")
+    token = model.Logprob(token="2", logprob=-0.25)
+    output.choices[0].logprobs = model.Logprobs(content=[token])
+    config = model.GenerateConfig()
+    asked = {"model": "m", "input": [user], "tools": [], "tool_choice": "auto", "config": config}
+    one = log.EvalSample(
+        id="s", epoch=1, uuid="run", input="1 + 1?", target="2", messages=[user, output.message],
+        events=[event.ModelEvent(output=output, **asked)],
+        scores={"match": scorer.Score(value="C")},
+    )  # fmt: skip
+    for name, listed in (("a.eval", ["s"]), ("b.json", ["s"]), ("c.eval", None)):
+        spec = log.EvalSpec(
+            created="2026-01-01T00:00:00+00:00", task="t", model="m", config=log.EvalConfig(),
+            dataset=log.EvalDataset(sample_ids=listed),
+        )  # fmt: skip
+        whole = log.EvalLog(eval=spec, samples=[one], status="success")
+        log.write_eval_log(whole, str(tmp_path / name))
+        (run,) = io.read_runs(tmp_path / name)
+        assert (run.id, run.task, run.outcome) == ("run", "s", 1)
+        assert [step.text for step in run.steps] == ["1 + 1?", "2"]
+        assert run.steps[1].logprobs == (-0.25,)

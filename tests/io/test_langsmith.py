@@ -1,12 +1,11 @@
-"""LangSmith: each field of a run, and whose a score is."""
+"""Runs of LangSmith, and events of LangChain: each field, and whose a score is."""
 
 import pytest
 
+from known_dialogue import ALL, ASK, SAMPLES, said, turns
 from trajscore import io
-from trajscore.io.formats.langsmith import LangSmith, _ended
-from trajscore.io.registry import Head
 
-ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 
 
 def record(key, kind="llm", parent=None, **fields):
@@ -15,7 +14,7 @@ def record(key, kind="llm", parent=None, **fields):
 
 
 def call(key="2", parent="1", **fields):
-    given = {"inputs": {"messages": [ASK]}, "outputs": {"messages": [ANSWER]}}
+    given = {"inputs": {"messages": [HI]}, "outputs": {"messages": [YES]}}
     return record(key, "llm", parent, **given | fields)
 
 
@@ -23,93 +22,99 @@ def read(write, *records):
     return io.read_runs(write("a.jsonl", records, lines=True))
 
 
-@pytest.mark.parametrize(
-    ("names", "whole", "recognised"),
-    [
-        ("run_type inputs", True, True), ("run_type inputs", False, False),
-        ("run_type", True, False), ("event run_id parent_ids", True, True),
-        ("event run_id parent_ids name", True, True), ("event run_id", True, False),
-        ("event run_id parent_ids", False, False),
-    ],
+def lc(name, **fields):
+    return {"lc": 1, "type": "constructor", "id": ["langchain", name], "kwargs": fields}
+
+
+HUMAN = lc("HumanMessage", content=ASK["content"])
+LOOKS = lc(
+    "AIMessage", content="I look.", usage_metadata={"input_tokens": 5, "output_tokens": 2},
+    tool_calls=[{"name": "find", "args": {"order": 3}, "id": "c1", "type": "tool_call"}],
 )  # fmt: skip
-def test_lines_of_the_format(names, whole, recognised):
-    fields = dict.fromkeys(names.split())
-    assert LangSmith().recognise(Head(fields, whole=whole)) == recognised
+RESULT = lc("ToolMessage", content="in Paris", tool_call_id="c1")
+SAYS = lc("AIMessage", content="In Paris.")
+
+
+def test_the_sample():
+    (run,) = io.read_runs(SAMPLES / "langsmith.jsonl")
+    assert said(run) == ALL
+    assert (run.id, run.outcome) == ("0", 1)
+    assert [step.confidence for step in run.steps] == [None, 0.7, None]
 
 
 def test_all_fields(write):
-    metadata = {"thread_id": "s", "tier": 2}
-    root = record(
-        "1", "chain", feedback_stats={"right": {"avg": 1.0}}, extra={"metadata": metadata}
-    )
-    turn = call(
-        feedback_stats='{"sure": {"avg": 0.25}}', total_cost=0.5, input_tokens=9, output_tokens=2
-    )
-    (run,) = read(write, turn, root)
-    assert (run.id, run.meta["session"]) == ("t", "s")
+    metadata = {"thread_id": "s", "tier": 2, "task_id": "t7"}
+    stats = {"right": {"avg": 1.0}}
+    root = record("1", "chain", feedback_stats=stats, extra={"metadata": metadata})
+    numbers = {"total_cost": 0.5, "input_tokens": 9, "output_tokens": 2}
+    (run,) = read(write, call(feedback_stats='{"sure": {"avg": 0.25}}', **numbers), root)
+    assert (run.id, run.meta["session"], run.task, run.scores) == ("t", "s", "t7", stats)
     assert run.extra == {"metadata": metadata, "name": "1"}
-    assert run.scores == {"right": {"avg": 1.0}}
-    assert [step.text for step in run.steps] == ["Hi", "Yes"]
+    assert turns(run) == [("user", "Hi"), ("agent", "Yes")]
     step = run.steps[1]
     assert (step.scores, step.cost) == ({"sure": {"avg": 0.25}}, 0.5)
     assert step.extra["tokens"] == {"input": 9, "output": 2}
-
-
-def test_sessions():
-    of = [{"extra": {"metadata": {name: name}}} for name in ("other", "conversation_id")]
-    assert LangSmith()._session(["x", {"extra": None}, *of]) == "conversation_id"
-    assert LangSmith()._session(of[:1]) is None
-
-
-def test_a_trace_without_a_root_has_the_first_run_in_its_place(write):
+    # the scores of the root are those of the run, and the first stands in for a root
+    (run,) = read(write, call("1", None), call("2", "1", feedback_stats={"a": 1}))
+    assert (run.scores, run.extra["name"]) == ({}, "1")
     (run,) = read(write, call(feedback_stats={"a": 1}), call("3"))
     assert (run.scores, run.extra["name"]) == ({"a": 1}, "2")
     alone = {name: value for name, value in call().items() if name != "trace_id"}
     assert read(write, alone)[0].id == "2"
+    assert "session" not in run.meta
 
 
 def test_errors_and_order(write):
-    later = [ASK, ANSWER, {"role": "user", "content": "And?"}]
+    later = [HI, YES, {"role": "user", "content": "And?"}]
     second = call("3", inputs={"messages": later}, outputs="No")
     for name, times in (("start_time", (1, 2)), ("dotted_order", ("10", "20"))):
         records = [second | {name: times[1]}, call() | {name: times[0]}]
         (run,) = read(write, record("1", "chain", error="oops"), *records)
         assert [step.text for step in run.steps] == ["Hi", "Yes", "And?", "No"]
         assert run.stop_reason == "error"
+    twice = [call("0", None), record("0", "tool", "0"), call("1", "0")]  # its own parent
+    assert turns(read(write, *twice)[0])[:2] == [("user", "Hi"), ("agent", "Yes")]
 
 
-@pytest.mark.parametrize(
-    ("parents", "trace", "parent"),
-    [(None, "r", None), ([], "r", None), (["a"], "a", "a"), (["a", "b", "c"], "a", "c")],
-)
-def test_an_event_ends_a_run(parents, trace, parent):
-    event = {"run_id": "r", "parent_ids": parents, "name": "n", "metadata": {"m": 1}}
-    data = {"input": 1, "output": 2, "error": 3}
-    assert _ended(event | {"event": "on_chat_model_end", "data": data}) == {
-        "id": "r", "trace_id": trace, "parent_run_id": parent, "run_type": "chat_model",
-        "name": "n", "inputs": 1, "outputs": 2, "error": 3, "extra": {"metadata": {"m": 1}},
-    }  # fmt: skip
-    assert _ended(event | {"event": "on_tool_error"})["run_type"] == "tool"
-    assert _ended(event | {"event": "on_tool_start", "data": data}) is None
-    assert _ended(event | {"event": "on_chat_model_stream"}) is None
+def event(kind, name, *path, **data):
+    *parents, own = path
+    return {"event": kind, "name": name, "run_id": own, "parent_ids": parents, "data": data}
 
 
-def event(name, parents, key="r", **more):
-    return {"event": name, "run_id": key, "parent_ids": parents, "name": "n"} | more
+def events(run):
+    system = lc("SystemMessage", content="Be kind.")
+    asked = {"messages": [[system, HUMAN]]}
+    more = {"messages": [[system, HUMAN, LOOKS, RESULT]]}
+    return [
+        event("on_chain_start", "graph", run, input={"messages": [HUMAN]}),
+        event("on_chat_model_stream", "m", run, "1", chunk=lc("AIMessageChunk", content="I")),
+        event("on_chat_model_end", "m", run, "1", input=asked, output=LOOKS),
+        event("on_tool_end", "find", run, "2", input={"order": 3}, output=RESULT),
+        event("on_chat_model_end", "m", run, "3", input=more, output=SAYS),
+        event("on_chain_end", "graph", run, output={"messages": [HUMAN, LOOKS, RESULT, SAYS]}),
+    ]
 
 
-def test_events_of_a_graph_name_those_around_them(write):
-    node = {"metadata": {"langgraph_node": "agent"}}
-    data = {"data": {"input": {"messages": [ASK]}, "output": ANSWER}}
-    with pytest.raises(ValueError, match="holds events of a graph that do not name the events"):
-        read(write, event("on_chain_start", [], **node))
-    (run,) = read(
-        write, event("on_chain_start", [], "a"),
-        event("on_chat_model_end", ["a"], **node, **data), event("on_chain_end", [], "a"),
-    )  # fmt: skip
-    assert (run.id, [step.text for step in run.steps]) == ("a", ["Hi", "Yes"])
+def test_events_end_runs(write):
+    runs = read(write, *events("a"), *events("b"))
+    assert [run.id for run in runs] == ["a", "b"]
+    for run in runs:
+        assert said(run) == [("system", "Be kind."), *ALL]
+        assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (5, 2)
+    failed = [*events("a")[:-1], event("on_chain_error", "graph", "a", error="lost")]
+    assert read(write, *failed)[0].stop_reason == "error"
 
 
-def test_the_scores_of_the_root_are_those_of_the_run(write):
-    (run,) = read(write, call("1", None), call("2", "1", feedback_stats={"a": 1}))
-    assert (run.scores, run.extra["name"]) == ({}, "1")
+def test_what_cannot_be_read(write):
+    old = event("on_chain_end", "node", "x", output=1) | {"metadata": {"langgraph_node": "n"}}
+    with pytest.raises(ValueError, match=r"a\.jsonl.*version='v2'"):
+        read(write, old)
+    write("log/b.json", [call()])
+    path = write("log/a.json", {"info": {}})
+    with pytest.raises(ValueError, match=r"a\.json.*'run_type'"):
+        io.read_runs(path.parent, format="langsmith")
+    for name in ("langsmith", "claude_code", "codex"):
+        lines = (SAMPLES / f"{name}.jsonl").read_text() + "[]\n3\n"
+        with pytest.warns(UserWarning, match="2 of 3 runs could not be read"):
+            (run,) = io.read_runs(write("log.jsonl", lines))
+        assert said(run)[-1] == ALL[-1]

@@ -1,5 +1,6 @@
-"""Messages of a conversation that goes on, as objects or as dicts."""
+"""Messages of a conversation that goes on: objects or dicts, their content and their scores."""
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -36,61 +37,97 @@ class Message:
     tool_call_id: str | None = None
 
 
-def said(run):
-    return [
-        (step.actor, step.text, [call.result for call in step.tool_calls]) for step in run.steps
-    ]
+def agent(**fields):
+    """Return the step of one message of the agent."""
+    (step,) = io.as_run([{"role": "assistant", "content": "x"} | fields]).steps
+    return step
 
 
-WANTED = [
-    ("user", "Where is order 7?", []),
-    ("agent", "I look.", ["in Oslo"]),
-    ("agent", "In Oslo.", []),
-]
-
-
-@pytest.mark.parametrize("kind", [dict, Dumped, lambda fields: Message(**fields)])
-def test_messages_are_read_as_dicts_and_as_objects(kind):
-    run = io.as_run([kind(message) for message in CHAT], "run 1")
-    assert said(run) == WANTED
-    assert (run.id, run.outcome) == ("run 1", -1)
-    assert run.extra["system"] == ["Be kind."]
-
-
-def test_a_role_may_be_of_an_enumeration():
+def test_messages_are_read_as_dicts_and_as_objects():
+    for kind in (dict, Dumped, lambda fields: Message(**fields)):
+        run = io.as_run([kind(message) for message in CHAT], "run 1")
+        said = [(step.actor, step.text, [c.result for c in step.tool_calls]) for step in run.steps]
+        assert said == [
+            ("user", "Where is order 7?", []),
+            ("agent", "I look.", ["in Oslo"]),
+            ("agent", "In Oslo.", []),
+        ]
+        assert (run.id, run.outcome, run.extra["system"]) == ("run 1", -1, ["Be kind."])
+    assert io.as_run(CHAT[:3]).steps[-1].tool_calls[0].result is None
     roles = Enum("MessageRole", {"USER": "user", "ASSISTANT": "assistant"}, type=str)
-    run = io.as_run(
-        [Dumped(CHAT[1] | {"role": roles.USER}), {"role": roles.ASSISTANT, "content": "Hi"}]
-    )
+    run = io.as_run([{"role": role, "content": "Hi"} for role in roles])
     assert [step.actor for step in run.steps] == ["user", "agent"]
 
 
-def test_a_call_without_a_result_has_none():
-    run = io.as_run(CHAT[:3])
-    assert run.steps[-1].tool_calls[0].result is None
+def test_messages_that_cannot_be_read():
+    for messages, named in [
+        ([CHAT[1], 7], "message 1 is int"),
+        ([CHAT[1], {"role": "assistant", "prompt": "I look."}], "message 1 .*'content'.*'prompt'"),
+        ([CHAT[1], {"role": "assistant", "message": "I look."}], "message 1 .*'message'"),
+        ({"messages": CHAT}, "list of messages"),
+        ("Hi", "list of messages"),
+        ([CHAT[1], CHAT[4] | {"logprobs": ["x"]}], "run 'r'.*message 1: the logprob is 'x'"),
+        ([CHAT[4] | {"logprobs": [-1, 0.25]}], "message 0: the logprob is 0.25"),
+        ([CHAT[4] | {"logprobs": [{"logprob": -1, "top_logprobs": {"a": 1}}]}], "logprob is 1,"),
+        ([CHAT[4] | {"logprobs": "abc"}], "message 0: its logprobs are str"),
+        ([CHAT[4] | {"logprobs": 7}], "message 0: its logprobs are int"),
+    ]:
+        with pytest.raises(ValueError, match=named):
+            io.as_run(messages, "r")
+    for other in ({"content": "I look."}, {"tool_calls": CHAT[2]["tool_calls"]}, {"prompt": ""}):
+        assert io.as_run([{"role": "assistant", "prompt": "I look."} | other]).steps
 
 
-def test_what_is_no_message_is_named():
-    with pytest.raises(io.MalformedRunError, match="message 1 is int, not an object"):
-        io.as_run([CHAT[1], 7])
+def test_the_text_of_any_content():
+    wrong = []
+    for content, text in [
+        (None, ""), ("a", "a"), ([], ""), (["a", "", "b"], "a\nb"), ({"text": "a", "x": 1}, "a"),
+        ([{"text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], "a\nb"),
+        ([{"x": "é"}, 3], '{"x": "é"}\n3'), ({"text": 3}, '{"text": 3}'), (3, "3"), (True, "true"),
+        ([{"text": None, "type": 3}], '{"text": null, "type": 3}'),
+        ([{"type": "text", "text": "So."}, {"type": "refusal", "refusal": "No."}], "So.\nNo."),
+        ("a\ud83d", "a?"), ("é🧳", "é🧳"), (["\udc00"], "?"),
+    ]:  # fmt: skip
+        if (found := agent(content=content).text) != text:
+            wrong.append((content, found))
+    assert wrong == []
+    parts = [{"type": "text", "text": "a"}, {"type": "image", "url": "u"}]
+    assert agent(content=parts).extra["parts"] == parts
+    assert "parts" not in agent(content=parts[:1]).extra
 
 
-@pytest.mark.parametrize("name", ["prompt", "message"])
-def test_a_text_under_another_name_is_refused(name):
-    with pytest.raises(io.MalformedRunError, match=f"message 1 has no 'content', but '{name}'; "):
-        io.as_run([CHAT[1], {"role": "assistant", name: "I look."}])
-    for other in ({"content": "I look."}, {"tool_calls": CHAT[2]["tool_calls"]}, {name: ""}):
-        assert io.as_run([{"role": "assistant", name: "I look."} | other]).steps
+LISTED = [
+    {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1}, {}, "x"]},
+    {"token": "c", "logprob": None},
+    {"token": "d", "logprob": -0.0, "top_logprobs": {"e": -2, "f": -9999}},
+]
+COLUMNS = {"token_logprobs": [-1, -2, -3], "tokens": ["a", "b", "c"], "top_logprobs": [{"x": -1}]}
 
 
-@pytest.mark.parametrize(
-    ("messages", "kind"), [({"messages": CHAT}, "an object that holds it"), ("Hi", "text")]
-)
-def test_messages_that_are_not_a_list(messages, kind):
-    with pytest.raises(io.MalformedRunError, match=f"must be the list of messages, not {kind}"):
-        io.as_run(messages)
+def test_log_probabilities_in_all_forms():
+    nan, wrong = math.nan, []
+    for raw, tokens, logprobs, top in [
+        (LISTED, ("a", "c", "d"), (-0.5, nan, 0), ((("b", -1),), (), (("e", -2),))),
+        ({"content": LISTED[:1]}, ("a",), (-0.5,), ((("b", -1),),)),
+        (COLUMNS, ("a", "b", "c"), (-1, -2, -3), ((("x", -1),), (), ())),
+        ({"token_logprobs": [-1, -2], "tokens": ["a"]}, None, (-1, -2), None),
+        ([-1, -2.5], None, (-1, -2.5), None),
+        ({"content": [-1.5]}, None, (-1.5,), None),
+        ([{"token": "a", "logprob": -1}, {"logprob": -2}], None, (-1, -2), None),
+        ([{"token": 3, "logprob": -1}], ("3",), (-1,), None),
+        ([{"logprob": -1, "top_logprobs": [{"logprob": -2}]}], None, (-1,), ((("", -2),),)),
+        ([-math.inf, -9999, -9998, -1e6], None, (-math.inf, nan, -9998, nan), None),
+    ]:
+        step = agent(logprobs=raw)
+        same = step.logprobs == pytest.approx(logprobs, nan_ok=True)
+        if not same or (step.tokens, step.top_logprobs) != (tokens, top):
+            wrong.append((raw, step.tokens, step.logprobs, step.top_logprobs))
+    assert wrong == []
 
 
-def test_an_error_says_where_it_is():
-    with pytest.raises(ValueError, match=r"^r, run 'r' \(index 0\), message 1: the logprob is 'x'"):
-        io.as_run([CHAT[1], {"role": "assistant", "content": "Hi", "logprobs": ["x"]}], "r")
+def test_log_probabilities_that_were_not_recorded():
+    nothing = [None, [], {}, {"content": None}, {"token_logprobs": None}, [0.0, 0.0], [None]]
+    for raw in [*nothing, [-9999.0], [-10000, 0], [math.nan]]:
+        step = agent(logprobs=raw)
+        assert (step.tokens, step.logprobs, step.top_logprobs) == (None, None, None), raw
+    assert agent(logprobs=[-9998.9]).logprobs == (-9998.9,)

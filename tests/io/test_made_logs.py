@@ -1,86 +1,38 @@
 """Logs as engineers have them: right, or refused with what makes the next try right."""
 
-import json
-
+import numpy as np
 import pandas as pd
 import pytest
 
 from public_data import MADE_LOGS
 from trajscore import StepConfidence, io
-from trajscore.cli.main import main
 
 # What else is to be said, after the first try was refused.
-NEXT = {
-    "openai_score.jsonl": {"outcome": "score"},
-    "openai_bare.json": {"outcomes": "table"},
-    "openai_noout.json": {"outcomes": "table"},
-}
+SCORE, TABLE = {"openai_score.jsonl"}, {"openai_bare.json", "openai_noout.json"}
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a table of outcomes for the ids that an error names."""
-
-    def write(runs):
-        rows = {"run_id": [run.id for run in runs], "ok": ["bad", "good"] * (len(runs) // 2)}
-        pd.DataFrame(rows).to_csv(tmp_path / "outcomes.csv", index=False)
-        return tmp_path / "outcomes.csv"
-
-    return write
-
-
-@pytest.mark.parametrize("name", MADE_LOGS)
-def test_in_python(public_file, table, name):
-    path = public_file("made_logs", name)
-    runs = io.read_runs(path)
-    assert len(runs) == 40
-    wanted = {(0, 21), (1, 19)}
-    if name in NEXT:
-        with pytest.raises(ValueError, match=r"no run has an outcome.*outcome=.*outcomes="):
-            io.outcomes(runs)
-        more = dict(NEXT[name])
-        if "outcomes" in more:
-            more = {"outcomes": table(runs), "outcome": "ok", "outcome_map": "good=1,bad=0"}
-            wanted = {(0, 20), (1, 20)}
-        runs = io.read_runs(path, **more)
-    y = io.outcomes(runs)
-    assert {(int(one), int((y == one).sum())) for one in set(y.tolist())} == wanted
-    for run in runs:
-        assert [step.actor for step in run.steps if step.actor != "user"] == ["agent"] * sum(
-            step.actor == "agent" for step in run.steps
-        )
-        assert run.steps[-1].text.startswith("Your order is on its way.")
-        assert sum(step.actor == "user" for step in run.steps) <= 1
-    X = StepConfidence(channels=["verbal"]).fit_transform(runs)
-    assert (X.lengths >= 2).all()
-    assert not pd.isna(X.cells).any()
-
-
-@pytest.mark.parametrize("name", MADE_LOGS)
-def test_on_the_command_line(public_file, table, capsys, name):
-    path = public_file("made_logs", name)
-
-    def describe(*options):
-        assert main(["describe", str(path), "--json", *options]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    facts = describe()
-    if name in NEXT:
-        assert "no run has an outcome" in facts["report"]
-        assert main(["report", str(path)]) == 2
-        sentence = capsys.readouterr().err
-        assert "--outcome, or give a table of run ids ('" in sentence
-        options = ["--outcome", "score"]
-        if "outcomes" in NEXT[name]:
-            options = ["--outcomes", str(table(io.read_runs(path)))]
-            sentence = describe(*options)["report"]
-            assert (
-                "no column of outcomes; name one of its columns (run_id, ok) with --out" in sentence
-            )
-            options += ["--outcome", "ok"]
-            assert "--map bad=0,good=1" in describe(*options)["report"]
-            options += ["--map", "bad=0,good=1"]
-        facts = describe(*options)
-    assert facts["n_runs"] == 40
-    assert facts["outcome"]["successes"] in (19, 20)
-    assert facts["report"] == "would judge verbal"
+@pytest.mark.parametrize("part", range(4))
+def test_made_logs(public_file, part):
+    for name in list(MADE_LOGS)[part::4]:
+        path, wanted = public_file("made_logs", name), (21, 19)
+        runs = io.read_runs(path)
+        if name in SCORE | TABLE:
+            with pytest.raises(ValueError, match=r"no run has an outcome.*outcome=.*outcomes="):
+                io.outcomes(runs)
+        if name in SCORE:
+            runs = io.read_runs(path, outcome="score")
+        if name in TABLE:
+            wanted = (20, 20)
+            table = pd.DataFrame({"run_id": [run.id for run in runs], "ok": ["bad", "good"] * 20})
+            words = {"outcome": "ok", "outcome_map": "good=1,bad=0"}
+            runs = io.read_runs(path, outcomes=table, **words)
+        assert len(runs) == 40, name
+        assert tuple(np.bincount(io.outcomes(runs))) == wanted, name
+        for run in runs:
+            actors = [step.actor for step in run.steps]
+            assert set(actors) <= {"user", "agent"}, name
+            assert actors.count("user") <= 1, name
+            assert run.steps[-1].text.startswith("Your order is on its way."), name
+        X = StepConfidence(channels=["verbal"]).fit_transform(runs)
+        assert (X.lengths >= 2).all(), name
+        assert not np.isnan(X.cells).any(), name

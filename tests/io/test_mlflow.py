@@ -1,20 +1,20 @@
 """MLflow: each field of a trace and of a span, and whose an assessment is."""
 
 import base64
+import json
 
 import pytest
 
+from known_dialogue import ALL, SAMPLES, said, turns
 from trajscore import io
-from trajscore.io.formats.mlflow import MLflow, _hex
-from trajscore.io.registry import Head
 
-ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
+HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 
 
 def span(key="2", kind="CHAT_MODEL", parent=None, attributes=None, **fields):
-    own = {"mlflow.spanType": kind, "mlflow.spanInputs": [ASK], "mlflow.spanOutputs": ANSWER}
-    return {"span_id": key, "name": key, "parent_span_id": parent,
-            "attributes": own | (attributes or {})} | fields  # fmt: skip
+    own = {"mlflow.spanType": kind, "mlflow.spanInputs": [HI], "mlflow.spanOutputs": YES}
+    ids = {"span_id": key, "name": key, "parent_span_id": parent}
+    return ids | {"attributes": own | (attributes or {})} | fields
 
 
 def judged(name, value, **fields):
@@ -27,53 +27,54 @@ def read(write, info=None, spans=None, **fields):
     return run
 
 
-@pytest.mark.parametrize(
-    ("fields", "recognised"),
-    [
-        ({"info": {}, "data": {"spans": []}}, True), ({"info": {}, "data": {}}, False),
-        ({"info": 1, "data": {"spans": []}}, False), ({"spans": [], "assessments": []}, True),
-        ({"spans": [], "trace_metadata": {}}, True), ({"spans": []}, False),
-        ({"assessments": [], "trace_metadata": {}}, False), ({"info": {}, "data": 1}, False),
-    ],
-)  # fmt: skip
-def test_files_of_the_format(fields, recognised):
-    assert MLflow().recognise(Head(fields)) == recognised
+def test_the_sample():
+    (run,) = io.read_runs(SAMPLES / "mlflow.json")
+    assert said(run) == ALL
+    assert (run.id, run.outcome, run.scores) == ("tr-1", 1, {"correctness": True})
+    assert [step.confidence for step in run.steps] == [None, 0.7, None]
+    assert run.extra["expectations"] == {"expected": "Paris"}
 
 
-def test_all_fields_of_a_trace(write):
+def test_a_trace_in_its_forms(write):
+    log = json.loads((SAMPLES / "mlflow.json").read_text())
+    spans = log["data"]["spans"]
+    flat = log["info"] | {"spans": spans, "trace_metadata": {}}
+    for content in (
+        log, [log], {"traces": [log]}, flat, [{"trace": json.dumps(flat)}],
+        log | {"data": {"spans": json.dumps(spans)}},
+    ):  # fmt: skip
+        (run,) = io.read_runs(write("a.json", content), format="mlflow")
+        assert (said(run), run.id, run.outcome) == (ALL, "tr-1", 1), content
+        assert [step.confidence for step in run.steps] == [None, 0.7, None], content
+    for path in (write("b.jsonl", [log], lines=True), write("c.json", flat)):
+        assert said(io.read_runs(path)[0]) == ALL
+
+
+def test_all_fields_of_a_trace_and_of_a_span(write):
     info = {
         "trace_metadata": {"mlflow.trace.session": "s", "mlflow.x": 1, "tier": 2},
         "tags": {"mlflow.y": 1, "team": "red"}, "state": "OK",
     }  # fmt: skip
     run = read(write, info)
     assert (run.id, run.meta["session"], run.stop_reason) == ("t", "s", None)
-    assert run.extra["metadata"] == {"tier": 2}
-    assert run.extra["tags"] == {"team": "red"}
-    assert read(write, {"trace_id": None, "request_id": "r", "status": "error"}).id == "r"
-    assert read(write, {"status": "error"}).stop_reason == "error"
-    assert "session" not in read(write).meta
-
-
-def test_all_fields_of_a_span(write):
+    assert (run.extra["metadata"], run.extra["tags"]) == ({"tier": 2}, {"team": "red"})
+    run = read(write, {"trace_id": None, "request_id": "r", "status": "error"})
+    assert (run.id, run.stop_reason, "session" in run.meta) == ("r", "error", False)
     attributes = {
         "mlflow.llm.cost": {"total_cost": 0.5}, "mlflow.llm.model": "m",
         "mlflow.chat.tokenUsage": '{"input_tokens": 9, "output_tokens": 2}',
     }  # fmt: skip
     run = read(write, spans=[span(attributes=attributes)])
-    assert [step.text for step in run.steps] == ["Hi", "Yes"]
+    assert turns(run) == [("user", "Hi"), ("agent", "Yes")]
     turn = run.steps[1]
     assert (turn.cost, turn.extra["model"]) == (0.5, "m")
     assert turn.extra["tokens"] == {"input": 9, "output": 2}
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({"status": {"code": "STATUS_CODE_ERROR"}}, "error"), ({"status_code": "ERROR"}, "error"),
-     ({"status": "OK", "status_code": "ERROR"}, None), ({}, None)],
-)  # fmt: skip
-def test_an_error_of_the_outermost_span_is_the_stop(write, fields, reason):
-    run = read(write, spans=[span("1", "AGENT", **fields), span("2", parent="1")])
-    assert run.stop_reason == reason
+    for fields, reason in (
+        ({"status": {"code": "STATUS_CODE_ERROR"}}, "error"), ({"status_code": "ERROR"}, "error"),
+        ({"status": "OK", "status_code": "ERROR"}, None), ({}, None),
+    ):  # fmt: skip
+        run = read(write, spans=[span("1", "AGENT", **fields), span("2", parent="1")])
+        assert run.stop_reason == reason, fields
 
 
 def test_assessments(write):
@@ -86,19 +87,18 @@ def test_assessments(write):
     assert (run.scores, run.steps[1].scores) == ({"right": True, "far": 3}, {"sure": 0.25})
     assert run.extra["expectations"] == {"wanted": "x"}
     assert "expectations" not in read(write).extra
+    for name in ("0x2a", "2a", base64.b64encode(b"*").decode(), "no="):
+        owned = {"assessments": [judged("sure", 1, span_id=name)]}
+        (_, turn) = read(write, owned, [span("no=" if name == "no=" else "2a")]).steps
+        assert turn.scores == {"sure": 1}, name
 
 
-@pytest.mark.parametrize(
-    ("name", "digits"),
-    [("0x2a", "2a"), ("2a", "2a"), (base64.b64encode(b"*").decode(), "2a"), ("no=", "no=")],
-)
-def test_ids_of_spans(name, digits):
-    assert _hex(name) == digits
-
-
-def test_a_search_holds_traces_as_text(write):
-    whole = {"trace_id": "t", "spans": [span()], "assessments": []}
-    (run,) = io.read_runs(write("a.json", [{"trace": whole}]), format="mlflow")
-    assert run.id == "t"
-    with pytest.raises(ValueError, match="its spans are dict, not a list"):
+def test_what_cannot_be_read(write):
+    with pytest.raises(ValueError, match=r"run 't' \(index 0\).*its spans are dict, not a list"):
         read(write, spans={"a": 1})
+    for fields in (
+        {"info": {}, "data": {}}, {"info": 1, "data": {"spans": []}}, {"info": {}, "data": 1},
+        {"assessments": [], "trace_metadata": {}},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"a\.json"):
+            io.read_runs(write("a.json", fields))

@@ -1,323 +1,112 @@
-"""Tables of outcomes: their columns, and how they are joined to runs."""
+"""Tables of outcomes, beside a log and beside a table of steps."""
 
-import math
-
-import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import TrajectoryArray, io
-from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.io.outcome_tables import (
-    _column,
-    _id_columns,
-    examples,
-    join_outcomes,
-    read_labels,
-    read_outcomes,
-    unmatched,
-)
+from checked_tables import Tables, steps, write_table
+from trajscore import io
 
 TABLE = pd.DataFrame(
     {
         "run_id": [1, 2, 3],
         "session": ["x", "y", "z"],
-        "solved": [1.0, 0.0, math.nan],
+        "solved": [1.0, 0.0, None],
         "grade": [0.5, 0.25, 0.75],
         "stop_reason": ["done", None, "max_steps"],
     }
 )
 
 
-def test_no_table_and_a_mapping():
-    assert read_outcomes(None, Fields()) is None
-    assert read_outcomes({1: 1, "b": "pass"}, Fields()) == {
-        "1": {"outcome": 1},
-        "b": {"outcome": "pass"},
-    }
+@pytest.fixture
+def log(write, talk):
+    return write("a.json", [{"id": k, "messages": talk, "success": 1} for k in (1, 2, 3)])
 
 
-@pytest.mark.parametrize("suffix", [None, "csv", "jsonl"])
-def test_usual_columns(tmp_path, suffix):
-    source = TABLE
-    if suffix == "csv":
-        source = tmp_path / "t.csv"
-        TABLE.to_csv(source, index=False)
-    elif suffix == "jsonl":
-        source = str(tmp_path / "t.jsonl")
-        TABLE.to_json(source, orient="records", lines=True)
-    assert read_outcomes(source, Fields()) == {
-        "1": {"outcome": 1, "stop_reason": "done"},
-        "2": {"outcome": 0},
-        "3": {"stop_reason": "max_steps"},
-    }
-
-
-@pytest.mark.parametrize(
-    ("names", "ids", "outcomes"),
-    [
-        (Fields(outcome="grade"), ["1", "2", "3"], [0.5, 0.25, 0.75]),
-        (Fields(id="session"), ["x", "y", "z"], [1, 0, None]),
-        (Fields(id=("session", "run_id")), ["x-1", "y-2", "z-3"], [1, 0, None]),
-        (Fields(id="of the log"), ["1", "2", "3"], [1, 0, None]),
-        (Fields(id=("session", "of the log")), ["1", "2", "3"], [1, 0, None]),
-    ],
-)
-def test_named_columns(names, ids, outcomes):
-    table = read_outcomes(TABLE, names)
-    assert list(table) == ids
-    assert [row.get("outcome") for row in table.values()] == outcomes
-
-
-@pytest.mark.parametrize(
-    ("name", "reasons"),
-    [("session", ["x", "y", "z"]), ("of the log", ["done", None, "max_steps"])],
-)
-def test_a_named_stop_reason(name, reasons):
-    table = read_outcomes(TABLE, Fields(stop_reason=name))
-    assert [row.get("stop_reason") for row in table.values()] == reasons
-    without = read_outcomes(TABLE.drop(columns="stop_reason"), Fields())
-    assert all("stop_reason" not in row for row in without.values())
-
-
-@pytest.mark.parametrize(
-    ("table", "names", "argument", "problem"),
-    [
-        (TABLE.iloc[[0, 1, 1]], Fields(), "outcomes", "run '2' has several rows"),
-        (TABLE.drop(columns="run_id"), Fields(), "outcomes", r"\(session, solved, grade, stop"),
-        (TABLE, Fields(outcome="grades"), "outcome", "no column named 'grades'"),
-        (TABLE[["run_id", "grade"]], Fields(), "outcome", r"of its columns \(run_id, grade\)"),
-    ],
-)
-def test_tables_that_cannot_be_used(table, names, argument, problem):
-    with pytest.raises(ArgumentError, match=problem) as caught:
-        read_outcomes(table, names)
-    assert caught.value.part == argument
-
-
-# ------------------------------------------------------------------ joining
-
-
-LONG = pd.DataFrame({"run": ["1", "1", "2", "9"], "step": [1, 2, 1, 1], "solved": 0})
-
-
-def test_outcomes_are_joined_by_id():
-    frame, names, notes = join_outcomes(LONG, Fields(step="step"), TABLE)
-    assert frame[names.outcome].tolist()[:3] == [1, 1, 0]
-    assert frame[names.outcome].isna().tolist() == [False, False, False, True]
-    assert frame["solved"].tolist() == [0] * 4
-    assert names.step == "step"
-    assert notes == (
-        "rows of the table of outcomes whose run is not in the log: 1",
-        "runs of the log that are not in the table of outcomes: 1",
-    )
-    assert list(LONG) == ["run", "step", "solved"]  # as it was
-
-
-def test_without_a_table_nothing_changes():
-    frame, names, notes = join_outcomes(LONG, Fields(), None)
-    assert (frame is LONG, names, notes) == (True, Fields(), ())
-
-
-def test_a_table_of_all_runs_leaves_no_note():
-    assert join_outcomes(LONG, Fields(), {"1": 1, "2": 0, "9": 0})[2] == ()
-
-
-def test_a_table_of_other_runs_is_refused():
-    outcomes = dict.fromkeys("abcd", 1)
-    with pytest.raises(ArgumentError, match=r"\('1', '1', '2'\) is in .* \('a', 'b', 'c'\)"):
-        join_outcomes(LONG, Fields(), outcomes)
-
-
-@pytest.mark.parametrize(("n_rows", "n_runs", "counts"), [(0, 0, []), (2, 0, [2]), (1, 3, [1, 3])])
-def test_notes_on_both(n_rows, n_runs, counts):
-    assert [int(note.split(": ")[1]) for note in unmatched(n_rows, n_runs)] == counts
-
-
-def test_examples():
-    assert examples(["a", 1]) == "'a', 1"
-    assert examples(dict.fromkeys("abcd")) == "'a', 'b', 'c'"
-
-
-def test_outcomes_whose_high_values_are_failures():
-    table = pd.DataFrame({"run_id": ["a", "b", "c"], "failed": [1, 0, -1]})
-    named = read_outcomes(table, Fields(outcome="not failed"))
-    assert named.is_turned
-    assert not read_outcomes(table.rename(columns={"failed": "ok"}), Fields(outcome="ok")).is_turned
-    frame, fields, notes = join_outcomes(
-        pd.DataFrame({"run_id": ["a", "b", "c"], "p": 0.5}), Fields(outcome="not failed"), table
-    )
-    assert notes == ("outcome: not 'failed', so 1 counts as failure",)
-    _, y = TrajectoryArray.from_frame(
-        frame, id="run_id", step=None, value="p", outcome=fields.outcome
-    )
-    assert y.tolist() == [0, 1, -1]
-    with pytest.raises(ArgumentError, match="with outcome, such as outcome='not failed'"):
-        read_outcomes(table[:2], Fields())
-
-
-def test_outcomes_of_a_log_whose_high_values_are_failures(write, talk):
-    path = write("a.json", [{"id": k, "messages": talk} for k in "abc"])
-    table = pd.DataFrame({"run_id": ["a", "b", "c"], "failed": [1, 0, -1]})
-    runs = io.read_runs(path, outcomes=table, outcome="not failed")
+def test_a_table_goes_before_the_log_in_any_form(log, tmp_path):
+    TABLE.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    for source in (
+        TABLE, write_table(tmp_path / "t.csv", TABLE), str(tmp_path / "t.jsonl"),
+    ):  # fmt: skip
+        runs = io.read_runs(log, outcomes=source)
+        assert [run.outcome for run in runs] == [1, 0, -1]
+        assert [run.stop_reason for run in runs] == ["done", None, "max_steps"]
+        assert runs.notes == []
+    runs = io.read_runs(log, outcomes={1: 0, "2": "pass"}, outcome_map="pass=1")
     assert [run.outcome for run in runs] == [0, 1, -1]
-    assert runs.notes == ["outcome: not 'failed', so 1 counts as failure"]
+    assert io.outcomes(io.read_runs(log, outcomes={})).tolist() == [-1] * 3
 
 
-@pytest.mark.parametrize(
-    "outcomes",
-    [
-        {"a": True, "b": False},
-        {"a": {"resolved": True}, "b": {"resolved": False}},
-        {"resolved_ids": ["a"], "unresolved_ids": ["b"], "submitted_ids": ["a", "b"], "total": 2},
-        {"resolved_ids": ["a"], "error_ids": ["b"]},
-    ],
-)
-def test_outcomes_by_id(write, outcomes):
-    turn = {"role": "assistant", "content": "x"}
-    log = write("log.json", [{"id": name, "messages": [turn]} for name in "ab"])
-    runs = io.read_runs(log, outcomes=write("report.json", outcomes))
-    assert [run.outcome for run in runs] == [1, 0]
+def test_named_columns(write, talk):
+    runs = [
+        {"id": k, "session": s, "messages": talk} for k, s in zip((1, 2, 3), "xyz", strict=True)
+    ]
+    log = write("a.json", runs)
+    read = io.read_runs(log, outcomes=TABLE, outcome="grade")
+    assert io.outcomes(read).tolist() == [0.5, 0.25, 0.75]
+    read = io.read_runs(log, outcomes=TABLE, id="session")
+    assert [(run.id, run.outcome) for run in read] == [("x", 1), ("y", 0), ("z", -1)]
+    table = TABLE.rename(columns={"run_id": "id"})
+    read = io.read_runs(log, outcomes=table, id=["session", "id"])
+    assert [(run.id, run.outcome) for run in read] == [("x-1", 1), ("y-2", 0), ("z-3", -1)]
+    table = TABLE.assign(run_id=["x-1", "y-2", "z-3"]).drop(columns="session")
+    read = io.read_runs(log, outcomes=table, id=["session", "id"])  # its own name of the id
+    assert io.outcomes(read).tolist() == [1, 0, -1]
+    table = TABLE.rename(columns={"stop_reason": "why"})
+    why = io.read_runs(write("b.json", [r | {"why": "x"} for r in runs]), outcomes=table,
+                       stop_reason="why")  # fmt: skip
+    assert [run.stop_reason for run in why] == ["done", "x", "max_steps"]
 
 
-# ------------------------------------------------------------------ labels of few runs
-
-IDS = np.array(["a", "b", "c", "d"], dtype=object)
-
-
-def labels(**columns):
-    return pd.DataFrame({"run": ["c", "a"], **columns})
-
-
-def test_labels_are_found_by_id_and_other_runs_have_none():
-    y, probability, notes = read_labels(
-        labels(outcome=[1, 0], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
-    )
-    assert y.tolist() == [0, -1, 1, -1]
-    assert probability.tolist() == [0.25, 1.0, 0.5, 1.0]
-    assert notes == ()
-
-
-def test_labels_may_be_words_and_need_no_chances():
-    y, probability, _ = read_labels(
-        labels(outcome=["good", "bad"]), USUAL_FIELDS, IDS, "good=1,bad=0"
-    )
-    assert y.tolist() == [0, -1, 1, -1]
-    assert probability is None
+def test_tables_that_cannot_be_used(log):
+    words = TABLE[["run_id"]].assign(verdict=["pass", "fail", "pass"])
+    counts = TABLE.assign(passed=[3, 1, 0], failed=[0, 2, 3]).drop(columns="solved")
+    for table, names, named in [
+        (TABLE.iloc[[0, 1, 1]], {}, ("run '2'", "outcomes")),
+        (TABLE.drop(columns="run_id"), {}, ("session, solved, grade", "'id'")),
+        (TABLE, {"outcome": "grades"}, ("'grades'", "'grade'")),
+        (TABLE[["run_id", "grade"]], {}, ("run_id, grade", "outcome")),
+        (words, {}, ("outcome='verdict'", "outcome_map=")),
+        (TABLE[["run_id"]].assign(failed=[1, 0, 1]), {}, ("outcome='not failed'",)),
+        (counts, {}, ("'passed' and 'failed'", "outcome_map=")),
+        (TABLE.assign(run_id=list("uvw")), {}, ("'1', '2', '3'", "'u', 'v', 'w'", "id=")),
+    ]:
+        with pytest.raises(ValueError, match="outcome") as caught:
+            io.outcomes(io.read_runs(log, outcomes=table, **names))
+        assert [one for one in named if one not in str(caught.value)] == []
 
 
-def test_rows_without_an_outcome_yet_make_the_chances_of_the_others_smaller():
-    y, probability, (note,) = read_labels(
-        labels(outcome=[1, np.nan], label_probability=[0.5, 0.25]), USUAL_FIELDS, IDS
-    )
-    assert y.tolist() == [-1, -1, 1, -1]
-    assert probability.tolist() == [0.125, 0.5, 0.25, 0.5]
-    assert note.startswith("1 of the 2 runs to label have no outcome")
+def test_a_file_that_is_not_a_table_of_outcomes(log, write):
+    for text, named in (('{"run": 1}', "o.json .*'run'"), ("[1]", "o.json .*row 0")):
+        with pytest.raises(ValueError, match=named):
+            io.read_runs(log, outcomes=write("o.json", text))
 
 
-@pytest.mark.parametrize(
-    ("runs", "words"),
-    [
-        (["x", "a"], "holds 1 run missing from the data, such as 'x'; give"),
-        (["x", "y"], "none of its run ids"),
-    ],
-)
-def test_labels_of_other_runs_are_refused(runs, words):
-    table = labels(outcome=[1, 0]).assign(run=runs)
-    with pytest.raises(ValueError, match=words):
-        read_labels(table, USUAL_FIELDS, IDS)
+def test_rows_and_runs_without_a_counterpart_are_counted(log):
+    for table, numbers in (({"1": 1, "2": 0, "3": 0}, []), ({"1": 1, "x": 1}, [1, 2]),
+                           ({"1": 1, "2": 0, "3": 0, "x": 0, "y": 1}, [2])):  # fmt: skip
+        notes = io.read_runs(log, outcomes=table).notes
+        assert [int(note.rpartition(": ")[2]) for note in notes] == numbers
 
 
-def test_an_empty_table_says_that_no_run_has_an_outcome():
-    frame, names, notes = join_outcomes(LONG, Fields(), {})
-    assert frame[names.outcome].isna().all()
-    assert notes == ()
-    with pytest.raises(ArgumentError) as error:
-        join_outcomes(LONG, Fields(), {"x": 1})
-    assert str(error.value) == (
-        "outcomes: no run id of the table ('1', '1', '2') is in the table of outcomes ('x'); name "
-        "the column of run ids that both have with id="
-    )
-    assert error.value.part == "outcomes"
-    assert join_outcomes(LONG, Fields(), {"9": 1})[2] == (
-        "runs of the log that are not in the table of outcomes: 2",
-    )
-    assert join_outcomes(LONG, Fields(), {"1": 1, "2": 0, "9": 0, "x": 1, "y": 1})[2] == (
-        "rows of the table of outcomes whose run is not in the log: 2",
-    )
+def test_high_values_may_be_failures(log, tmp_path, capsys):
+    table = pd.DataFrame({"run_id": [1, 2, 3], "failed": [1, 0.25, -1]})
+    runs = io.read_runs(log, outcomes=table, outcome="not failed")
+    assert [run.outcome for run in runs] == [0, 0.75, -1]
+    assert any("not 'failed'" in note for note in runs.notes)
+    path = write_table(tmp_path / "o.csv", pd.DataFrame({"run": list("ab"), "failed": [1, 0]}))
+    options = ("--outcomes", str(path), "--outcome", "not failed")
+    read = Tables(tmp_path, capsys).read(steps(solved=None), *options)
+    assert read.outcomes == [0, 1]
+    assert "not 'failed'" in read.said
 
 
-def test_labels_say_what_is_wrong():
-    def problem(table, **fields):
-        with pytest.raises(ArgumentError) as error:
-            read_labels(table, Fields(**fields), IDS)
-        assert error.value.part == "labels"
-        return str(error.value)
-
-    twice = labels(outcome=[1, 0]).assign(run="a")
-    assert problem(twice) == (
-        "labels: run 'a' has several rows in the table; give the file that trajscore label wrote"
-    )
-    assert problem(labels(outcome=[1, 0]).assign(run=["y", "x"])) == (
-        "labels: none of its run ids ('y', 'x') are in the data ('a', 'b', 'c'); with id=, name "
-        "the column of run ids that both have"
-    )
-    three = pd.DataFrame({"run": ["y", "x", "a"], "outcome": [1, 0, 1]})
-    assert problem(three) == (
-        "labels holds 2 runs missing from the data, such as 'x'; give the data that it was written "
-        "for"
-    )
-
-
-def test_the_share_of_labels_that_are_there_lowers_their_chances():
-    table = pd.DataFrame(
-        {
-            "run": list("dbca"),
-            "outcome": [1, None, 0, None],
-            "label_probability": [0.8, 0.4, 1, 0.2],
-        }
-    )
-    y, probability, notes = read_labels(table, USUAL_FIELDS, IDS)
-    assert y.tolist() == [-1, -1, 0, 1]
-    np.testing.assert_allclose(probability, [0.1, 0.2, 0.5, 0.4], rtol=1e-12)
-    (note,) = notes
-    assert note == (
-        "2 of the 4 runs to label have no outcome; the others are taken for a random part of them, "
-        "so do not skip runs for how they look"
-    )
-    y, probability, notes = read_labels(table[["run", "outcome"]], USUAL_FIELDS, IDS)
-    assert (y.tolist(), probability, notes) == ([-1, -1, 0, 1], None, ())
-
-
-@pytest.mark.parametrize(
-    ("names", "columns"),
-    [
-        (Fields(), ["run_id"]), (Fields(id="session"), ["session"]),
-        (Fields(id="none"), ["run_id"]),
-        (Fields(id=("session", "grade")), ["session", "grade"]),
-        (Fields(id=("session", "none")), ["run_id"]),
-    ],
-)  # fmt: skip
-def test_columns_of_the_id(names, columns):
-    assert _id_columns(TABLE, names) == columns
-
-
-@pytest.mark.parametrize(
-    ("names", "part", "column"),
-    [
-        (Fields(), "outcome", "solved"), (Fields(outcome="grade"), "outcome", "grade"),
-        (Fields(outcome="not grade"), "outcome", "grade"), (Fields(), "stop_reason", "stop_reason"),
-        (Fields(stop_reason="session"), "stop_reason", "session"),
-        (Fields(stop_reason="none"), "stop_reason", "stop_reason"),
-    ],
-)  # fmt: skip
-def test_columns_of_a_part(names, part, column):
-    assert _column(TABLE, names, part) == column
-    assert _column(TABLE[["run_id"]], Fields(), "stop_reason") is None
-    with pytest.raises(ArgumentError) as error:
-        _column(TABLE[["run_id"]].assign(verdict=["pass", "fail", "pass"]), Fields(), "outcome")
-    assert str(error.value).startswith(
-        "the table of outcomes has no column of outcomes; name one of its columns (run_id, "
-        "verdict) with outcome, such as outcome='verdict'"
-    )
+def test_outcomes_beside_a_table_of_steps(tmp_path, capsys):
+    tables = Tables(tmp_path, capsys)
+    other = pd.DataFrame({"id": ["a", "x"], "passed": ["y", "n"]})
+    options = ("--outcomes", str(write_table(tmp_path / "o.csv", other)), "--map", "y=1,n=0")
+    runs = tables.read(steps(), *options)  # the other table goes before
+    assert (runs.ids, runs.outcomes) == (["a", "b"], [1, -1])
+    assert runs.said.count("table of outcomes") == 2
+    said = tables.refuse(steps(run=list("uuvv")), *options)
+    for named in ("'u', 'u', 'v'", "'a', 'x'", "--id"):
+        assert named in said

@@ -1,12 +1,12 @@
 """Reading a log: which runs are read, left out or refused, and what their stops mean."""
 
+import pickle
 import warnings
+from functools import partial
 
 import pytest
 
 from trajscore import io
-from trajscore.io import MalformedRunError, Run, Step, ToolCall
-from trajscore.io.reading import _check_turns
 
 TURN = {"role": "assistant", "content": "Hello"}
 
@@ -21,95 +21,35 @@ def chats(write):
     return write_chats
 
 
-# ------------------------------------------------------------------ turns
-
-
-@pytest.mark.parametrize(
-    ("step", "is_empty"),
-    [
-        (Step("agent", " \n"), True),
-        (Step("agent", "a"), False),
-        (Step("agent", tool_calls=[ToolCall("f")]), False),
-        (Step("agent", logprobs=()), False),
-        (Step("agent", confidence=0.0), False),
-        (Step("agent", observation=""), True),
-        (Step("agent", observation="a"), False),
-        (Step("agent", scores={"a": 0}), False),
-        (Step("agent", cost=1.0, extra={"a": 1}), True),
-    ],
-)
-def test_empty_turns(step, is_empty):
-    assert step.is_empty == is_empty
-
-
-EMPTY = Step("agent")
-
-
-@pytest.mark.parametrize(
-    ("steps", "raw", "problem"),
-    [
-        ([], {}, r"it has no turn of the agent$"),
-        ([Step("user", "a")], {}, r"it has no turn of the agent$"),
-        (
-            [Step("environment", "a", extra={"role": role}) for role in "bab"],
-            {},
-            r"agent \(unknown roles: 'a', 'b'\)$",
-        ),
-        ([EMPTY, EMPTY], {"a": 1, "b": 2}, r"is empty \(its fields are 'a', 'b'\): it has no"),
-        ([EMPTY, Step("user", "a")], [{"a": 1}], r"is empty \(its fields are 'a'\): it has no"),
-        ([EMPTY], "text", r"every turn of the agent is empty: it has no messages"),
-    ],
-)
-def test_runs_without_a_turn_of_the_agent(steps, raw, problem):
-    with pytest.raises(MalformedRunError, match=problem):
-        _check_turns(Run("a", steps), raw)
-
-
-def test_one_turn_is_enough():
-    _check_turns(Run("a", [EMPTY, Step("agent", "a")]), {})
-
-
 # ------------------------------------------------------------------ stops and outcomes
 
 
-@pytest.mark.parametrize(
-    ("fields", "outcome", "kind"),
-    [
+def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
+    for fields, outcome, kind in [
         ({"success": True}, 1, "complete"),
         ({"success": False, "stop_reason": "max_steps"}, 0, "complete"),
         ({"stop_reason": "max_steps"}, -1, "administrative"),
         ({"stop_reason": "done"}, -1, "complete"),
         ({"stop_reason": "huh"}, -1, "unknown"),
         ({}, -1, None),
-    ],
-)
-def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(
-    chats, fields, outcome, kind
-):
-    (run,) = io.read_runs(chats(fields))
-    assert (run.outcome, run.stop_kind) == (outcome, kind)
+    ]:
+        (run,) = io.read_runs(chats(fields))
+        assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 
 
-@pytest.mark.parametrize(
-    ("reason", "rule", "outcome"),
-    [
-        ("user_stop", None, 1), ("max_steps", None, -1), ("too_many_errors", None, -1),
-        ("huh", None, -1), ("huh", {"huh": "complete"}, 1),
-        ("user_stop", {"user_stop": "unknown"}, -1),
-    ],
-)  # fmt: skip
-def test_a_format_may_say_that_cut_runs_have_no_outcome(write, reason, rule, outcome):
+def test_a_format_may_say_that_cut_runs_have_no_outcome(write):
     run = {"id": "a", "messages": [TURN], "reward_info": {"reward": 1.0}}
-    path = write("a.json", {"info": {}, "simulations": [run | {"termination_reason": reason}]})
-    (run,) = io.read_runs(path, rule=rule)
-    assert (run.outcome, run.meta["reward"]) == (outcome, 1.0)
-
-
-def test_a_stop_that_explains_the_missing_outcome_counts_as_one(chats):
-    for reason, n_known in (("max_steps", 1), ("refusal", 1), ("huh", 0), ("done", 0)):
-        stream = io.iter_runs(chats({"stop_reason": reason}))
-        assert len(list(stream)) == 1
-        assert stream.findings.tally.n_with_outcome == n_known, reason
+    for reason, rule, outcome in [
+        ("user_stop", None, 1),
+        ("max_steps", None, -1),
+        ("too_many_errors", None, -1),
+        ("huh", None, -1),
+        ("huh", {"huh": "complete"}, 1),
+        ("user_stop", lambda _: "unknown", -1),
+    ]:
+        path = write("a.json", {"info": {}, "simulations": [run | {"termination_reason": reason}]})
+        (read,) = io.read_runs(path, rule=rule)
+        assert (read.outcome, read.meta["reward"]) == (outcome, 1.0), reason
 
 
 # ------------------------------------------------------------------ left out
@@ -129,80 +69,106 @@ def test_an_excluded_run_need_not_be_readable(chats):
     path = chats({}, {"stop_reason": "user_error", "messages": []}, {"messages": []})
     with pytest.warns(UserWarning, match="1 of 3 runs could not be read"):
         left = io.read_runs(path).left_out
-    assert [(run.kind, run.reason) for run in left] == [
-        ("excluded", "user_error"),
-        ("malformed", "it has no turn of the agent"),
-    ]
+    assert [run.kind for run in left] == ["excluded", "malformed"]
 
 
-def test_lines_that_are_broken_or_nested_too_deeply(write):
-    line = '{"messages": [{"role": "assistant", "content": "a"}]}\n'
-    deep = '{"messages": ' + "[" * 100_000 + "]" * 100_000 + "}\n"
-    path = write("a.jsonl", line + '{"messages": [}\n' + deep + line)
-    with pytest.warns(UserWarning, match="2 of 4 runs could not be read"):
-        runs = io.read_runs(path)
-    assert [run.index for run in runs.left_out] == [1, 2]
-    assert "line 2 is not valid JSON" in runs.left_out[0].reason
-    assert "nested too deeply" in runs.left_out[1].reason
+def test_what_is_no_run_is_left_out_with_its_place(write):
+    good = {"id": "a", "messages": [TURN]}
+    for bad, named in [
+        ({"messages": []}, "no turn of the agent"),
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "no turn of the agent"),
+        ({"messages": [{"role": r, "content": "Hi"} for r in "bab"]}, "'a', 'b'"),
+        ({"x": 1, "messages": [{"role": "assistant", "content": " "}]}, "'x', 'messages'"),
+        ([{"role": "assistant"}], "'role'"),
+        ({"messages": [TURN], "reward": 2, "id": "r"}, None),
+        ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"),
+        (3, "int"),
+    ]:
+        path = write("a.json", [good, bad])
+        if named is None:
+            with pytest.raises(ValueError, match="outcome_map"):
+                io.read_runs(path)
+            continue
+        with pytest.warns(UserWarning, match=r"1 of 2 runs .*a\.json, run .*\(index 1\)"):
+            (left,) = io.read_runs(path, format="openai").left_out
+        assert named in left.reason, bad
+        assert (left.index, left.kind) == (1, "malformed")
 
 
-def test_only_one_by_one_reading_warns_in_the_end(chats):
-    stream = io.iter_runs(chats({}, {"messages": []}))
+def test_a_warning_counts_all_and_names_some(write):
+    runs = [{"id": str(k), "messages": [TURN]} for k in range(3)]
+    bad = [{"id": f"b{k}", "messages": []} for k in range(4)]
+    excluded = [{"stop_reason": "user_error", "messages": []}] * 2
+    with pytest.warns(UserWarning, match="4 of 9 runs") as caught:
+        io.read_runs(write("a.json", [*runs, *excluded, *bad]))
+    said = str(caught[0].message)
+    assert "2 of 9 runs are excluded (user_error 2)" in said
+    assert [f"'b{k}'" in said for k in range(4)] == [True] * 3 + [False]
+    assert "3 more" in said
+
+
+def test_reading_one_by_one_warns_once_in_the_end(chats):
+    path = chats({}, {"messages": []}, {})
+    stream = io.iter_runs(path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert next(stream).id == "r0"
-    with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        assert list(stream) == []
+        assert stream.left_out == []
+    with pytest.warns(UserWarning, match="1 of 3 runs could not be read"):
+        assert [run.id for run in stream] == ["r2"]
+    assert [one.id for one in stream.left_out] == ["r1"]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # once
+        warnings.simplefilter("error")
         assert list(stream) == []
+
+
+def test_warnings_point_to_the_line_that_reads(chats):
+    path = chats({}, {"messages": []})
+    named = partial(io.read_runs, format="openai")
+    for read in (named, io.read_runs, lambda path: list(io.iter_runs(path))):
+        with pytest.warns(UserWarning, match="1 of 2 runs") as caught:
+            read(path)
+        assert caught[0].filename == __file__
 
 
 # ------------------------------------------------------------------ refused
 
 
 def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
-    path = chats({"messages": []}, {"messages": []})
-    problem = r"none of the 2 runs can be read as openai: .*run 'r0' \(index 0\): it has no turn"
-    with pytest.raises(ValueError, match=problem):
-        io.read_runs(path)
-
-
-def test_one_readable_or_excluded_run_is_enough(chats, write):
+    bad = {"messages": []}
+    with pytest.raises(ValueError, match=r"none of the 2 runs .*openai: .*'r0' \(index 0\)"):
+        io.read_runs(chats(bad, bad))
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        assert len(io.read_runs(chats({"messages": []}, {}))) == 1
+        assert len(io.read_runs(chats(bad, {}))) == 1
     with pytest.warns(UserWarning, match="1 of 1 run is excluded"):
         assert len(io.read_runs(chats({"stop_reason": "user_error"}))) == 0
-    bad, good = chats({"messages": []}, name="1.json"), chats({}, name="2.json")
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        assert len(io.read_runs([bad, good])) == 1
+        assert len(io.read_runs([chats(bad, name="1.json"), chats({}, name="2.json")])) == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ({"info": {}, "simulations": []}, r"there are no runs in .*a\.json; leave the file out"),
-        ({"info": {}, "tasks": []}, r"no runs in .*a\.json: it has no 'simulations'; leave"),
-    ],
-)
-def test_a_file_without_runs_is_refused(write, content, problem):
-    with pytest.raises(ValueError, match=problem):
-        io.read_runs(write("a.json", content), format="tau2")
+TAU2 = {"info": {}, "simulations": [{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}]}
+TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": "Hi"}]}]
 
 
-def test_a_file_of_another_format_than_the_named_one_is_refused(write):
-    path = write("a.json", [{"messages": [TURN]}])
-    problem = r"not in the format tau2: it has no 'simulations'\. It looks like openai; .*openai"
-    with pytest.raises(ValueError, match=problem):
-        io.read_runs(path, format="tau2")
+@pytest.mark.filterwarnings("ignore:.*could not be read:UserWarning")
+def test_other_formats_and_files_without_runs(write):
+    for name, value, named in [
+        ("tau_bench", TAU2, "'traj'.*format='tau2'"),
+        ("tau2", TAU_BENCH, "'simulations'.*format='tau_bench'"),
+        ("tau2", {"schema_version": "ATIF-v1.4", "steps": []}, "format='atif'"),
+        ("openai", TAU2, "'messages'.*format='tau2'"),
+        ("mlflow", [{"id": "a", "messages": [TURN]}], "format='openai'"),
+        ("tau2", {"results": []}, "no runs in .*log.json.*'simulations'"),
+        ("tau2", {"info": {}, "tasks": [], "simulations": []}, "no runs in"),
+        ("openai", [], "no runs in .*log.json"),
+        ("jsonl", [], "no runs in .*log.json"),
+        ("tau_bench", {"x": 1}, "no runs in .*log.json"),
+    ]:
+        with pytest.raises(ValueError, match=named):
+            io.read_runs(write("log.json", value), format=name)
 
 
-def test_arguments_that_cannot_be_used(chats):
-    path = chats({})
-    with pytest.raises(ValueError, match="format must be the name of a format, got 3"):
-        io.read_runs(path, format=3)
-    with pytest.raises(TypeError, match="no option named 'outcom'"):
-        io.read_runs(path, outcom="a")
+# ------------------------------------------------------------------ what is returned
 
 
 def test_fields_of_the_file_are_told_by_file(write):
@@ -216,11 +182,57 @@ def test_fields_of_the_file_are_told_by_file(write):
     assert [runs.info[str(path)]["info"] for path in paths] == [{"n": "a"}, {"n": "b"}]
 
 
-def test_a_file_that_fits_the_named_format_is_not_said_to_be_another(write):
-    run = {"id": "a", "messages": [TURN], "termination_reason": "user_stop"}
-    path = write("a.json", {"simulations": [run]})
-    assert [run.id for run in io.read_runs(path, format="tau2")] == ["a"]
-    listed = write("b.json", [run])
-    assert [run.id for run in io.read_runs(listed, format="openai")] == ["a"]
-    with pytest.raises(ValueError, match="the file out, or get it again|It looks like"):
-        io.read_runs(listed, format="mlflow")
+def test_a_table_of_runs(write):
+    turns = [
+        io.Step("user", "Hi"),
+        io.Step("agent", "Yes", [io.ToolCall("f"), io.ToolCall("g")], logprobs=(-1.0,)),
+        io.Step("agent", "No", confidence=0.5, top_logprobs=((("a", -1.0),),)),
+        io.Step("environment", "x", [io.ToolCall("h")], logprobs=(-1.0,), confidence=0.5),
+    ]
+    run = io.Run("a", turns, 0.5, "done", "complete", 7, 2, {"cost": 0.25, "task": "other"})
+    (row,) = io.meta(run).to_dict("records")
+    assert row == {
+        "run": "a", "task": "7", "trial": 2, "outcome": 0.5, "stop_reason": "done",
+        "stop_kind": "complete", "n_steps": 4, "n_agent": 2, "n_user": 1, "n_tool_calls": 3,
+        "n_logprobs": 1, "n_top_logprobs": 1, "n_confidence": 1, "cost": 0.25,
+    }  # fmt: skip
+    assert io.outcomes(run).tolist() == [0.5]
+    assert io.outcomes([]).tolist() == []
+    assert list(io.meta([])) == list(row)[:-1]
+
+
+def test_what_runs_show(chats):
+    with pytest.warns(UserWarning, match="1 of 4"):
+        runs = io.read_runs(chats({"success": 1}, {"success": 0.5}, {}, {"messages": []}))
+    for named in ("3 runs", "1 success", "0 failures", "1 graded", "1 not observed", "1 malformed"):
+        assert named in repr(runs)
+    assert "<table" in runs._repr_html_()
+    again = pickle.loads(pickle.dumps(runs))
+    assert (again, again.left_out) == (runs, runs.left_out)
+    assert (io.Runs().left_out, io.Runs().info, io.Runs().notes) == ([], {}, [])
+    call = io.ToolCall("find")
+    step = io.Step("agent", "x" * 41, [call], logprobs=(), confidence=0.25)
+    for named in ("agent", "x" * 37 + "...", "find", "0.25"):
+        assert named in repr(step)
+    assert "x" * 40 in repr(io.Step("agent", "x" * 40))
+    for outcome, named in ((1, "success"), (0, "failure"), (-1, "not observed"), (0.5, "0.5")):
+        shown = repr(io.Run("a", [step], outcome, "cut"))
+        assert all(word in shown for word in ("'a'", "1 step", named, "cut"))
+    assert len(io.Run("a", [step] * 2)) == 2
+
+
+@pytest.mark.parametrize("runs", [3, None, io.Run("a")])
+def test_what_is_not_runs_is_refused(runs):
+    with pytest.raises(ValueError, match="^runs must be"):
+        io.Runs(runs)
+    for reader in (io.outcomes, io.meta) if not isinstance(runs, io.Run) else ():
+        with pytest.raises(ValueError, match="^runs must be"):
+            reader(runs)
+
+
+def test_values_that_are_not_outcomes():
+    for outcome in (2, -0.5, "pass", 1.5):
+        with pytest.raises(ValueError, match=f"run 'a': the outcome is {outcome!r}"):
+            io.outcomes([io.Run("b", outcome=1), io.Run("a", outcome=outcome)])
+    almost = [io.Run("a", outcome=1 + 1e-7), io.Run("b", outcome=1), io.Run("c")]
+    assert io.outcomes(almost[1:]).tolist() == [1, -1]

@@ -1,159 +1,139 @@
-"""Steps of agents as messages: those of smolagents, Vercel's AI SDK, LangChain, OpenHands."""
+"""Steps of agents, which hold a turn and what came of it: smolagents, LangChain, OpenHands ..."""
+
+import sqlite3
 
 import pytest
 
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said, turns
 from trajscore import io
-from trajscore.io._steps import (
-    is_event_of_openhands,
-    is_step,
-    results_of,
-    turn_of_step,
-    turns_of_actions,
-    turns_of_events,
-)
 
-CALLS = [{"id": "c1", "function": {"name": "f"}}, {"id": "c2", "function": {"name": "g"}}]
-LOG = [{"kwargs": {"content": "I look."}}]
-
-
-@pytest.mark.parametrize(
-    ("fields", "is_one"),
-    [
-        ({"task": "Sum up", "task_images": None}, True),
-        ({"task": "Sum up", "task_images": None, "step": 1}, False),
-        ({"task": ["x"], "task_images": None}, False),
-        ({"task": "Sum up"}, False),
-        ({"model_output_message": None}, True),
-        ({"finishReason": "stop", "content": []}, True),
-        ({"finishReason": "stop", "content": [], "role": "assistant"}, False),
-        ({"finishReason": "stop", "content": "x"}, False),
-        ({"content": []}, False),
-    ],
-)
-def test_which_records_are_steps(fields, is_one):
-    assert is_step(fields) is is_one
+CALLS = [{"id": f"c{k}", "name": name} for k, name in enumerate("fg")]
 
 
 def step(**fields):
-    return turn_of_step({"model_output_message": {"role": "assistant"}} | fields)
+    """Return a step of smolagents."""
+    return {"model_output_message": {"role": "assistant"}, **fields}
 
 
-def test_a_task_is_the_users():
-    assert turn_of_step({"task": "Sum up", "task_images": None}) == [
-        {"role": "user", "content": "Sum up"}
+def gemini(kind="gemini", **fields):
+    return {"id": "1", "timestamp": "t", "type": kind, "content": ""} | fields
+
+
+def vercel(*content, **fields):
+    return {"finishReason": "stop", "content": list(content)} | fields
+
+
+TOOL_CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}}
+STEPS = [
+    # what a step says
+    (step(model_output="a", plan="b"), [("agent", "a")]), (step(plan="b"), [("agent", "b")]),
+    (step(is_final_answer=True, observations="c"), [("agent", "c")]),
+    (step(is_final_answer=False, observations="c"), []), (step(is_final_answer=True), []),
+    (step(action_output="d"), []),
+    (step(action_output="d", model_output_message=None), [("agent", "d")]),
+    # its calls, and their results: a line each, or that of none
+    (step(tool_calls=CALLS, observations="1\n2"), [("f", {}, "1"), ("g", {}, "2")]),
+    (step(tool_calls=CALLS, observations="Observation:\n1\n2"), [("f", {}, "1"), ("g", {}, "2")]),
+    (step(tool_calls=CALLS, observations="1\n2\n3"), [("f", {}, None), ("g", {}, None)]),
+    (step(tool_calls=CALLS[:1], observations="1\n2"), [("f", {}, "1\n2")]),
+    (step(tool_calls=CALLS), [("f", {}, None), ("g", {}, None)]),
+    (step(model_output_message={"content": "a", "tool_calls": CALLS[:1]}, observations="1"),
+     [("agent", "a"), ("f", {}, "1")]),
+    (step(model_output_message={"tool_calls": CALLS[:1]}, tool_calls=CALLS[1:]), [("g", {}, None)]),
+    (step(tool_calls=CALLS[:1], observations="1", error={"message": "lost"}),
+     [("f", {}, "1\nlost")]),
+    # Vercel's AI SDK
+    (vercel({"type": "text", "text": "a"}, TOOL_CALL,
+     {"type": "tool-result", "toolCallId": "c", "output": "1"}), [("agent", "a"), ("f", {}, "1")]),
+    (vercel(TOOL_CALL, {"type": "tool-error", "toolCallId": "c", "error": "1"}), [("f", {}, "1")]),
+    # Gemini CLI
+    (gemini(content="a"), [("agent", "a")]), (gemini("info", content="a"), [("environment", "a")]),
+    (gemini(toolCalls=[{"id": "c", "name": "f", "args": {"n": 3}}]), [("f", {"n": 3}, None)]),
+]  # fmt: skip
+
+
+def test_what_a_step_says_and_what_came_of_it():
+    wrong = []
+    for one, expected in STEPS:
+        got = said(io.as_run([one]))
+        wrong += [(one, got)] if got != expected else []
+    assert not wrong
+
+
+def test_what_else_a_step_has():
+    failed = step(tool_calls=CALLS, observations="1", error={"message": "lost"})
+    assert [call.error for call in io.as_run([failed]).steps[0].tool_calls] == [True, True]
+    result = {"functionResponse": {"id": "c1", "response": {"output": "a.txt"}}}
+    call = {"id": "c1", "name": "ls", "args": {"path": "."}, "result": [result]}
+    turn = gemini(toolCalls=[call], thoughts=["Hm"], tokens={"input": 10, "output": 5})
+    run = io.as_run([turn])
+    assert said(run) == [("ls", {"path": "."}, '{"output": "a.txt"}')]
+    assert (run.steps[0].extra["thoughts"], run.meta["input_tokens"]) == (["Hm"], 10)
+    for one in (step(token_usage={"input_tokens": 3}), vercel(usage={"inputTokens": 3})):
+        assert io.as_run([one]).meta["input_tokens"] == 3
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_results_of_agents_are_runs(write, lines):
+    name = "r.jsonl" if lines else "r.json"
+    call = {"id": "c1", "function": {"name": "find", "arguments": {"order": 3}}}
+    steps = [
+        {"task": ASK["content"], "task_images": None},
+        step(model_output="I look.", tool_calls=[call], observations="in Paris"),
+        step(model_output="In Paris.", is_final_answer=True),
     ]
+    result = {"output": "In Paris.", "state": "max_steps_error", "steps": steps, "timing": {}}
+    (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
+    assert (said(run), run.stop_kind) == (ALL, "administrative")
+    own = {"toolCallId": "c1", "toolName": "find"}
+    parts = [
+        {"type": "tool-call", "input": {"order": 3}},
+        {"type": "tool-result", "output": "in Paris"},
+    ]
+    first = vercel({"type": "text", "text": "I look."}, *(part | own for part in parts))
+    steps = [first, vercel({"type": "text", "text": "In Paris."})]
+    result = {"prompt": ASK["content"], "text": "In Paris.", "steps": steps}
+    (run,) = io.read_runs(write(name, [result] if lines else result, lines=lines))
+    assert said(run) == ALL
+    state = {"output": "In Paris.", "_state": {"message_history": [ASK, LOOK, FOUND, TOLD]}}
+    (run,) = io.read_runs(write(name, [state] if lines else state, lines=lines))
+    assert said(run) == ALL
 
 
-def test_a_step_has_its_calls_and_their_results():
-    turn, *results = step(
-        model_output="I look.", tool_calls=CALLS, observations="1\n2", token_usage={"n": 3}
-    )
-    assert turn["content"] == "I look."
-    assert (turn["tool_calls"], turn["usage"]) == (CALLS, {"n": 3})
-    assert [(one["tool_call_id"], one["content"]) for one in results] == [("c1", "1"), ("c2", "2")]
-    assert not any("error" in one for one in results)
-    (turn,) = step(model_output="I look.", tool_calls=CALLS)
-    assert turn["tool_calls"] == CALLS
+# ------------------------------------------------------------------ actions of LangChain
 
 
-def test_calls_of_the_answer_stand_in_for_those_of_the_step():
-    answer = {"content": "I look.", "tool_calls": CALLS[:1]}
-    turn, result = step(model_output_message=answer, observations="1")
-    assert (turn["content"], turn["tool_calls"]) == ("I look.", CALLS[:1])
-    assert result["tool_call_id"] == "c1"
-    turn, _ = step(model_output_message=answer, tool_calls=CALLS[1:], observations="1")
-    assert turn["tool_calls"] == CALLS[1:]
+def action(tool, key=None, log="I look.", **more):
+    message = [{"kwargs": {"content": log}}] if log else None
+    fields = {"tool": tool, "tool_input": {"n": 3}, "message_log": message, "tool_call_id": key}
+    return fields | more
 
 
-def test_an_error_is_observed_and_marks_the_results():
-    _, result = step(
-        model_output="", tool_calls=CALLS[:1], observations="1", error={"message": "lost"}
-    )
-    assert (result["content"], result["error"]) == ("1\nlost", True)
+def test_actions_and_what_came_of_them(write):
+    def read(*steps):
+        record = {"input": "Hi", "output": "Yes", "intermediate_steps": list(steps)}
+        first, *others, last = said(io.read_runs(write("log.json", record))[0])
+        assert (first, last) == (("user", "Hi"), ("agent", "Yes"))
+        return others
 
-
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"model_output": "a", "plan": "b"}, "a"),
-        ({"plan": "b"}, "b"),
-        ({"is_final_answer": True, "observations": "c"}, "c"),
-        ({"is_final_answer": False, "observations": "c"}, ""),
-        ({"is_final_answer": True}, ""),
-        ({"is_final_answer": True, "observations": "c", "model_output": "a"}, "a"),
-        ({"action_output": "d"}, ""),
-        ({"action_output": "d", "model_output_message": None}, "d"),
-        ({"action_output": "d", "model_output_message": None, "model_output": "a"}, "a"),
-    ],
-)
-def test_what_a_step_says(fields, text):
-    assert step(**fields)[0]["content"] == text
-
-
-def test_a_step_of_vercels():
-    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}}
-    result = {"type": "tool-result", "toolCallId": "c1", "output": "1"}
-    fields = {"finishReason": "stop", "content": [call, result], "usage": {"n": 3}}
-    turn, answer = turn_of_step(fields)
-    assert (turn["role"], turn["usage"]) == ("assistant", {"n": 3})
-    assert (turn["tool_calls"][0]["name"], answer["content"]) == ("f", "1")
-
-
-@pytest.mark.parametrize(
-    ("calls", "text", "results"),
-    [
-        (CALLS, "1\n2", [("1", "c1"), ("2", "c2")]),
-        (CALLS, "Observation:\n1\n2", [("1", "c1"), ("2", "c2")]),
-        (CALLS, "1", [("1", "c1, c2")]),
-        (CALLS, "1\n2\n3", [("1\n2\n3", "c1, c2")]),
-        (CALLS[:1], "1", [("1", "c1")]),
-        (CALLS[:1], "1\n2", [("1\n2", "c1")]),
-        ([], "1", [("1", None)]),
-    ],
-)
-def test_what_several_calls_gave(calls, text, results):
-    read = results_of(calls, text)
-    assert [(one["content"], one["tool_call_id"]) for one in read] == results
-    assert {one["role"] for one in read} == {"tool"}
-
-
-def action(tool, k=None, log=LOG, **more):
-    return {"tool": tool, "tool_input": {"n": 3}, "message_log": log, "tool_call_id": k} | more
-
-
-def test_actions_of_one_message_are_one_turn():
-    steps = [[action("f", "c1"), "1"], [action("g", "c2"), "2"], [action("h", log=None), "3"]]
-    first, one, two, last, three = turns_of_actions(steps)
-    assert first["content"] == "I look."
-    assert [(call["name"], call["id"]) for call in first["tool_calls"]] == [
-        ("f", "c1"), ("g", "c2")
+    look, n = ("agent", "I look."), {"n": 3}
+    assert read([action("f", "c1"), "1"], [action("g", "c2"), "2"]) == [
+        look, ("f", n, "1"), ("g", n, "2")
     ]  # fmt: skip
-    assert first["tool_calls"][0]["args"] == {"n": 3}
-    assert [(m["content"], m["tool_call_id"]) for m in (one, two, three)] == [
-        ("1", "c1"), ("2", "c2"), ("3", None)
+    other = [action("f", "c1"), "1"], [action("g", "c2", "Next."), "2"], [action("h", "c3"), "3"]
+    assert read(*other) == [
+        look, ("f", n, "1"), ("agent", "Next."), ("g", n, "2"), look, ("h", n, "3"),
     ]  # fmt: skip
-    assert [call["name"] for call in last["tool_calls"]] == ["h"]
-
-
-def test_actions_without_messages_are_a_turn_each():
-    steps = [[{"tool": name, "log": f"Use {name}."}, name] for name in "fg"]
-    first, _, second, _ = turns_of_actions(steps)
-    assert (first["content"], second["content"]) == ("Use f.", "Use g.")
-    assert len(second["tool_calls"]) == 1
-
-
-def test_actions_that_langchain_has_dumped():
-    (turn, result) = turns_of_actions([[{"lc": 1, "kwargs": {"tool": "f", "log": "Use f."}}, "1"]])
-    assert (turn["content"], turn["tool_calls"][0]["name"]) == ("Use f.", "f")
-    assert result["content"] == "1"
-
-
-def test_an_action_without_an_observation():
-    turn, result = turns_of_actions([action("f", "c1")])
-    assert turn["tool_calls"][0]["id"] == "c1"
-    assert result["content"] is None
-    first, *_ = turns_of_actions([["f", "1"]])
-    assert first == "f"  # which is not an action, as the reader will say
+    plain = [[{"tool": name, "tool_input": "x", "log": f"Use {name}."}, name] for name in "fg"]
+    assert read(*plain) == [
+        ("agent", "Use f."), ("f", "x", "f"), ("agent", "Use g."), ("g", "x", "g"),
+    ]  # fmt: skip
+    dumped = {"lc": 1, "kwargs": {"tool": "f", "log": "Use f."}}
+    assert read([dumped, "1"]) == [("agent", "Use f."), ("f", {}, "1")]
+    assert read([action("f", "c1"), None]) == [look, ("f", n, "")]
+    for bad in (["f", "1"], ["f"], []):
+        with pytest.raises(ValueError, match="message 1"):
+            read(bad)
 
 
 # ------------------------------------------------------------------ events of OpenHands
@@ -164,18 +144,13 @@ def event(number, name, words="", *, source="agent", answer=None, **arguments):
     fields = {"id": number, "source": source, "action": name, "message": "Shown"}
     fields["args"] = {"content" if name == "message" else "thought": words} | arguments
     if answer is not None:
-        fields["tool_call_metadata"] = {"model_response": {"id": answer}}
+        usage = {"prompt_tokens": 2}
+        fields["tool_call_metadata"] = {"model_response": {"id": answer, "usage": usage}}
     return fields
 
 
-def seen(number, cause, text):
-    return {
-        "id": number,
-        "source": "agent",
-        "observation": "run",
-        "content": text,
-        "extras": {},
-    } | ({} if cause is None else {"cause": cause})
+def seen(number, cause, words, kind="run"):
+    return {"id": number, "source": "agent", "observation": kind, "content": words, "cause": cause}
 
 
 HISTORY = [
@@ -184,229 +159,71 @@ HISTORY = [
     event(2, "run", "I look.", answer="a", command="ls"),
     seen(3, 2, "one file"),
     event(4, "run", answer="a", command="cat"),
-    seen(5, 4, "empty"),
+    seen(5, 4, "lost", "error"),
     event(6, "finish", "", final_thought="Done."),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("paired", [False, True])
-def test_observations_of_openhands_are_results_of_their_cause(write, paired):
-    history = HISTORY if not paired else [HISTORY[:2], HISTORY[2:4], HISTORY[4:6], HISTORY[6:]]
-    lines = [{"instance_id": f"i{k}", "history": history, "report": {"resolved": k > 0}}
-             for k in range(2)]  # fmt: skip
-    runs = io.read_runs(write("output.jsonl", lines, lines=True))
-    assert [(run.task, run.outcome) for run in runs] == [("i0", 0), ("i1", 1)]
-    for run in runs:
-        assert [(step.actor, step.text) for step in run.steps] == [
-            ("user", "Fix it"), ("agent", "I look."), ("agent", "Done."),
-        ]  # fmt: skip
-        calls = [(call.arguments["command"], call.result) for call in run.steps[1].tool_calls]
-        assert calls == [("ls", "one file"), ("cat", "empty")]
+def test_events_of_openhands(write):
+    pairs = [HISTORY[:2], HISTORY[2:4], HISTORY[4:6], HISTORY[6:]]
+    for history in (HISTORY, pairs):
+        lines = [{"instance_id": f"i{k}", "history": history, "report": {"resolved": k > 0}}
+                 for k in range(2)]  # fmt: skip
+        runs = io.read_runs(write("output.jsonl", lines, lines=True))
+        assert [(run.task, run.outcome) for run in runs] == [("i0", 0), ("i1", 1)]
+        alone = io.read_runs(write("events.json", HISTORY))
+        for run in [*runs, *alone]:
+            assert said(run) == [
+                ("user", "Fix it"), ("agent", "I look."), ("run", {"command": "ls"}, "one file"),
+                ("run", {"command": "cat"}, "lost"), ("agent", "Done."),
+            ]  # fmt: skip
+            assert [call.error for call in run.steps[1].tool_calls] == [False, True]
+            assert run.meta["input_tokens"] == 2
 
 
-def test_a_file_of_events_is_a_run(write):
-    (run,) = io.read_runs(write("events.json", HISTORY))
-    assert [step.actor for step in run.steps] == ["user", "agent", "agent"]
+EVENTS = [
+    (event(1, "message", "Hi", source="user"), [("user", "Hi")]),
+    (event(1, "message", "Hi"), [("agent", "Hi")]),
+    (event(1, "system", source="environment", content="Hi"), [("system", "Hi")]),
+    (event(1, "run", "I look.", source="user", command="ls"), []),
+    (event(1, "finish", "Done", source="user"), []),
+    (event(1, "run", "I look.", command="ls"),
+     [("agent", "I look."), ("run", {"command": "ls"}, None)]),
+    (event(1, "finish", "So.", final_thought="Done."), [("agent", "Done.")]),
+    (event(1, "finish", "So.", final_thought=""), [("agent", "So.")]),
+    (event(1, "think", "Hm."), [("agent", "Hm.")]),
+    (event(1, "think") | {"args": {}}, [("agent", "Shown")]),
+    (event(1, "run") | {"args": {}}, [("run", {}, None)]),
+    (seen(3, 2, "x", "agent_state_changed"), []),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("names", "text", "results"),
-    [
-        ("", "x", [(None, "x")]),
-        ("a", "Observation:\nx", [("a", "Observation:\nx")]),
-        ("a", "1\n2", [("a", "1\n2")]),
-        ("ab", "Observation:\n1\n2", [("a", "1"), ("b", "2")]),
-        ("ab", "1\n2\n3", [("a, b", "1\n2\n3")]),
-        ("ab", "Observation:\n1", [("a, b", "Observation:\n1")]),
-        ("ab", "", [("a, b", "")]),
-    ],
-)
-def test_a_line_for_each_of_several_calls(names, text, results):
-    found = results_of([{"id": name} for name in names], text)
-    assert [(result["tool_call_id"], result["content"]) for result in found] == results
+def test_what_an_event_of_openhands_says(write):
+    start = event(0, "message", "Go", source="user"), event(9, "message", "Bye")
+    for one, expected in EVENTS:
+        (run,) = io.read_runs(write("events.json", [start[0], one, start[1]]))
+        system = [part for part in expected if part[0] == "system"]
+        others = [part for part in expected if part[0] != "system"]
+        assert said(run) == [*system, ("user", "Go"), *others, ("agent", "Bye")], one
 
 
-@pytest.mark.parametrize(
-    ("fields", "is_one"),
-    [
-        ({"action": "run", "args": {}}, True),
-        ({"action": "run", "message": "m"}, True),
-        ({"action": "run"}, False),
-        ({"args": {}, "message": "m"}, False),
-        ({"action": 1, "args": {}}, False),
-        ({"observation": "run", "content": ""}, True),
-        ({"observation": "run"}, False),
-        ({"observation": None, "content": ""}, False),
-        ({"action": "run", "args": {}, "role": "assistant"}, False),
-        ({"action": "run", "args": {}, "source": "tool"}, False),
-        ({"action": "run", "args": {}, "source": "environment"}, True),
-    ],
-)
-def test_which_records_are_events_of_openhands(fields, is_one):
-    event = {"id": 1, "source": "agent"} | fields
-    assert is_event_of_openhands(event) is is_one
-    assert is_step(event) is is_one
-    assert not is_event_of_openhands({k: v for k, v in event.items() if k != "id"})
-    assert not is_event_of_openhands({k: v for k, v in event.items() if k != "source"})
-    assert not is_event_of_openhands([event])
-
-
-@pytest.mark.parametrize(
-    ("fields", "is_one"),
-    [
-        ({}, True),
-        ({"type": "info"}, True),
-        ({"type": "warning"}, True),
-        ({"type": "error"}, True),
-        ({"type": "user"}, False),
-        ({"role": "assistant"}, False),
-    ],
-)
-def test_which_records_are_turns_of_gemini_cli(fields, is_one):
-    turn = {"id": "a", "timestamp": "t", "content": "x", "type": "gemini"} | fields
-    assert is_step(turn) is is_one
-    for name in ("id", "timestamp", "content"):
-        assert not is_step({k: v for k, v in turn.items() if k != name})
-
-
-def test_a_turn_of_gemini_cli_has_its_calls_and_their_results():
-    answer = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": "1"}}}
-    call = {"id": "c1", "name": "f", "args": {"n": 3}, "result": [answer]}
-    own = {"id": "a", "timestamp": "t", "model": "m"}
-    turn = own | {"type": "gemini", "content": "I look.", "toolCalls": [call], "tokens": {"n": 1}}
-    said, result = turn_of_step(turn)
-    assert {name: said[name] for name in own} == own
-    assert not {"type", "toolCalls", "tokens"} & said.keys()
-    assert (said["role"], said["usage"]) == ("assistant", {"n": 1})
-    assert [(one["name"], one["id"]) for one in said["tool_calls"]] == [("f", "c1")]
-    assert (result["role"], result["tool_call_id"]) == ("tool", "c1")
-    (notice,) = turn_of_step(own | {"type": "info", "content": "Hi"})
-    assert (notice["role"], notice["usage"]) == ("info", None)
-
-
-OWN = {"id": 1, "timestamp": None, "message": "Shown"}
-
-
-@pytest.mark.parametrize(
-    ("made", "messages"),
-    [
-        (event(1, "message", "Hi", source="user"), [{"role": "user", "content": "Hi"}]),
-        (event(1, "message", "Hi"), [{"role": "assistant", "content": "Hi"}]),
-        (event(1, "system", content="Hi"), [{"role": "system", "content": "Hi"}]),
-        (
-            event(1, "system", source="environment", content="Hi"),
-            [{"role": "system", "content": "Hi"}],
-        ),
-        (event(1, "run", "I look.", source="user", command="ls"), []),
-        (event(1, "finish", "Done", source="user"), []),
-        (
-            event(1, "run", "I look.", command="ls"),
-            [
-                {
-                    "role": "assistant",
-                    "content": "I look.",
-                    "usage": None,
-                    "tool_calls": [{"id": 1, "name": "run", "args": {"command": "ls"}}],
-                }
-            ],
-        ),
-        (
-            event(1, "run", "", command="ls"),
-            [
-                {
-                    "role": "assistant",
-                    "content": "",
-                    "usage": None,
-                    "tool_calls": [{"id": 1, "name": "run", "args": {"command": "ls"}}],
-                }
-            ],
-        ),
-        (
-            event(1, "finish", "So.", final_thought="Done."),
-            [{"role": "assistant", "content": "Done.", "usage": None}],
-        ),
-        (
-            event(1, "finish", "So.", final_thought=""),
-            [{"role": "assistant", "content": "So.", "usage": None}],
-        ),
-        (
-            event(1, "think", "Hm."),
-            [{"role": "assistant", "content": "Hm.", "usage": None}],
-        ),
-        (
-            {**event(1, "think"), "args": {}},
-            [{"role": "assistant", "content": "Shown", "usage": None}],
-        ),
-        (
-            {**event(1, "run"), "args": {}},
-            [
-                {
-                    "role": "assistant",
-                    "content": "",
-                    "usage": None,
-                    "tool_calls": [{"id": 1, "name": "run", "args": {}}],
-                }
-            ],
-        ),
-    ],
-)
-def test_what_an_event_of_openhands_says(made, messages):
-    assert turn_of_step(made) == [OWN | message for message in messages]
-
-
-def test_results_of_events_of_openhands():
-    own = {"role": "tool", "tool_call_id": 2}
-    assert turn_of_step(seen(3, 2, "x")) == [own | {"content": "x", "error": False}]
-    failed = seen(3, 2, "x") | {"observation": "error"}
-    assert turn_of_step(failed) == [own | {"content": "x", "error": True}]
-    assert turn_of_step(seen(3, 2, "")) == []
-    assert turn_of_step(seen(3, 2, "x") | {"observation": "agent_state_changed"}) == []
-
-
-def test_actions_of_one_answer_are_one_turn_of_openhands():
-    def calls(message):
-        return [call["name"] for call in message.get("tool_calls", ())]
-
+def test_actions_of_one_answer_are_one_turn_of_openhands(write):
     events = [
-        event(1, "think", "Hm.", answer="a"),
-        event(2, "run", answer="a"),
-        seen(3, 2, "x"),
-        [event(4, "read", answer="a"), seen(5, 4, "y")],
-        event(6, "run", answer="b"),
-        event(7, "think", "So.", answer="b"),
-        event(8, "run"),
-        event(9, "run"),
-        {"role": "user", "content": "Hi"},
-    ]
-    turns = turns_of_events(events)
-    assert [(turn["role"], turn["content"], calls(turn)) for turn in turns] == [
-        ("assistant", "Hm.", ["run", "read"]), ("tool", "x", []), ("tool", "y", []),
-        ("assistant", "", ["run"]), ("assistant", "", ["run"]), ("assistant", "", ["run"]),
-        ("user", "Hi", []),
+        event(1, "think", "Hm.", answer="a"), event(2, "run", answer="a"), seen(3, 2, "x"),
+        event(4, "read", answer="a"), seen(5, 4, "y"), event(6, "run", answer="b"),
+        event(7, "think", "So.", answer="b"), event(8, "run"), event(9, "run"), ASK,
     ]  # fmt: skip
-    assert turns_of_events([]) == []
-
-
-def test_the_usage_of_an_answer_is_that_of_its_turn():
-    made = event(1, "run") | {"tool_call_metadata": {"model_response": {"usage": {"n": 2}}}}
-    assert turn_of_step(made)[0]["usage"] == {"n": 2}
-
-
-def test_lists_that_are_no_pairs_of_an_action_and_its_observation():
-    none = {"role": "tool", "content": None, "tool_call_id": None}
-    for step in (["f", "1", "x"], ["f"], []):
-        assert turns_of_actions([step]) == [step, none]
-    assert turns_of_actions([]) == []
-
-
-def test_an_action_of_another_message_begins_a_turn():
-    other = [{"kwargs": {"content": "I go on."}}, {"content": "Now."}]
-    steps = [
-        [action("f", "c1"), "1"],
-        [action("g", "c2", log=other), "2"],
-        [action("h", "c3"), "3"],
-    ]
-    turns = [turn for turn in turns_of_actions(steps) if turn["role"] == "assistant"]
-    assert [(turn["content"], [call["id"] for call in turn["tool_calls"]]) for turn in turns] == [
-        ("I look.", ["c1"]), ("I go on.\nNow.", ["c2"]), ("I look.", ["c3"]),
+    (run,) = io.read_runs(write("events.json", events))
+    assert turns(run) == [
+        ("agent", "Hm."), ("agent", ""), ("agent", ""), ("agent", ""), ("user", ASK["content"]),
     ]  # fmt: skip
+    assert [[call.name for call in one.tool_calls] for one in run.steps] == [
+        ["run", "read"], ["run"], ["run"], ["run"], [],
+    ]  # fmt: skip
+
+
+def test_databases_are_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "session.db") as database:
+        database.execute("create table t (x)")
+    with pytest.raises(ValueError, match=r"session\.db.*SQLite"):
+        io.read_runs(tmp_path / "session.db")

@@ -1,824 +1,416 @@
-"""Tables: how they are read, which column holds what, and what is said where none does."""
+"""Tables with one row a step: how they are read, and which column holds what."""
 
 import gzip
 import json
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import MOST_NAMED
-from trajscore.io import tables
-from trajscore.io.fields import USUAL, Fields
-from trajscore.io.tables import (
-    _outcome_candidates,
-    agent_rows,
-    choose_columns,
-    constants,
-    guess_first_step,
-    other_columns,
-    read_table,
-    refuse_records,
-    settings,
-    skipped,
-    unread_scores,
-    with_fractions,
-    with_scales,
-    with_times,
-)
+from checked_tables import Tables, steps, write_table
 
-ROWS = [{"run": "a", "step": 1, "p": 0.5}, {"run": "b", "step": 1, "p": 0.25}]
-CSV = "run,step,p\na,1,0.5\nb,1,0.25\n"
+CSV = "run,step,p,solved\na,1,0.5,1\nb,1,0.25,0\n"
+ROWS = [{"run": "a", "step": 1, "p": 0.5, "solved": 1}]
+ROWS += [{"run": "b", "step": 1, "p": 0.25, "solved": 0}]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("t.csv", CSV),
-        ("t.CSV", CSV),
-        ("t.csv.gz", CSV),
-        ("t.tsv", CSV.replace(",", "\t")),
-        ("t.json", json.dumps(ROWS)),
-        ("t.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS)),
-        ("t.ndjson.gz", "".join(json.dumps(row) + "\n" for row in ROWS)),
-    ],
-)
-def test_one_table_in_any_form(tmp_path, name, text):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    pd.testing.assert_frame_equal(read_table(path), pd.DataFrame(ROWS))
+@pytest.fixture
+def tables(tmp_path, capsys):
+    return Tables(tmp_path, capsys)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
-        ("t.txt", "run,p\na,1\n", "t.txt is not a table; expected the ending .csv"),
-        ("t.json", '{"run": "a"}', "it holds a single object; write a list of rows"),
-        ("t.json", '[{"run": "a"}, 3]', "row 1 is int, not an object"),
-        ("t.jsonl", '{"run": "a"}\noops\n', "line 2 is not valid JSON"),
-        ("t.parquet", "PAR", "t.parquet cannot be read as a table"),
-    ],
-)
-def test_what_is_not_a_table(tmp_path, name, text, message):
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_table(path)
-    with pytest.raises(ValueError, match="none.csv does not exist; give the path of a table"):
-        read_table(tmp_path / "none.csv")
+# ------------------------------------------------------------------ files
 
 
-def test_a_table_of_one_column_is_one():
-    frame = pd.DataFrame({"run": ["a"]})
-    assert choose_columns(frame.assign(step=1, solved=1, p=0.5), Fields())[0].id == "run"
+def test_one_table_in_any_form(tables):
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    for name, text in {
+        "t.csv": CSV,
+        "t.CSV": CSV,
+        "t.csv.gz": CSV,
+        "t.tsv": CSV.replace(",", "\t"),
+        "t.json": json.dumps(ROWS),
+        "t.jsonl": lines,
+        "t.ndjson.gz": lines,
+        "t.parquet": pd.DataFrame(ROWS),
+    }.items():
+        runs = tables.read(text, name=name)
+        assert (runs.ids, runs.outcomes) == (["a", "b"], [1, 0]), name
+        assert runs.predictors == {"p": [0.5, 0.25]}, name
 
 
-def frame(**columns):
-    columns = {"run": [1, 1, 2, 2], "step": [1, 2, 1, 2], "solved": [1, 1, 0, 0]} | columns
-    return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
+def test_a_folder_of_parquet_files_is_one_table(tables, tmp_path):
+    for k, row in enumerate(ROWS):
+        write_table(tmp_path / "d" / f"sub{k}" / "t.parquet", pd.DataFrame([row]))
+    for hidden in ("_t.parquet", ".t.parquet", "_tmp/t.parquet"):
+        write_table(tmp_path / "d" / hidden, pd.DataFrame([{**ROWS[0], "run": "hidden"}]))
+    (tmp_path / "d" / "notes.txt").write_text("beside them")
+    assert tables.runs(tmp_path / "d").ids == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "fields", "scores"),
-    [
-        ({"p": 0.5, "x": [0.1, 0.2, 0.3, 0.4]}, {}, ("p",)),  # usual names go first
-        ({"x": [0.1, 0.2, 0.3, 0.4], "z": [0.0, 1, 1, 0.5]}, {}, ("x", "z")),
-        ({"x": [0.1, 0.2, 0.3, np.nan], "flag": [0.0, 1, 1, 0]}, {}, ("x",)),
-        ({"x": [0.1, 0.2, 0.3, 0.4], "y2": [0.1, 0.2, 0.3, 1.5]}, {}, ("x",)),
-        ({"x": [0.1, 0.2, 0.3, 0.4], "y2": [-0.1, 0.2, 0.3, 0.5]}, {}, ("x",)),
-        ({"x": [0.1, 0.2, 0.3, 0.4], "constant": 0.5}, {}, ("x",)),
-        ({"x": [0.1, 0.2, 0.3, 0.4], "top_p_rate": [0.1, 0.2, 0.3, 0.4]}, {}, ("x",)),
-        ({"x": [0.1, 0.2, 0.3, 0.4], "n": [1, 2, 3, 4]}, {}, ("x",)),
-        ({"x": 0.5, "z": 0.5}, {"scores": ("z",), "risks": ("x",)}, ("z", "x")),
-        ({"x": 0.5, "z": 0.5}, {"risks": ("x",), "scales": (("z", 10.0),)}, ("x", "z")),
-        ({"x": 0.5, "z": 0.5}, {"scores": ("z",), "confidence": "x"}, ("x", "z")),
-        ({"x": 0.5, "z": 0.5}, {"scores": ("z", "x"), "confidence": "x"}, ("z", "x")),
-    ],
-)
-def test_which_columns_are_predictors(columns, fields, scores):
-    assert choose_columns(frame(**columns), Fields(**fields))[0].scores == scores
+def test_what_separates_columns_and_decimals(tables):
+    wrong = []
+    for text, p in [
+        ("run;step;p;solved\na;1;0,5;1\nb;1;,25;1\n", [0.5, 0.25]),
+        ("run;step;p;solved\na;1;-1,5;1\nb;1;1;1\n", [-1.5, 1]),
+        *((CSV.replace(",", sep), [0.5, 0.25]) for sep in ";\t|"),
+        ("\ufeff" + CSV, [0.5, 0.25]),
+        (CSV.replace("a,", "a;b,"), [0.5, 0.25]),
+        (CSV.replace(",", "\t").replace("p", "p;q"), [0.5, 0.25]),
+    ]:
+        name = "t.tsv" if "p;q" in text else "t.csv"
+        found = list(tables.read(text, name=name).predictors.values())
+        if found != [p]:
+            wrong.append((text, found))
+    assert wrong == []
 
 
-def message_of(table, **fields):
-    with pytest.raises(ArgumentError) as caught:
-        choose_columns(table, Fields(**fields))
-    return str(caught.value)
+def test_ids_that_begin_with_zeros_are_text(tables):
+    rows = "run,step,p,solved\n01,01,0.5,1\n1,01,0.5,0\n10,01,0.5,0\n"
+    assert tables.read(rows).ids == ["01", "1", "10"]
+    assert tables.read(rows.replace("\n01,", "\n0,")).ids == [0, 1, 10]
 
 
-def test_what_is_said_where_no_column_is_a_predictor():
-    alone = message_of(frame())
-    assert alone.endswith("name the column with scores; the table has: run, step, solved")
-    said = message_of(
-        frame(judge_of_ten=[1, 10, 3, 0], judge_of_all=[1, 10.5, 3, 0], score_of_one=[1, 0, 1, 0],
-              judged_below=[-1, 10, 3, 0], judged_above=[1, 101, 3, 0], n=[1, 10, 3, 0])
+def test_files_that_are_not_tables(tables, tmp_path):
+    not_read = []
+    for name, data, named in [
+        ("t.csv", "", "is empty"),
+        ("t.csv", "run,p\na,0.5\nb,0.5,7,8\n", "cannot be read as a table"),
+        ("t.csv", "run,step,p,solved\n", "has no rows"),
+        ("t.txt", "words", ".csv, .csv.gz, .tsv, .parquet, .jsonl or .json"),
+        ("t.zip", "words", "unpack it"),
+        ("t.XLSX", "words", "save the sheet as CSV"),
+        ("t.pickle", "words", "to_parquet"),
+        ("t.orc", "words", "to_parquet"),
+        ("t.yaml", "words", "JSON or CSV"),
+        ("t.json", '{"run": "a"}', "'run'"),
+        ("t.json", '[{"run": "a"}, 3]', "row 1"),
+        ("t.json", "[1]", "row 0"),
+        ("t.jsonl", '{"run": "a", "step": 1}\noops\n', "line 2"),
+        ("t.parquet", "PAR", "t.parquet"),
+        ("t.csv", "run,né\n".encode("utf-16"), "iconv -f UTF-16"),
+        ("t.csv", "run,né\n".encode("cp1252"), "iconv -f WINDOWS-1252"),
+        ("t.csv.gz", gzip.compress(CSV.encode() * 200)[:40], "t.csv.gz"),
+        ("t.db", b"SQLite format 3\0", "is an SQLite database"),
+    ]:
+        path = tmp_path / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        said = tables.refusal(path)
+        if named not in said or (name not in said and "no rows" not in named):
+            not_read.append((name, data, said))
+    assert not_read == []
+    assert "none.csv does not exist" in tables.refusal(tmp_path / "none.csv")
+    (tmp_path / "empty").mkdir()
+    assert "empty" in tables.refusal(tmp_path / "empty")
+
+
+def test_a_packed_table_may_not_hold_any_amount(tables):
+    assert len(tables.read(CSV, "--max-size", str(len(CSV)), name="t.csv.gz").ids) == 2
+    said = tables.refuse(CSV, "--max-size", str(len(CSV) - 1), name="t.csv.gz")
+    assert "t.csv.gz unpacks to more" in said
+    assert "--max-size" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_refused(tables, tmp_path):
+    for name in ("a.jsonl", "a.json", "a.csv", "a.parquet"):
+        os.mkfifo(tmp_path / name)
+        assert "a pipe" in tables.refusal(tmp_path / name), name
+
+
+# ------------------------------------------------------------------ columns
+
+
+def test_which_columns_are_predictors(tables):
+    vary, wrong = [0.1, 0.2, 0.3, 0.4], []
+    for columns, options, expected in [
+        ({"p": 0.5, "x": vary}, "", ["p"]),  # usual names go first
+        ({"x": vary, "z": [0.0, 1, 1, 0.5]}, "", ["x", "z"]),
+        ({"x": [0.1, 0.2, 0.3, np.nan], "flag": [0.0, 1, 1, 0]}, "", ["x"]),
+        ({"x": vary, "above": [0.1, 0.2, 0.3, 1.5]}, "", ["x"]),
+        ({"x": vary, "below": [-0.1, 0.2, 0.3, 0.5]}, "", ["x"]),
+        ({"x": vary, "constant": 0.5}, "", ["x"]),
+        ({"x": vary, "top_p_rate": vary, "cost_usd": vary, "failed": vary}, "", ["x"]),
+        ({"x": vary, "n": [1, 2, 3, 4]}, "", ["x"]),
+        ({"x": 0.5, "z": 0.5}, "--score z --risk x", ["z", "x"]),
+        ({"x": 0.5, "z": 5}, "--risk x --scale z=10", ["x", "z"]),
+        ({"x": 0.5, "z": 0.5}, "--score z --confidence x", ["x", "z"]),
+        ({"x": 0.5, "z": 0.5}, "--score z --score x --confidence x", ["z", "x"]),
+    ]:
+        table = steps(**{"p": None} | columns)
+        found = list(tables.read(table, *options.split()).predictors)
+        if found != expected:
+            wrong.append((columns, options, found))
+    assert wrong == []
+
+
+def test_fractions_of_two_ids_are_not_scores(tables):
+    table = pd.DataFrame({"a": [0.1, 0.1, 0.2], "b": [0.3, 0.4, 0.3], "step": 1, "solved": 1})
+    table["sure"] = [0.5, 0.25, 0.75]
+    runs = tables.read(table, "--id", "a", "--id", "b")
+    assert list(runs.predictors) == ["sure"]
+    assert runs.ids == ["0.1-0.3", "0.1-0.4", "0.2-0.3"]
+
+
+def test_what_is_guessed_and_what_is_left_out_is_said(tables):
+    table = steps(
+        temperature=[0.1, 0.7, 0.1, 0.7], fixed=0.5, cost=0.25, verbal=[5, 7, 10, 0],
+        judge=[50, 70, 10, 0], other=[5, 7, 10, 0], stop_reason="done",
     )  # fmt: skip
-    assert "; if 10 means certainty in judge_of_ten, pass scales='judge_of_ten=10'" in said
-    assert "; if 100 means certainty in judge_of_all, pass scales='judge_of_all=100'" in said
-    assert said.count("means certainty") == 2
+    said = tables.read(table).said
+    for name in ("run", "step", "solved", "stop_reason", "p"):
+        assert f"column {name!r}" in said
+    for named in ("'temperature'", "'fixed' has one value, 0.5", "verbal=10", "judge=100"):
+        assert named in said
+    for other in ("'cost'", "'other'"):
+        assert other not in said
+    said = tables.read(table, "--score", "judge", "--id", "run").said
+    assert "'temperature'" not in said
+    assert "'run'" not in said
+    assert "--scale judge=100" in said
+    assert "values above 1" not in tables.read(steps(verbal=[0, 1, 1, 0])).said
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([0.25, "oops", 0.5, "late"], ""),  # as many words as numbers
-        ([0.25, 0.75, 0.5, "late"], "column 'x' has 'late' in row 3, but"),
-        ([0.25, "oops", 0.5, None], "column 'x' has 'oops' in row 1, but"),
-        ([0.25, 0.75, 0.5, None, "oops", "late", 0.75], "column 'x' has 'oops' in row 4, but"),
-        ([0.5, 0.5, 0.5, "late"], ""),  # a number that does not vary
-        ([25, 75, 50, "late"], ""),
-    ],
-)
-def test_a_word_among_fractions_is_named(values, message):
-    n = len(values)
-    table = pd.DataFrame({"run": range(n), "step": 1, "solved": 1, "x": values})
-    said = message_of(table)
-    assert message in said
-    assert ("; correct it" in said) == bool(message)
-
-
-def test_what_is_said_where_several_parts_are_missing():
-    said = message_of(frame(run=None, step=None, solved=None, verdict=["pass", "fail"] * 2))
-    assert "no column has a usual name for the run id (uq_problem_idx, traj_id" in said
-    assert "; name it with id; no column" in said
-    assert "for the step (num_steps" in said
-    assert "with step=, or give 'rows' for the order of the rows; or, if each row is a run" in said
-    assert "(it may be outcome='verdict' outcome_map='pass=1,fail=0'), or give a table" in said
-    assert said.endswith("; the table has: verdict")
-    words = message_of(frame(solved=None, verdict=["a", "b"] * 2))
-    assert "(if it holds words, say what they mean with outcome_map=" in words
-    assert "stop" not in words  # that part may be missing
-    assert choose_columns(frame(step=None, p=0.5), Fields(step="rows"))[0].step == "rows"
-    assert "no column named 'rows'" in message_of(frame(p=0.5), outcome="rows")
-
-
-@pytest.mark.parametrize(
-    ("words", "is_candidate"),
-    [
-        (["pass", "fail"], True),
-        (["pass", "passed"], False),
-        (["pass", "fail", *map(str.upper, "abcdefghijklmnopqrs"[: MOST_NAMED - 2])], True),
-        (["pass", "fail", *map(str.upper, "abcdefghijklmnopqrs"[: MOST_NAMED - 1])], False),
-    ],
-)
-def test_columns_of_few_words_may_be_outcomes(words, is_candidate):
-    frame = pd.DataFrame({"verdict": words, "n": range(len(words))})
-    assert len(list(_outcome_candidates(frame))) == is_candidate
-
-
-def test_columns_that_are_not_taken():
-    table = frame(
-        p=[0.1, 0.2, 0.3, 0.4], temperature=[0.1, 0.7, 0.1, 0.7], cost=[1.5, 2.5, 3.5, 4.5],
-        fixed=0.5, fixed_cost=0.25, whole=1, verbal=[5, 7, 10, 0], judge=[50, 70, 10, 0],
-        score_flag=[0, 1, 1, 0], other=[5, 7, 10, 0], stop_reason="done",
-    )  # fmt: skip
-    chosen = choose_columns(table, Fields())[0]
-    assert chosen.scores == ("p",)
-    assert settings(table, chosen) == ["temperature"]
-    assert constants(table, chosen) == {"fixed": 0.5}
-    assert skipped(table, chosen) == {"verbal": 10.0, "judge": 100.0}
-    assert skipped(table, Fields("run", "step", "solved", scores=("judge",))) == {"verbal": 10.0}
-    assert constants(table, Fields("run", "step", "solved", scores=("p", "fixed"))) == {}
-
-
-def test_columns_of_text_and_below_0_are_named():
-    table = frame(
-        p=[0.1, 0.2, 0.3, 0.4], verbal=["56%", " 7 % ", None, "9%"], seen=["5%", "6%", "7", "8%"],
-        judge=[-1, 0.5, 1, 0], trust=["0.5", "0.7", "0.5", "1"], gain=[-1.0, 0.5, 1, 0],
-        note=["a", "b", "c", "d"], top=["10%", "20%", "5%", "5%"], last=["0.5", "0.7", "0.5", 0.25],
-    )  # fmt: skip
-    assert unread_scores(table, other_columns(table, choose_columns(table, Fields())[0])) == {
-        "judge": "has values below 0; to judge it, pass {argument:scores=judge}",
-        "trust": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=trust}",
-        "last": "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=last}",
-    }
-    read, remarks = with_fractions(table, Fields())
-    np.testing.assert_allclose(read["verbal"], [0.56, 0.07, np.nan, 0.09])
-    np.testing.assert_allclose(read["seen"], [0.05, 0.06, 7, 0.08])
-    assert remarks == tuple(
-        f"column {name!r}: {n} values in per cent, read as fractions"
-        for name, n in (("verbal", 3), ("seen", 3), ("top", 4))
-    )
-    scaled = with_scales(table, Fields(scales=(("verbal", 100.0),)))
-    np.testing.assert_allclose(scaled["verbal"], [0.56, 0.07, np.nan, 0.09])
-
-
-def test_scales_and_risks():
-    table = frame(
-        a=[0, 5, 10, None], b=[0.25, 1, 0, np.nan], c=[-1.0, 0, 3, 0.5], d=["1", "x", 5, 0]
-    )
-    fields = Fields(scales=(("a", 10.0), ("d", 5.0)), risks=("a", "b", "c"))
-    changed = with_scales(table, fields)
-    np.testing.assert_allclose(changed["a"], [1, 0.5, 0, np.nan])
-    np.testing.assert_allclose(changed["b"], [0.75, 0, 1, np.nan])
-    np.testing.assert_allclose(changed["c"], [1, 0, -3, -0.5])  # no chance: only the order counts
-    assert changed["d"].tolist() == [0.2, "x", 1, 0]  # the word is refused by run and step later
-    assert with_scales(table, Fields()) is table
-    for values, row, value in (([1, 2, 11, 12], 2, 11), ([1, -1, 11, 0], 1, -1)):
-        with pytest.raises(ArgumentError, match=f"row {row}: column 'a' has {value}.*0 to 10;"):
-            with_scales(frame(a=values), Fields(scales=(("a", 10.0),)))
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "steps"),
-    [
-        ("time", [17.5, 18, 17.5, 99], [0, 1, 0, 2]),
-        ("created_at", [1, 2, 1, 2.5], [0, 1, 0, 2]),
-        ("ts", [2, 3, 2, 3], [0, 1, 0, 1]),
-        ("time", [0, 1, 0, 1], None),  # counts steps
-        ("time", [1, 2, 1, 2], None),
-        ("time", [2, np.nan, 2, 3], None),
-        ("time", [2, np.inf, 2, 3], None),
-        ("step", [17.5, 18, 17.5, 99], None),
-    ],
-)
-def test_times_become_an_order(name, values, steps):
-    table = frame(**{"step": None, name: values})
-    changed, column = with_times(table, name)
-    assert column == name
-    if steps is None:
-        assert changed is table
-    else:
-        expected = pd.to_datetime(steps, unit="s", utc=True)
-        assert changed[name].tolist() == expected.tolist()
-
-
-def test_without_a_column_of_steps_the_order_of_the_rows_counts():
-    table = frame()
-    assert with_times(table, None) == (table, None)
-    changed, column = with_times(table, "rows")
-    assert changed is table
-    assert column is None
-    named = table.assign(rows=1)
-    assert with_times(named, "rows")[1] == "rows"
-
-
-@pytest.mark.parametrize(
-    ("steps", "first"),
-    [
-        ([0, 1, 0, 1], 0),
-        ([1, 2, 1, 2], 1),
-        ([0, 1, 1, 2], 1),
-        ([1, 0, 2, 0], 0),
-        (["0", 1, 0, 1], 0),
-    ],
-)
-def test_steps_count_from_0_where_all_runs_do(steps, first):
-    table = frame(step=steps)
-    assert guess_first_step(table, Fields("run", "step")) == first
-    assert guess_first_step(table.iloc[:0], Fields("run", "step")) == 1
-    assert guess_first_step(table, Fields("run", "rows")) == 1
-    assert guess_first_step(table, Fields("run")) == 1
-
-
-def test_lists_do_not_name_runs():
-    table = frame(run=[[1], [1], [2], [2]])
-    with pytest.raises(ArgumentError, match="column 'run' has a list or an object as a run id"):
-        guess_first_step(table, Fields("run", "step"))
-
-
-def test_columns_named_like_scores_that_hold_words_or_nothing_are_named():
-    frame = pd.DataFrame({"judge": ["high", "low"], "trust": [np.nan, np.nan], "note": ["a", "b"]})
-    assert unread_scores(frame, ["judge", "trust", "note"]) == {
-        "judge": "holds words such as 'high'; to judge it, turn them into numbers",
-        "trust": "is empty",
-    }
-
-
-def test_times_that_may_be_durations_are_asked_about():
-    rows = {"run": [0, 0, 0, 1, 1], "p": [0.5, 0.6, 0.7, 0.8, 0.9], "y": [1, 1, 1, 0, 0]}
-    frame = pd.DataFrame(rows | {"time": [0.4, 1.2, 0.3, 0.1, 0.2]})
-    words = "goes from 1.2 to 0.3 in rows 1 and 2, .* pass step='rows'; if .* pass step='time'"
-    with pytest.raises(ArgumentError, match=words):
-        choose_columns(frame, Fields())
-    for step in ("time", "rows"):
-        assert choose_columns(frame, Fields(step=step))[0].step == step
-    for times in ([0.4, 0.8, 0.9, 0.1, 0.2], [1.7e9 + k for k in (2, 1, 3, 5, 4)]):
-        assert choose_columns(frame.assign(time=times), Fields())[0].step == "time"
-
-
-def test_an_id_of_several_models_is_asked_about():
-    rows = {"run": [0, 0, 1, 1], "step": [1, 2, 1, 2], "p": [0.5, 0.6, 0.7, 0.8], "y": 1}
-    frame = pd.DataFrame(rows | {"model": ["x", "y", "x", "x"]})
-    words = "'0' has several values of 'model'; .* pass id='run' id='model'; if not, pass id='run'"
-    with pytest.raises(ArgumentError, match=words):
-        choose_columns(frame, Fields())
-    for named in ("run", ("run", "model")):
-        assert choose_columns(frame, Fields(id=named))[0].id == named
-    choose_columns(frame.assign(model=["x", None, "y", "y"]), Fields())
-
-
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
-        ({"messages": [{"role": "user", "content": "Hi"}], "y": 1}, "openai"),
-        ({"messages": np.array([{"role": "user", "content": "Hi"}])}, "openai"),
-        ({"messages": '[{"role": "user", "content": "Hi"}]'}, "openai"),
-        ({"question": "Who is it?", "answer": "It is me"}, "openai"),
-        ({"context.trace_id": "t", "attributes.llm.input_messages": []}, "otel"),
-        ({"run": 1, "step": 1, "role": "user", "content": "Hi there"}, "jsonl"),
-        ({"run": 1, "step": 1, "content": "Hi there", "p": 0.5}, None),
-        ({"id": 1, "role": "user", "content": "Hi there", "rating": 5}, None),
-        ({"id": 1, "steps": [{"role": "user", "content": "Hi", "confidence": 0.5}]}, None),
-        ({"messages": [{"role": "user", "content": "Hi"}], "confidence": [0.5]}, None),
-    ],
-)
-def test_logs_that_were_saved_as_tables(row, name):
-    frame = pd.DataFrame([row])
-    if name is None:
-        refuse_records(frame)
-        return
-    with pytest.raises(ValueError, match=f"log in the format {name}, .* Save them as JSON lines"):
-        refuse_records(frame)
-
-
-def test_messages_that_python_printed_are_not_to_be_saved_again():
-    frame = pd.DataFrame([{"id": 1, "messages": "[{'role': 'user', 'content': 'Hi'}]"}])
-    with pytest.raises(ValueError, match="Save what the table was made of as JSON lines"):
-        refuse_records(frame)
-
-
-def test_rows_of_others_than_the_agent_are_left_out_and_steps_counted_anew():
-    table = pd.DataFrame(
-        {
-            "run": ["a"] * 4 + ["b"] * 2, "step": [1, 2, 3, 4, 5, 6], "p": 0.5,
-            "role": ["user", " Assistant", "tool", "assistant", "user", "assistant"],
-        }
-    )  # fmt: skip
-    chosen = Fields(id="run", step="step", scores=("p",))
-    rows, notes = agent_rows(table, chosen)
-    assert rows["step"].tolist() == [1, 2, 1]
-    assert notes == ("3 of 6 rows left out: by column 'role' they are not the agent's",)
-    for same in (
-        table.assign(role="assistant"), table.assign(role="user"), table.assign(role=None),
-        table.drop(columns="role"),
+def test_parts_without_a_usual_name_are_asked_for(tables):
+    table = steps(run=None, step=None, solved=None, verdict=["pass", "pass", "fail", "fail"])
+    said = tables.refuse(table)
+    for option in ("--id", "--step", "--outcome verdict --map pass=1,fail=0", "--wide"):
+        assert option in said
+    for option, value in (
+        ("--id", "rum"), ("--step", "stap"), ("--outcome", "solvd"), ("--score", "q"),
+        ("--risk", "q"), ("--scale", "q=10"), ("--group", "task"), ("--stop-reason", "why"),
+        ("--confidence", "q"),
     ):  # fmt: skip
-        left, notes = agent_rows(same, chosen)
-        assert (left is same, notes) == (True, ())
-    unordered, _ = agent_rows(table.drop(columns="step"), Fields(id="run", scores=("p",)))
-    assert "step" not in unordered
+        said = tables.refuse(steps(), option, value)
+        assert f"no column named {value.split('=')[0]!r}" in said, option
+        assert option in said or option == "--confidence"
+    assert "did you mean 'run'" in tables.refuse(steps(), "--id", "rum")
 
 
-def test_fractions_of_two_ids_are_not_scores():
-    frame = pd.DataFrame(
-        {"a": [0.1, 0.1, 0.2], "b": [0.3, 0.4, 0.3], "step": 1, "solved": [1, 0, 1]}
+def test_columns_of_few_words_may_be_outcomes(tables):
+    runs = [f"r{k}" for k in range(13)]
+    table = pd.DataFrame({"run": runs, "step": 1, "p": 0.5})
+    for n_words in (12, 13):
+        words = ["pass", "fail", *"abcdefghijk"][:n_words]
+        said = tables.refuse(table.head(n_words).assign(verdict=words))
+        assert ("--outcome verdict" in said) == (n_words == 12)
+    assert "--outcome" in tables.refuse(table.assign(verdict="pass"))
+
+
+def test_no_column_is_a_score(tables):
+    said = tables.refuse(steps(p=None))
+    assert "--score" in said
+    assert "run, step, solved" in said
+    said = tables.refuse(
+        steps(p=None, judge_of_ten=[1, 10, 3, 0], judge_of_all=[1, 10.5, 3, 0], n=[1, 10, 3, 0],
+              score_of_one=[1, 0, 1, 0], judged_below=[-1, 10, 3, 0], judged_above=[1, 101, 3, 0])
+    )  # fmt: skip
+    assert "--scale judge_of_ten=10;" in said.replace(",", ";")
+    assert "--scale judge_of_all=100;" in said.replace(",", ";")
+    assert said.count("--scale") == 2
+
+
+def test_ids_that_are_lists_or_of_several_runs(tables):
+    assert "'run'" in tables.refuse([{**ROWS[0], "run": [1]}] * 2, name="t.jsonl")
+    said = tables.refuse(steps(model=["x", "y", "x", "x"]))
+    assert "'a' has several values of 'model'" in said
+    assert "--id run --id model" in said
+    assert tables.read(steps(model=["x", "y", "x", "x"]), "--id", "run").ids == ["a", "b"]
+    assert tables.read(steps(model=["x", None, "y", "y"])).ids == ["a", "b"]
+    trials = steps(seed=[0, 1, 0, 0], step=1, solved=[1, 1, 0, 0])
+    assert "--id run --id seed" in tables.refuse(trials, "--id", "run")
+    said = tables.refuse(steps(solved=[1, 0, 0, 1]), "--id", "step", "--step", "rows")
+    assert "--group step" in said
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_scales_and_risks(tables):
+    table = steps(
+        a=[0, 5, 10, 2], b=[0.25, 1, 0, 0.5], c=[-1.0, 0, 3, 0.5], d=["50%", "5 %", "3", "4"]
     )
-    frame["sure"] = [0.5, 0.25, 0.75]
-    assert choose_columns(frame, Fields(id=("a", "b")))[0].scores == ("sure",)
-
-
-@pytest.mark.parametrize(
-    ("text", "p"),
-    [
-        ("run;step;p;solved\na;1;0,5;1\na;2;,25;1\n", [0.5, 0.25]),
-        ("run;step;p;solved\na;1;0.5;1\n", [0.5]),
-        ("run\tstep\tp\tsolved\na\t1\t0.5\t1\n", [0.5]),
-        ("\ufeffrun|step|p|solved\na|1|0.5|1\n", [0.5]),
-        ("run,step,p,solved\na;b,1,0.5,1\n", [0.5]),
-        ("run,step,p,solved\na,1,0.5,1\n".replace(",", ";"), [0.5]),
-    ],
-)
-def test_separators(tmp_path, text, p):
-    """Spreadsheets write semicolons where commas are for decimals."""
-    path = tmp_path / "t.csv"
-    path.write_text(text, encoding="utf-8")
-    frame = read_table(path)
-    assert list(frame.columns) == ["run", "step", "p", "solved"]
-    assert frame["p"].tolist() == p
-
-
-def test_tables_with_a_row_a_run_are_compared():
-    frame = pd.DataFrame({"task_id": ["a", "b"], "answer": ["x", "y"], "solved": [1, 0]})
-    with pytest.raises(ArgumentError, match="each row is a run of its own, compare"):
-        choose_columns(frame, Fields(id="task_id"))
-    steps = pd.DataFrame({"task_id": ["a", "a"], "answer": ["x", "y"], "solved": [1, 1]})
-    with pytest.raises(ArgumentError) as error:
-        choose_columns(steps, Fields(id="task_id"))
-    assert "compare" not in str(error.value)
-
-
-def test_ids_that_begin_with_zeros_are_text(tmp_path):
-    rows = [("01", "02", "007", "", 0.5), ("1", "03", "8", "", 0.4)]
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "run,step,badge,empty,p\n" + "".join(f"{','.join(map(str, r))}\n" for r in rows)
-    )
-    frame = read_table(path)
-    assert frame["run"].tolist() == ["01", "1"]
-    assert frame["step"].tolist() == [2, 3]
-    assert frame["badge"].tolist() == ["007", "8"]
-    path.write_text("run,p\n10,0.5\n0,0.4\n")
-    assert read_table(path)["run"].tolist() == [10, 0]
-
-
-def test_other_files_are_refused_with_what_to_do(tmp_path):
-    for name, hint in (
-        ("t.zip", "; unpack it first"),
-        ("t.XLSX", "; save the sheet as CSV"),
-        ("t.pickle", "; a pickle may run code, write it with to_parquet"),
-        ("t.orc", "; write it with to_parquet"),
-        ("t.yaml", "; write it as JSON or CSV"),
-        ("t.log", "; write it as JSON or CSV"),
-        ("t.other", ""),
+    options = ["--scale", "a=10", "--scale", "d=10", "--risk", "a", "--risk", "b", "--risk", "c"]
+    runs = tables.read(table, *options)
+    assert runs.predictors["a"] == [1, 0.5, 0, 0.8]
+    assert runs.predictors["b"] == [0.75, 0, 1, 0.5]
+    assert runs.predictors["c"] == [1, 0, -3, -0.5]  # no chance: only the order counts
+    np.testing.assert_allclose(runs.predictors["d"], [0.5, 0.05, 0.3, 0.4])
+    for values, named in (
+        ([1, 2, 11, 12], "row 2: column 'a' has 11"),
+        ([1, -1, 11, 0], "row 1: column 'a' has -1"),
     ):
-        (tmp_path / name).write_text("words")
-        with pytest.raises(ValueError) as error:
-            read_table(tmp_path / name)
-        assert str(error.value).endswith(f".parquet, .jsonl or .json{hint}"), name
+        said = tables.refuse(steps(a=values), "--scale", "a=10")
+        assert named in said
+        assert "--scale" in said
+    said = tables.refuse(steps(a=[0.5, 1, 0.25, 0.8]), "--scale", "a=100")
+    assert "--scale a=100 would make 1.0%" in said
+    for values in ([0.5, 1.5, 1, 0], [0, 1, 1, 0], ["50%", "0%", "1%", "1%"]):
+        runs = tables.read(steps(a=values), "--scale", "a=100")
+        assert max(runs.predictors["a"]) <= 0.5
 
 
-def test_a_folder_of_parquet_files_is_one_table(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
-    for name, rows in (("b", ROWS[1:]), ("a", ROWS[:1])):
-        pd.DataFrame(rows).to_parquet(tmp_path / f"{name}.parquet")
-    (tmp_path / "notes.txt").write_text("beside them")
-    pd.testing.assert_frame_equal(read_table(tmp_path), pd.DataFrame(ROWS))
-    monkeypatch.setattr(tables, "_MOST_ROWS", 2)
-    assert len(read_table(tmp_path)) == 2
-    monkeypatch.setattr(tables, "_MOST_ROWS", 1)
-    with pytest.raises(ValueError, match="cannot be read as a table: it has 2 rows; trajscore rep"):
-        read_table(tmp_path)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(ValueError, match="empty is not a table; expected the ending"):
-        read_table(empty)
+def test_per_cent_is_read_where_all_of_a_column_is_numbers(tables):
+    runs = tables.read(steps(p=["85%", None, "9 %", "0.5"]))
+    np.testing.assert_allclose(np.array(runs.predictors["p"], float), [0.85, np.nan, 0.09, 0.5])
+    assert "'p': 2 values in per cent" in runs.said
+    assert "'85%'" in tables.refuse(steps(p=["85%", "x", "1%", "1%"]), "--score", "p")
 
 
-def test_records_in_json_text_are_to_be_written_out():
-    cells = pd.DataFrame({"id": ["a"], "message": [json.dumps({"level": "info", "text": "Hi"})]})
-    with pytest.raises(
-        ValueError, match=r"column 'message' holds records .*df\['message'\]\.to_csv"
-    ):
-        tables.refuse_records(cells)
-    tables.refuse_records(pd.DataFrame({"id": ["a"], "message": ["Hi"]}))
+def test_words_and_codes_among_numbers(tables):
+    for options in ("", "--scale p=100", "--risk p"):
+        said = tables.refuse(
+            steps(p=["0.5", "n.k.", "0.5", "0.1"]), "--confidence", "p", *options.split()
+        )
+        assert "run 'a', step 2: 'n.k.' in column 'p'" in said, options
+    for values, n in (([0.5, -1, 0.25, 0], "1 row"), ([0.5, -1, 0.25, -1], "2 rows")):
+        said = tables.refuse(steps(p=values))
+        assert f"'p' is -1 in {n}" in said
+        assert "--score" in said
+        assert tables.read(steps(p=values), "--score", "p").predictors == {"p": values}
+    for values in ([-0.5, -1, 0.25, 1], [-1, 1.5, 1, 0], [-1, -1, 1, 1]):
+        assert tables.read(steps(p=values)).predictors == {"p": values}
 
 
-def test_a_score_that_sounds_like_a_risk_is_not_taken_unasked():
-    table = frame(
-        p=[0.1, 0.2, 0.3, 0.4], hallucination=[0.1, 0.2, 0.3, 0.4], error=1.0, gone=[[1]] * 4
-    )
-    rest = other_columns(table, choose_columns(table, Fields())[0])
-    assert unread_scores(table, rest) == {
-        "hallucination": "is named like a risk; to judge it, pass {argument:risks=hallucination}"
-    }
+def test_integers_of_hundreds_of_digits(tables):
+    for column, options, named in [
+        ("run", "", "step 2"),
+        ("step", "", "row 3"),
+        ("p", "", "run 'b'"),
+        ("p", "--scale p=100", "row 3"),
+        ("p", "--risk p", "run 'b'"),
+        ("solved", "", "column 'solved' has several values in run 'b'"),
+    ]:
+        table = steps().astype(object)
+        table.loc[3, column] = "1" * 5000
+        said = tables.refuse(table, *options.split())
+        assert named in said, (column, options)
+        assert len(said) < 1000
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "top"),
-    [
-        ("judge", [0, 10], 10), ("judge", [0, 10.5], 100), ("judge", [0, 100], 100),
-        ("judge", [0, 100.5], None), ("judge", [0, 1], None), ("judge", [0, 1.5], 10),
-        ("judge", [-1, 5], None), ("judge", ["0", "5"], None), ("depth", [0, 5], None),
-        ("judge", [False, True], None),
-    ],
-)  # fmt: skip
-def test_confidences_of_other_scales(name, values, top):
-    found = tables.scales_of(pd.DataFrame({name: values}), [name])
-    assert found == ({} if top is None else {name: top})
+# ------------------------------------------------------------------ steps
 
 
-@pytest.mark.parametrize(
-    ("values", "fractions"),
-    [
-        ([0.5, 0.25, 0.5, np.nan], [0.25, 0.5]), ([0.0, 1.0, 0.5], [0, 0.5, 1]), ([0.0, 1.0], []),
-        ([0.5, 1.5], []), ([-0.5, 0.5], []), ([1, 0], []), (["0.5", "0.25"], []), ([0.0, 0.0], []),
-        ([0.5], [0.5]),
-    ],
-)  # fmt: skip
-def test_distinct_fractions_of_a_column(values, fractions):
-    column = pd.Series(values)
-    assert tables._fractions(column).tolist() == fractions
-    assert tables._holds_fractions(column) is (len(fractions) > 1)
+def test_times_give_the_order_and_nothing_else(tables):
+    p, wrong = [0.1, 0.2, 0.3, 0.4], []
+    for name, times, order in [
+        ("timestamp", ["2026-01-01T00:00:05+00:00", "2026-01-01T00:00:01+00:00"], [1, 0]),
+        ("created_at", [1767225605.5, 1767225601.25], [1, 0]),
+        ("time", [1, 2], [0, 1]),
+        ("step", [2, 1], [1, 0]),
+        ("time", [17.5, 18], [0, 1]),
+    ]:
+        runs = tables.read(steps(**{"step": None, "p": p, name: times * 2}))
+        if runs.predictors["p"] != [p[k] for k in (*order, *(2 + k for k in order))]:
+            wrong.append((name, times, runs.predictors))
+    assert wrong == []
+    runs = tables.read(steps(p=p, step=[9, 9, 9, 9]), "--step", "rows")
+    assert runs.predictors["p"] == p
+    assert "--step rows" in tables.refuse(steps(step=["2026-01-01"] * 4))
+    gap = steps(step=None, time=pd.array([1005, None, 2000, 2001], dtype="Int64"))
+    assert "row 1" in tables.refuse(gap, name="t.parquet")
 
 
-@pytest.mark.parametrize(
-    ("names", "usual", "sep"),
-    [
-        ("a,b", ",", ","),
-        ("a;b", ",", ";"),
-        ("a\tb", ",", "\t"),
-        ("a|b", ",", "|"),
-        ("ab", ",", ","),
-        ("a;b,c", ",", ","),
-        ("a\tb;c", ",", ";"),
-        ("a,b", "\t", ","),
-        ("a\tb,c", "\t", "\t"),
-    ],
-)
-def test_what_separates_the_columns(names, usual, sep):
-    assert tables._separator([names, "1;2,3"], usual) == sep
-    assert tables._separator([], usual) == usual
+def test_small_times_that_fall_may_be_durations(tables):
+    table = steps(step=None, time=[1.2, 0.3, 0.1, 0.2])
+    said = tables.refuse(table)
+    assert "'time' goes from 1.2 to 0.3 in rows 0 and 1" in said
+    for option in ("--step rows", "--step time"):
+        assert option in said
+        tables.read(table, *option.split())
+    for times in ([0.4, 0.8, 0.1, 0.2], [1.7e9, 1.6e9] * 2, [3, 4, 3, 4]):  # a run, a date
+        tables.read(table.assign(time=times))
 
 
-def test_columns_of_ids_with_zeros():
-    head = pd.DataFrame({
-        "run": ["01", "2"], "case": ["0", "00"], "zip": ["10", None], "score": ["01", "02"],
-        "step": ["01", "02"], "f": ["0.5", "0a"],
-    })  # fmt: skip
-    assert tables._names_with_zeros(head) == ["run", "case"]
+def test_days_and_months_that_may_be_either(tables):
+    for first in ("31.03.2026", "3/31/2026 09:00", "31-03-26"):
+        said = tables.refuse(steps(step=None, timestamp=[first, "01.04.2026"] * 2))
+        assert first in said
+        assert "--step rows" in said
+        assert "dayfirst" in said
+    tables.read(steps(step=None, timestamp=["2026-03-31", "2026-04-01"] * 2))
 
 
-def test_shares_of_a_scale():
-    shares = tables._numbers(pd.Series(["50%", " 5 % ", "3", 4, None, "x"], dtype=object), 10.0)
-    np.testing.assert_allclose(shares, [0.5, 0.05, 0.3, 0.4, np.nan, np.nan])
-    np.testing.assert_allclose(tables._numbers(pd.Series([5, 10]), 10.0), [0.5, 1])
-    for value, is_one in (("5%", True), (" 5 % ", True), ("5", False), (5, False), ("%5", False)):
-        assert tables._is_per_cent(value) is is_one
+def test_steps_count_from_0_where_all_runs_do(tables):
+    assert "counted from 0" in tables.read(steps(step=[0, 1, 0, 1])).said
+    assert "counted from" not in tables.read(steps()).said
+    assert "--first-step 17" in tables.refuse(steps(step=[17, 18, 17, 18]))
+    assert tables.read(steps(step=[17, 18, 17, 18]), "--first-step", "17").lengths == [2, 2]
+    assert "step" in tables.refuse(steps(step=[0, 1, 1, 2]))
 
 
-def test_a_scale_ends_at_its_certainty():
-    table = pd.DataFrame({"sure": [0, 5, 10, 11], "doubt": [0, 2, 10, 5]})
-    for rows, scale, beyond in ((3, 10.0, None), (4, 10.0, (3, "11")), (4, 11.0, None)):
-        fields = Fields(scales=(("sure", scale),))
-        if beyond is None:
-            scaled = with_scales(table.head(rows), fields)["sure"]
-            np.testing.assert_allclose(scaled, table["sure"].head(rows) / scale)
-            continue
-        row, value = beyond
-        with pytest.raises(
-            ArgumentError, match=f"row {row}: column 'sure' has {value}, outside 0 to 10"
-        ):
-            with_scales(table.head(rows), fields)
-    with pytest.raises(ArgumentError, match="row 1: column 'sure' has -1, outside 0 to 10;"):
-        with_scales(pd.DataFrame({"sure": [1, -1]}), Fields(scales=(("sure", 10.0),)))
-    turned = with_scales(table, Fields(scales=(("doubt", 10.0),), risks=("doubt",)))["doubt"]
-    np.testing.assert_allclose(turned, [1, 0.8, 0, 0.5])
-    beyond = with_scales(table, Fields(risks=("doubt",)))["doubt"]
-    assert beyond.tolist() == [0, -2, -10, -5]
+def test_rows_of_others_than_the_agent_are_left_out(tables):
+    table = steps(role=["user", " Assistant ", "tool", "agent"])
+    runs = tables.read(table)
+    assert (runs.lengths, runs.predictors["p"]) == ([1, 1], [0.25, 0.8])
+    assert "2 of 4 rows" in runs.said
+    assert tables.read(table, "--step", "rows").lengths == [1, 1]
+    for roles in ("agent", "user", "x", ["x", "agent", "x", "agent"]):
+        assert tables.read(table.assign(role=roles)).lengths == [2, 2], roles
+    assert tables.read(table, "--group", "role", "--id", "role", "--step", "rows").ids[0] == "user"
 
 
-def test_the_last_outcome_by_the_column_of_steps_or_the_order_of_the_rows():
-    table = pd.DataFrame({"run": list("abab"), "step": [2, 1, 1, 2], "won": [1.0, 0.5, 0.0, 0.25]})
-    fields = Fields(id="run", outcome="won.-1")
-
-    def last(frame, names=fields):
-        changed, names = tables.with_last_outcome(frame, names)
-        return changed["won"].tolist(), names.outcome
-
-    assert last(table) == ([1, 0.25, 1, 0.25], "won")
-    assert last(table.drop(columns="step")) == ([0, 0.25, 0, 0.25], "won")
-    assert last(table, Fields(outcome="won.-1")) == ([1, 0.25, 1, 0.25], "won")
-    assert last(table, Fields(id="run", outcome="won.-1", step="rows")) == (
-        [0, 0.25, 0, 0.25],
-        "won",
-    )
-    for same in (
-        Fields(id="run", outcome="won"), Fields(id="run", outcome="lost.-1"), Fields(id="run"),
-        Fields(id="other", outcome="won.-1"),
-    ):  # fmt: skip
-        assert tables.with_last_outcome(table, same)[0] is table
-    assert (
-        tables.with_last_outcome(table.drop(columns="run"), Fields(outcome="won.-1"))[1].outcome
-        == "won.-1"
-    )
+# ------------------------------------------------------------------ outcomes
 
 
-def test_a_packed_table_may_not_hold_any_amount(tmp_path):
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(CSV.encode()))
-    assert len(read_table(path, max_size=len(CSV))) == 2
-    with pytest.raises(ArgumentError) as error:
-        read_table(path, max_size=len(CSV) - 1)
-    assert error.value.part == "max_size"
+def test_words_need_a_map(tables):
+    words = ["pass", "pass", "timeout", "timeout"]
+    said = tables.refuse(steps(solved=words), "--map", "pass=1")
+    assert "--map pass=1,timeout=-1" in said
+    assert "--map 'pass=1,timeout=?'" not in said
+    runs = tables.read(steps(solved=words), "--map", "pass=1", "--map", "timeout=-1")
+    assert runs.outcomes == [1, -1]
+    said = tables.refuse(steps(solved=["good", "good", "meh", "meh"]), "--map", "good=1,mhe=0")
+    assert "--map 'good=1,meh=?'" in said  # without the misspelt word
+    runs = tables.read(steps(solved=["Yes", "Yes", "no", "no"]))
+    assert runs.outcomes == [1, 0]
+    assert "'no' as 0, 'yes' as 1" in runs.said
 
 
-def test_an_id_that_names_no_runs_is_asked_about():
-    table = frame(solved=[1, 0, 0, 1], verbal=[0.1, 0.2, 0.3, 0.4])
-    with pytest.raises(
-        ArgumentError, match="; if id=.*step.* names tasks, give the ids of .* group="
-    ):
-        choose_columns(table, Fields(id="step", step="rows"))
+def test_outcomes_whose_high_values_are_failures(tables):
+    table = steps(solved=None, failed=[1, 1, 0, 0])
+    assert "--outcome 'not failed'" in tables.refuse(table)
+    assert "--outcome 'not failed'" in tables.refuse(table, "--outcome", "failed")
+    runs = tables.read(table, "--outcome", "not failed")
+    assert runs.outcomes == [0, 1]
+    assert "not 'failed'" in runs.said
 
 
-def test_a_scale_that_fractions_do_not_have():
-    table = frame(verbal=[0.1, 0.25, 0.5, 0.8])
-    fields = Fields(id="run", step="step", outcome="solved", scales=(("verbal", 100.0),))
-    with pytest.raises(ArgumentError, match="holds fractions up to 0.8, which .* 0.8% at most"):
-        with_scales(table, fields)
-    assert with_scales(frame(verbal=[0, 1, 1, 0]), fields)["verbal"].max() == 0.01
+def test_an_outcome_with_several_values_in_a_run(tables):
+    table = steps(solved=[0, 1, 0.5, 0])
+    said = tables.refuse(table)
+    assert "'solved' has several values in run 'a'" in said
+    assert "--outcome solved.-1" in said
+    for order in ([0, 1, 2, 3], [3, 1, 2, 0]):
+        runs = tables.read(table.iloc[order], "--outcome", "solved.-1")
+        assert dict(zip(runs.ids, runs.outcomes, strict=True)) == {"a": 1, "b": 0}
+    rows = ("--outcome", "solved.-1", "--step", "rows", "--id", "run")
+    assert tables.read(table.iloc[[1, 0, 2, 3]], *rows).outcomes == [0, 0]
+    days = steps(step=["2026-01-02", "2026-01-01"] * 2, solved=[0, 1, 0.5, 0])
+    assert tables.read(days, "--outcome", "solved.-1").outcomes == [0, 0.5]
+    assert tables.read(steps(solved=[np.nan, 1, np.nan, 0])).outcomes == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "reason"),
-    [
-        ("risk", [0.1, 0.2], "is named like a risk; to judge it, pass {argument:risks=risk}"),
-        ("risk", [0.1, 0.1], ""), ("risk", [1, 2], ""), ("judge", [np.nan, np.nan], "is empty"),
-        ("x", [np.nan, np.nan], ""),
-        ("judge", [-1.0, 0.5], "has values below 0; to judge it, pass {argument:scores=judge}"),
-        ("judge", [0.0, 0.5], ""), ("x", [-1.0, 0.5], ""),
-        ("judge", [-1, 5], "has values below 0; to judge it, pass {argument:scores=judge}"),
-        ("judge", [[1], [2]], ""),
-        ("judge", ["5", "7"],
-         "holds numbers as text, such as '5'; to judge it, pass {argument:scores=judge}"),
-        ("x", ["5", "7"], ""), ("x", ["0.5", "0.5"], ""),
-        ("x", [0.25, "0.5"],
-         "holds numbers as text, such as '0.5'; to judge it, pass {argument:scores=x}"),
-        ("x", ["0.5", "0.7", "high"], "has 'high' in row 2, but fractions elsewhere; correct it"),
-        ("x", ["0.5", "0.7", "high", "low"], ""), ("x", ["0.5", "0.5", "high"], ""),
-        ("judge", ["high", "low"],
-         "holds words such as 'high'; to judge it, turn them into numbers"),
-        ("judge", ["high", "0.5"], ""), ("x", ["high", "low"], ""),
-        ("judge", ["high", None], ""), ("cost", ["0.5", "0.7"], ""),
-    ],
-)  # fmt: skip
-def test_why_a_column_is_not_taken(name, values, reason):
-    table = pd.DataFrame({name: pd.Series(values)})
-    assert unread_scores(table, [name]) == ({name: reason} if reason else {})
+def test_outcomes_that_are_lists_or_counts(tables):
+    rows = [{**row, "solved": [1, 0]} for row in ROWS]
+    rows += [{**row, "step": 2} for row in rows]
+    for options in ((), ("--outcome", "solved")):
+        said = tables.refuse(rows, *options, name="t.jsonl")
+        assert "df.explode(['solved'" in said
+    said = tables.refuse(steps(solved=None, passed=[3, 3, 1, 1], failed=[0, 0, 2, 2]))
+    assert "'passed' and 'failed'" in said
+    assert "--outcome failed --map 0=1,1=0,2=0" in said
+    assert "--map" in tables.refuse(steps(solved=[3, 3, 1, 1]))
 
 
-def test_texts_in_per_cent_are_read_where_all_of_a_column_are_numbers():
-    table = pd.DataFrame({"p": ["85%", "x"], "q": ["85%", None], "r": ["5", "7"], "s": [1, "9 %"]})
-    read, remarks = with_fractions(table, Fields(scales=(("s", 10.0),)))
-    assert read["p"].tolist() == ["85%", "x"]
-    assert read["q"].tolist()[0] == 0.85
-    assert (read["r"].tolist(), read["s"].tolist()) == (["5", "7"], [1, "9 %"])
-    assert remarks == ("column 'q': 1 value in per cent, read as fractions",)
-    read, remarks = with_fractions(table, Fields())
-    assert read["s"].tolist() == [1, 0.09]
-    assert with_fractions(table[["r"]], Fields())[0]["r"].tolist() == ["5", "7"]
-
-
-@pytest.mark.parametrize(("n_before", "is_read"), [(999, True), (1000, False)])
-def test_a_column_is_in_per_cent_by_its_first_thousand_rows(n_before, is_read):
-    table = pd.DataFrame({"p": ["0.5"] * n_before + ["85%"]})
-    read, remarks = with_fractions(table, Fields())
-    assert read["p"].iloc[-1] == (0.85 if is_read else "85%")
-    assert len(remarks) == is_read
-
-
-@pytest.mark.parametrize(("n_before", "first"), [(999, "1"), (1000, 1)])
-def test_a_column_of_text_is_told_by_its_first_thousand_rows(tmp_path, n_before, first):
-    path = tmp_path / "t.csv"
-    path.write_text("run,p\n" + "1,0.5\n" * n_before + "007,0.5\n")
-    assert read_table(path)["run"].iloc[0] == first
-
-
-@pytest.mark.parametrize(("n_above", "is_found"), [(19, True), (20, False)])
-def test_names_of_columns_are_looked_for_in_the_first_lines(tmp_path, n_above, is_found):
-    path = tmp_path / "t.csv"
-    path.write_text("words,x,y\n" * n_above + CSV)
-    if is_found:
-        with pytest.raises(ValueError, match="stand in line 20; delete the lines above"):
-            read_table(path)
-    else:
-        assert len(read_table(path)) == 22
-
-
-@pytest.mark.parametrize("n_rows", [5_000_000, 5_000_001])
-def test_a_folder_may_hold_five_million_rows(monkeypatch, n_rows):
-    class Files:
-        def count_rows(self):
-            return n_rows
-
-        def to_table(self, use_threads):
-            return self
-
-        def to_pandas(self):
-            return "rows"
-
-    monkeypatch.setattr(tables, "parquet_dataset", lambda path: Files())
-    if n_rows == 5_000_000:
-        assert tables._of_folder("x") == "rows"
-        return
-    with pytest.raises(ValueError) as error:
-        tables._of_folder("x")
-    assert str(error.value) == (
-        "it has 5,000,001 rows; trajscore report reads them in batches, or give one file"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("t.csv", "", "t.csv is empty; give a table with a row of column names"),
-        ("t.csv", "run,p\na,0.5\nb,0.5,7,8\n", "t.csv cannot be read as a table: "),
-        ("t.md", "user: Hi", "expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or .json"),
-        ("t.json", "[1]", "t.json cannot be read as a table: row 0 is int, not an object"),
-    ],
-)
-def test_texts_that_cannot_be_read_as_tables(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError) as error:
-        read_table(tmp_path / name)
-    assert message in str(error.value)
-    with pytest.raises(ValueError, match=r"none.csv does not exist; give the path of a table"):
-        read_table(tmp_path / "none.csv")
-
-
-def test_decimal_commas_need_semicolons_between_columns(tmp_path):
-    path = tmp_path / "t.csv"
-    for text, p in (
-        ("run;p\na;0,5\nb;1\n", 0.5), ("run;p\na;-1,5\n", -1.5), ("run;p\n0,5;x\n", "x"),
-        ("run;p\na;0.5\n", 0.5), ("run;p\na;x 0,5\n", "x 0,5"), ('run,p\na,"0,5"\n', "0,5"),
-    ):  # fmt: skip
-        path.write_text(text)
-        assert read_table(path)["p"].tolist()[0] == p, text
-
-
-def test_columns_and_which_of_them_were_guessed():
-    table = frame(p=[0.1, 0.2, 0.3, 0.4], q=[0.2, 0.3, 0.1, 0.4], group=1, why="x")
-    chosen, guessed = choose_columns(table, Fields())
-    assert chosen == Fields("run", "step", "solved", scores=("p",))
-    assert guessed == {
-        "id": ("run",), "step": ("step",), "outcome": ("solved",), "scores": ("p",),
-    }  # fmt: skip
-    named = Fields("run", "step", "solved", scores=("q",), risks=("p",), group="group")
-    chosen, guessed = choose_columns(table, named)
-    assert (chosen.scores, chosen.risks, chosen.group, guessed) == (("q", "p"), ("p",), "group", {})
-    chosen, guessed = choose_columns(table, Fields(confidence="q", scales=(("p", 1.0),)))
-    assert (chosen.scores, sorted(guessed)) == (("q", "p"), ["id", "outcome", "step"])
-    assert choose_columns(table, Fields(confidence="q", scores=("q", "p")))[0].scores == ("q", "p")
-    stopped = table.rename(columns={"why": "stop_reason"})
-    assert choose_columns(stopped, Fields())[1]["stop_reason"] == ("stop_reason",)
-    for part in ("scores", "risks", "group", "id", "step", "stop_reason"):
-        value = ("none",) if part in ("scores", "risks") else "none"
-        with pytest.raises(ArgumentError, match="no column named 'none'") as error:
-            choose_columns(table, Fields(**{part: value}))
-        assert error.value.part == part
-    with pytest.raises(ArgumentError, match="no column named 'none'") as error:
-        choose_columns(table, Fields(scales=(("none", 1.0),)))
-    assert error.value.part == "scales"
-
-
-def test_rows_of_the_agent():
-    table = frame(role=["user", " Assistant ", "tool", "agent"], p=[0.1, 0.2, 0.3, 0.4])
-    fields = Fields("run", "step", "solved", scores=("p",))
-    rows, notes = agent_rows(table, fields)
-    assert rows.index.tolist() == [1, 3]
-    assert rows["step"].tolist() == [1, 1]
-    assert notes == ("2 of 4 rows left out: by column 'role' they are not the agent's",)
-    assert agent_rows(table, Fields("run", None, "solved", scores=("p",)))[0].index.tolist() == [
-        1,
-        3,
-    ]
-    for roles in (["agent"] * 4, ["user"] * 4, ["x", "y", "x", "y"], ["x", "agent", "x", "agent"]):
-        same = table.assign(role=roles)
-        assert agent_rows(same, fields) == (same, ())
-    assert agent_rows(table, Fields("role", "step", "solved"))[1] == ()
-    kept, (note,) = agent_rows(table.assign(role=["x", "agent", "user", "system"]), fields)
-    assert kept.index.tolist() == [0, 1]
-    assert note.startswith("2 of 4 rows")
-    assert agent_rows(table.drop(columns="role"), fields)[1] == ()
-
-
-def test_steps_of_which_one_is_missing_are_numbers():
-    table = pd.DataFrame({"run": list("aab"), "step": ["2", "10", None], "won": [0.25, 0.5, 1.0]})
-    changed, _ = tables.with_last_outcome(table, Fields(id="run", outcome="won.-1"))
-    assert changed["won"].tolist() == [0.5, 0.5, 1.0]
-    words = table.assign(step=["b", "a", "c"])
-    changed, _ = tables.with_last_outcome(words, Fields(id="run", outcome="won.-1"))
-    assert changed["won"].tolist() == [0.25, 0.25, 1.0]
-
-
-def test_a_table_that_is_a_log_or_a_row_a_value():
-    said = message_of(pd.DataFrame({"x": [1, 2], "z": ["a", "b"]}))
-    assert said == (
-        "no column has a usual name for the run id "
-        f"({', '.join(USUAL['id'])}); name it with id; "
-        f"no column has a usual name for the step ({', '.join(USUAL['step'])}); name it with "
-        "step=, or give 'rows' for the order of the rows; or, if each row is a run of its own, "
-        "compare the table with another by trajscore compare or check, or pass it with outcomes= "
-        f"beside a log; no column has a usual name for the outcome ({', '.join(USUAL['outcome'])})"
-        "; name it with outcome= (if it holds words, say what they mean with outcome_map=, "
-        "pass=1,fail=0), or give a table of run ids and outcomes with outcomes=; where none is "
-        "known, trajscore label chooses runs to read; the table has: x, z"
-    )
-
-
-def test_tasks_are_proposed_where_no_column_names_runs():
-    table = pd.DataFrame({"task": [1, 1], "step": [1, 2], "p": [0.5, 0.25], "solved": [1, 1]})
-    assert "; name it with id='task'; the table has: task, step, p, solved" in message_of(table)
-    twice = table.assign(step=1)
-    assert "; name it with id; the table has: task, step, p, solved" in message_of(twice)
-
-
-@pytest.mark.parametrize(
-    ("columns", "may_be_runs"),
-    [
-        ({"x": [1, 2]}, True), ({"x": [0.5, 0.25]}, False),
-        ({"x": [0.5, 0.25], "z": [1, 2]}, False),
-        ({"x": [0.5, 0.5]}, True), ({"task": [1, 1]}, False), ({"task": [1, 2]}, True),
-    ],
-)  # fmt: skip
-def test_rows_that_may_be_runs_of_their_own(columns, may_be_runs):
-    said = message_of(pd.DataFrame(columns))
-    assert ("; or, if each row is a run of its own, compare the table" in said) is may_be_runs
-
-
-@pytest.mark.parametrize(
-    ("values", "scale", "is_refused"),
-    [
-        ([0.5, 1.0], 100.0, True), ([0.5, 1.5], 100.0, False), ([0.0, 1.0], 100.0, False),
-        ([0.5, 1.0], 1.0, False), ([0.5, "x"], 100.0, False), ([0.5, None], 100.0, True),
-        ([0.0, 0.0], 100.0, False), (["50%", "0%"], 100.0, False),
-    ],
-)  # fmt: skip
-def test_fractions_that_a_scale_would_make_smaller(values, scale, is_refused):
-    table = pd.DataFrame({"p": pd.Series(values)})
-    fields = Fields(scales=(("p", scale),))
-    if is_refused:
-        with pytest.raises(ArgumentError, match="column 'p' holds fractions up to"):
-            with_scales(table, fields)
-    else:
-        assert with_scales(table, fields)["p"].iloc[0] in {v / scale for v in (0, 0.5, 50)}
+def test_stop_reasons(tables):
+    table = steps(solved=[1, 1, np.nan, np.nan], why=["done", "done", "Max Steps", "Max Steps"])
+    runs = tables.read(table, "--stop-reason", "why")
+    assert (runs.outcomes, runs.stop_reason) == ([1, -1], ["done", "Max Steps"])
+    rule = ("--stop", "max_steps=informative,stepz=excluded")
+    runs = tables.read(table, "--stop-reason", "why", *rule)
+    assert runs.stop_kind[1] == "informative"
+    assert "--stop: no run was stopped by 'stepz'" in runs.said
+    assert "done, max_steps" in runs.said
+    assert "--stop-reason" in tables.read(steps(), *rule).said

@@ -2,9 +2,8 @@
 
 import pytest
 
+from known_dialogue import ALL, SAMPLES, said
 from trajscore import io
-from trajscore.io.formats.tau_bench import TauBench
-from trajscore.io.registry import Head
 
 ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 STOP = {"role": "user", "content": "Bye ###STOP###"}
@@ -15,10 +14,20 @@ def calling(name):
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
+def trajectory(*messages, **fields):
+    own = {"task_id": 7, "trial": 1, "reward": 0.0, "info": {}, "traj": list(messages)}
+    return own | fields
+
+
 def read(write, *messages, max_turns=2, **fields):
-    run = {"task_id": 7, "trial": 1, "reward": 0.0, "info": {}, "traj": list(messages)} | fields
-    (found,) = io.read_runs(write("a.json", [run]), format="tau_bench", max_turns=max_turns)
+    log = write("a.json", [trajectory(*messages, **fields)])
+    (found,) = io.read_runs(log, format="tau_bench", max_turns=max_turns)
     return found
+
+
+def test_the_sample():
+    (run,) = io.read_runs(SAMPLES / "tau_bench.json")
+    assert (said(run), run.id, run.outcome, run.stop_reason) == (ALL, "7-0", 1, None)
 
 
 def test_all_fields(write):
@@ -27,78 +36,47 @@ def test_all_fields(write):
     assert (run.meta["reward"], run.extra) == (1.0, {"info": {}, "user_cost": 0.5})
     assert [step.text for step in run.steps] == ["Hi", "Yes"]
     assert read(write, ASK, ANSWER, reward=None).outcome == -1
-    assert read(write, ASK, ANSWER, task_id=None).id == "a-0"
-    assert read(write, ASK, ANSWER, task_id=None).task is None
+    nameless = read(write, ASK, ANSWER, task_id=None)
+    assert (nameless.id, nameless.task) == ("a-0", None)
+    fork = {"task_id": 7, "reward": 1.0, "info": {}, "trajectory": [ASK, ANSWER]}
+    for runs in ([fork], fork):
+        (run,) = io.read_runs(write("a.json", runs))
+        assert (run.id, run.outcome, run.extra, len(run.steps)) == ("7-0", 1, {"info": {}}, 2)
 
 
-@pytest.mark.parametrize(
-    ("messages", "cut"),
-    [
-        ([ASK, ANSWER, ASK], False),
-        ([ASK, ANSWER, ASK, ANSWER], True),
-        ([ASK, ANSWER, ASK, ANSWER, ASK], True),
-        ([ASK, ANSWER, ASK, ANSWER, STOP], False),
+def test_a_run_at_the_cap_that_has_not_ended_was_cut_off(write):
+    for messages, cut in (
+        ([ASK, ANSWER, ASK], False), ([ASK, ANSWER, ASK, ANSWER], True),
+        ([ASK, ANSWER, ASK, ANSWER, ASK], True), ([ASK, ANSWER, ASK, ANSWER, STOP], False),
         ([ASK, ANSWER, calling("find")], True),
         ([ASK, ANSWER, calling("transfer_to_human_agents")], False),
         ([ASK, ANSWER, ASK, ANSWER, ASK, ANSWER, STOP], False),
-    ],
-)
-def test_a_run_at_the_cap_that_has_not_ended_was_cut_off(write, messages, cut):
-    run = read(write, *messages)
-    assert (run.stop_reason, run.outcome) == (("max_steps", -1) if cut else (None, 0))
-    assert read(write, *messages, reward=1.0).outcome == 1
-    assert read(write, *messages, max_turns=None).stop_reason is None
+    ):  # fmt: skip
+        run = read(write, *messages)
+        assert (run.stop_reason, run.outcome) == (("max_steps", -1) if cut else (None, 0)), messages
+        assert run.stop_kind == ("administrative" if cut else "complete")
+        assert read(write, *messages, reward=1.0).outcome == 1
+        assert read(write, *messages, max_turns=None).stop_reason is None
+    for n, cut in ((29, False), (30, True)):  # the usual cap
+        (run,) = io.read_runs(write("a.json", [trajectory(ASK, *[ANSWER] * n)]))
+        assert run.stop_reason == ("max_steps" if cut else None)
 
 
-def test_a_fork_that_names_the_messages_trajectory(write):
-    run = {"task_id": 7, "trial": 1, "reward": 1.0, "info": {}, "trajectory": [ASK, ANSWER]}
-    for runs in ([run], run):
-        (read_run,) = io.read_runs(write("a.json", runs))
-        assert (read_run.id, read_run.outcome, read_run.extra) == ("7-1", 1, {"info": {}})
-        assert [step.text for step in read_run.steps] == ["Hi", "Yes"]
-
-
-@pytest.mark.parametrize("max_turns", [0, -1, 2.5, True, "3"])
-def test_the_cap_is_a_number_of_turns(write, max_turns):
-    with pytest.raises(ValueError, match="max_turns must be a whole number, at least 1, or None"):
-        read(write, ASK, ANSWER, max_turns=max_turns)
-    assert read(write, ASK, ANSWER, max_turns=1).stop_reason == "max_steps"
-
-
-def test_the_usual_cap_is_of_thirty_turns(write):
-    for n, cut in ((29, False), (30, True)):
-        run = {"task_id": 7, "reward": 0.0, "traj": [ASK, *[ANSWER] * n]}
-        (found,) = io.read_runs(write("a.json", [run]))
-        assert (found.id, found.stop_reason) == ("7-0", "max_steps" if cut else None)
-
-
-def test_fields_of_a_file_without_a_run(write):
-    turn = {"task_id": 1, "reward": 1.0, "traj": "id of a trajectory"}
-    with pytest.raises(ValueError, match="there are no runs in .*; leave the file out"):
-        io.read_runs(write("a.json", turn), format="tau_bench")
-    with pytest.warns(UserWarning, match="it has no 'traj'"):
-        runs = io.read_runs(
-            write("b.json", [{"task_id": 1, "reward": 1.0}, turn | {"traj": [ASK, ANSWER]}]),
-            format="tau_bench",
-        )
-    assert len(runs) == 1
-
-
-@pytest.mark.parametrize(
-    ("fields", "recognised"),
-    [
-        ({"traj": []}, True),
-        ({"traj": None}, True),
-        ({"traj": "id"}, False),
-        ({"traj": 3}, False),
-        ({"traj": 0.5}, False),
-        ({"task_id": 1, "reward": 1}, False),
-        ({}, False),
-        ({"task_id": 1, "reward": 1, "trajectory": [ASK]}, True),
-        ({"task_id": 1, "reward": 1, "trajectory": [ASK], "x": 1}, True),
-        ({"task_id": 1, "reward": 1, "trajectory": [{"action": "ls"}]}, False),
-        ({"task_id": 1, "trajectory": [ASK]}, False),
-    ],
-)
-def test_files_of_the_format(fields, recognised):
-    assert TauBench().recognise(Head(fields)) == recognised
+def test_what_cannot_be_read(write):
+    for max_turns in (0, -1, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="max_turns must be a whole number"):
+            read(write, ASK, ANSWER, max_turns=max_turns)
+    bad = {
+        "'traj'": trajectory(traj=None), "'x', not a number": trajectory(ANSWER, reward="x"),
+        "dict, not a list": trajectory(traj={}), "int": 3,
+    }  # fmt: skip
+    log = write("t.json", [trajectory(ANSWER, reward=1.0), *bad.values()])
+    with pytest.warns(UserWarning, match=r"4 of 5 runs.*\(index 1\)"):
+        runs = io.read_runs(log)
+    for k, (words, one) in enumerate(zip(bad, runs.left_out, strict=True), 1):
+        assert words in one.reason
+        assert one.index == k
+    for fields in ({"traj": "id"}, {"traj": 3}, {"trajectory": [{"action": "ls"}]}):
+        record = {"task_id": 1, "reward": 1.0} | fields
+        with pytest.raises(ValueError, match=r"a\.json"):
+            io.read_runs(write("a.json", record), format="tau_bench")

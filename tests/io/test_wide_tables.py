@@ -1,382 +1,164 @@
-"""Tables with one row a run, as tables with one row a step."""
+"""Tables with one row a run: its steps are columns, or lists in a column."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.core.errors import ArgumentError
-from trajscore.io.fields import Fields
-from trajscore.io.tables import ROWS
-from trajscore.io.wide_tables import (
-    _as_list,
-    _has_row_a_run,
-    _score_name,
-    _split,
-    as_long,
-    refuse_wide,
-    wide_prefixes,
-)
+from checked_tables import Tables
 
-NAN = np.nan
+P = {"p_1": [0.1, 0.4], "p_2": [0.2, None], "p_3": [0.3, None]}
 
 
-def table(**columns):
-    return pd.DataFrame({"run": ["a", "b"], **columns})
+@pytest.fixture
+def tables(tmp_path, capsys):
+    return Tables(tmp_path, capsys)
 
 
-P = {"p_1": [0.1, 0.4], "p_2": [0.2, NAN], "p_3": [0.3, NAN]}
+def runs_of(**columns):
+    return pd.DataFrame({"run": ["a", "b"], "solved": [1, 0]} | columns)
 
 
-def test_columns_become_rows_up_to_the_last_value_of_each_run():
-    q = {"s1_q": [1, 2], "s2_q": [3, 4]}
-    long, fields, remarks = as_long(table(**P, **q, solved=[1, 0]), Fields(wide=("p_", "s*_q")))
-    assert long["run"].tolist() == ["a", "a", "a", "b", "b"]
-    assert long["p"].tolist()[:4] == [0.1, 0.2, 0.3, 0.4]
-    assert long["p"].isna().tolist() == [False] * 4 + [True]
-    assert long["q"].fillna(-1).tolist() == [1, 3, -1, 2, 4]
-    assert long["solved"].tolist() == [1, 1, 1, 0, 0]
-    assert (fields.scores, fields.step, fields.wide) == (("p", "q"), ROWS, ())
-    assert remarks == (
-        "steps: columns p_1 to p_3 and s1_q to s2_q",
-        "missing: 2 values before the last step of a run",
-    )
+def lists_of(**columns):
+    """Return rows of JSON lines, of which one column or several hold lists."""
+    return runs_of(**columns).to_dict("records")
 
 
-def test_runs_without_a_value_are_left_out_and_counted():
-    gone = {name: [NAN, *values[1:]] for name, values in P.items()}
-    long, _, remarks = as_long(table(**gone), Fields(wide=("p_",)))
-    assert long["run"].tolist() == ["b"]
-    assert remarks[1:] == ("Left out: 1 run without a value in columns p_1 to p_3",)
+def test_columns_become_steps_up_to_the_last_value_of_each_run(tables):
+    table = runs_of(**P, s1_q=[1, 2], s2_q=[3, 4])
+    runs = tables.read(table, "--wide", "p_", "--wide", "s*_q")
+    assert (runs.ids, runs.lengths, runs.outcomes) == (["a", "b"], [3, 2], [1, 0])
+    assert runs.predictors == {"p": [0.1, 0.2, 0.3, 0.4, None], "q": [1, 3, None, 2, 4]}
+    assert "p_1 to p_3 and s1_q to s2_q" in runs.said
+    assert "2 values before the last step" in runs.said
+    gaps = tables.read(runs_of(p_1=[None, 0.1], p_2=[0.2, 0.3]), "--wide", "p_")
+    assert (gaps.lengths, gaps.predictors["p"]) == ([2, 2], [None, 0.2, 0.1, 0.3])
+    assert "1 value before" in gaps.said
 
 
-@pytest.mark.parametrize(
-    "named",
-    [{"scores": ("x",)}, {"risks": ("p",)}, {"scales": (("p", 10.0),)}, {"confidence": "x"}],
-)
-def test_scores_that_are_named_are_not_named_again(named):
-    _, fields, _ = as_long(table(**P), Fields(wide=("p_",), **named))
-    assert fields.scores == named.get("scores", ())
+def test_runs_without_a_value_are_left_out_and_counted(tables):
+    table = pd.DataFrame({"run": list("abcd"), "solved": [1, 0, 1, 0]})
+    table = table.assign(p_1=[None, None, 0.5, 0.2], p_2=[None, None, 0.5, None])
+    runs = tables.read(table, "--wide", "p_")
+    assert (runs.ids, runs.lengths) == (["c", "d"], [2, 1])
+    assert "2 runs without a value in columns p_1 to p_2" in runs.said
 
 
-@pytest.mark.parametrize(
-    ("columns", "prefixes"),
-    [
-        (P, ["p_"]),
-        ({f"p{k}": [0.5, 0.5] for k in range(3)}, ["p"]),
-        ({f"p{k}": [0.5, 0.5] for k in (1, 2)}, []),
-        ({f"p{k}": [0.5, 0.5] for k in (2, 3, 4)}, []),
-        ({f"p{k}": [0.5, 0.5] for k in (1, 2, 4)}, []),
-        ({f"p{k}": ["x", "y"] for k in (1, 2, 3)}, []),
-        ({f"p{k}": [1, 0] for k in (1, 2, 3)}, ["p"]),
-        (P | {"step": [1, 2]}, []),
-        (P | {"timestamp": [1, 2]}, ["p_"]),
-        (P | {"run": ["a", "a"]}, []),
-    ],
-)
-def test_columns_that_seem_to_be_steps(columns, prefixes):
-    frame = table().assign(**columns)
-    assert wide_prefixes(frame, Fields()) == prefixes
-    if not prefixes:
-        refuse_wide(frame, Fields())
-        return
-    first, last = list(columns)[:3:2]
-    with pytest.raises(ArgumentError, match=f"columns {first} to {last} look like its steps"):
-        refuse_wide(frame, Fields())
-    assert wide_prefixes(frame, Fields(step=ROWS)) == []
+def test_names_of_the_predictors_in_columns(tables):
+    wrong = []
+    for column, prefix, name in [
+        ("Sure (step {})", "Sure (step *)", "Sure"),
+        ("step {}: sure", "step *: sure", "sure"),
+        ("turn_{}", "turn_", "confidence"),
+        ("s{}", "s*", None),
+        ("s{}", "s", "s"),
+        ("turned_{}", "turned_", "turned"),
+        ("p_00{}", "p_", "p"),
+        ("{}", "", "confidence"),
+        ("solved_{}", "solved_", "confidence"),  # a name that is taken
+    ]:
+        table = runs_of(**{column.format(k): [0.1 * k, 0.2 * k] for k in (1, 2)})
+        if name is None:
+            assert "--wide" in tables.refuse(table, "--wide", prefix)
+            continue
+        found = tables.read(table, "--wide", prefix)
+        if (list(found.predictors), found.lengths) != ([name], [2, 2]):
+            wrong.append((column, prefix, found.predictors))
+    assert wrong == []
+    twice = runs_of(a1_p=[1, 2], a2_p=[3, 4], b1_p=[5, 6], b2_p=[7, 8])
+    runs = tables.read(twice, "--wide", "a*_p", "--wide", "b*_p")
+    assert list(runs.predictors) == ["p", "confidence"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"q_1": [1, 2]}, r"no columns are named 'p_' with numbers from 1 on$"),
-        ({"q_1": [1, 2], "q_2": 0, "q_3": 0}, "did you mean wide='q_'"),
-        ({"p_1": [1, 2], "p_3": 0}, "columns p_1 and p_3, but none with the number 2; add it"),
-        ({"run": ["a", "a"], "p_1": [1, 2]}, "run ids occur twice; leave it out"),
-    ],
-)
-def test_columns_that_cannot_be_steps(columns, message):
-    with pytest.raises(ArgumentError, match=message):
-        as_long(table().assign(**columns), Fields(wide=("p_",)))
+def test_predictors_that_are_named_are_the_only_ones(tables):
+    table = runs_of(**P).assign(x=0.5)
+    for options in ("--score x", "--risk p", "--scale p=1", "--confidence x"):
+        name = options.split()[1].removesuffix("=1")
+        runs = tables.read(table.fillna(0.5), "--wide", "p_", *options.split())
+        assert list(runs.predictors) == [name], options
 
 
-def test_lists_become_rows():
-    lists = {"p": [[0.1, 0.2], "[0.3, NaN]".replace("NaN", "nan")], "q": [(1, 2), np.array([3, 4])]}
-    long, fields, remarks = as_long(table(**lists), Fields())
-    assert long["run"].tolist() == ["a", "a", "b", "b"]
-    assert long["p"].fillna(-1).tolist() == [0.1, 0.2, 0.3, -1]
-    assert long["q"].tolist() == [1, 2, 3, 4]
-    assert (fields.step, remarks) == (ROWS, ("steps: the lists p, q",))
-    alone, _, remarks = as_long(table(**lists | {"q": [[1], []]}), Fields(scores=("p",)))
-    assert len(alone) == 4
-    assert remarks == ("steps: the list p",)
-    with pytest.raises(ArgumentError, match="columns 'p', 'q' hold lists of different lengths"):
-        as_long(table(**lists | {"q": [[1], [2, 3]]}), Fields())
-    _, _, remarks = as_long(table(p=[[0.5], []]), Fields())
-    assert remarks == ("steps: the list p", "Left out: 1 run without a value in the list p")
+def test_columns_that_cannot_be_steps(tables):
+    for columns, named in [
+        ({"q_1": [1, 2]}, "'p_'"),
+        ({"p_1": [1, 2], "p_3": [0, 0]}, "p_1 and p_3, but none with the number 2"),
+        ({"run": ["a", "a"], "p_1": [1, 2]}, "run ids occur twice"),
+    ]:
+        said = tables.refuse(runs_of(**columns), "--wide", "p_")
+        assert named in said
+        assert "--wide" in said
+    assert "--wide" in tables.refuse(runs_of(**P))
 
 
-@pytest.mark.parametrize(
-    "column", [["x", "[1]"], [["a"], ["b"]], [[True], [False]], [[], []], [None, None], [1, 2]]
-)
-def test_columns_that_hold_no_lists(column):
-    frame = table(p=column)
-    assert as_long(frame, Fields())[0] is frame
+def test_lists_become_steps(tables):
+    rows = lists_of(p=[[0.1, 0.2], "[0.3, nan]"], q=[[1, 2], "[3, None]"])
+    runs = tables.read(rows, name="t.jsonl")
+    assert (runs.ids, runs.lengths) == (["a", "b"], [2, 2])
+    assert runs.predictors == {"p": [0.1, 0.2, 0.3, None]}
+    runs = tables.read(rows, "--score", "q", "--score", "p", name="t.jsonl")
+    assert runs.predictors["q"] == [1, 2, 3, None]
+    assert "the lists p, q" in runs.said
+    runs = tables.read(runs_of(p=["[0.5, 0.25, 1.0]", "[0.5]"]))  # as text
+    assert (runs.lengths, runs.predictors) == ([3, 1], {"p": [0.5, 0.25, 1, 0.5]})
+    runs = tables.read(runs_of(p=[(0.5, 0.25), (0.5,)]), name="t.parquet")
+    assert runs.lengths == [2, 1]
+    solved = lists_of(p=[[0.1, 0.2], [0.3, 0.4]], solved=[[1, 1], [0, 0]])
+    assert tables.read(solved, name="t.jsonl").outcomes == [1, 0]
+    three = [*lists_of(p=[[0.5], [0.25]]), {"run": "c", "solved": 1, "p": []}]
+    runs = tables.read(three, name="t.jsonl")
+    assert "1 run without a value in the list p" in runs.said
+    assert runs.ids == ["a", "b"]
 
 
-def test_lists_of_objects_become_columns():
+def test_lists_of_different_lengths(tables):
+    rows = lists_of(p=[[0.5], [0.1]], q=[[1], [2, 3]])
+    said = tables.refuse(rows, name="t.jsonl")
+    assert "'p', 'q' hold lists of different lengths" in said
+    assert "--score" in said
+    assert tables.read(rows, "--score", "q", name="t.jsonl").lengths == [1, 2]
+
+
+def test_lists_of_objects_become_columns(tables):
     steps = [[{"t": 1, "p": 0.1, "solved": 0}, {"t": 2, "p": 0.2, "solved": 1}], [{"t": 1}]]
-    long, fields, _ = as_long(table(log=steps, solved=[1, 0], p=[7, 8]), Fields())
-    assert long["log.p"].fillna(-1).tolist() == [0.1, 0.2, -1]
-    assert long["p"].tolist() == [7, 7, 8]
-    assert long["solved"].tolist() == [1, 1, 0]
-    assert long["log.solved"].fillna(-1).tolist() == [0, 1, -1]
-    assert fields.step == "t"
+    rows = [
+        {"run": run, "won": k, "log": log}
+        for k, (run, log) in enumerate(zip("ab", steps, strict=True))
+    ]
+    runs = tables.read(rows, "--outcome", "won", name="t.jsonl")
+    assert (runs.lengths, runs.outcomes) == ([2, 1], [0, 1])
+    assert runs.predictors == {"p": [0.1, 0.2, None]}
+    rows = [row | {"p": 0.7, "solved": row["won"]} for row in rows]
+    runs = tables.read(rows, "--score", "log.p", name="t.jsonl")  # the run has such columns
+    assert (runs.outcomes, runs.predictors["log.p"]) == ([0, 1], [0.1, 0.2, None])
 
 
-def test_runs_without_ids_are_numbered():
-    for frame in (table(**P), table(p=[[0.5], [0.5]])):
-        wide = ("p_",) if "p_1" in frame else ()
-        long, fields, _ = as_long(frame.drop(columns="run"), Fields(wide=wide))
-        assert (fields.id, sorted(set(long["run"]))) == ("run", [0, 1])
+def test_columns_that_hold_no_lists_of_steps(tables):
+    wrong = []
+    for column in [
+        ["x", "[1]"], [["a"], ["b"]], [[True], [False]], [[], []], [[0.1, "x"], [0.2]],
+        ["[0.1; 0.2]", "[0.3]"], ["0.1, 0.2]", "[0.3]"], [[0.5], 3], [{"a": 1}, [0.5]],
+        [[{"p": 1}, 2], [3]], ["2026 03 01", "1.5"], [[None], [None]],
+    ]:  # fmt: skip
+        runs = tables.read(lists_of(x=column, p=[0.1, 0.2]), name="t.jsonl")
+        if runs.lengths != [1, 1] or runs.predictors != {"p": [0.1, 0.2]}:
+            wrong.append((column, runs.predictors))
+    assert wrong == []
+    for part in ("observation", "tool_calls", "logprobs"):
+        rows = lists_of(**{part: [[0.5, 0.25], [0.5]]}, p=[[0.1, 0.2], [0.3]])
+        assert tables.read(rows, name="t.jsonl").predictors == {"p": [0.1, 0.2, 0.3]}
+    several = lists_of(solved=[[1, 0], [1, 1]], p=[0.1, 0.2])  # of several samples
+    assert "df.explode" in tables.refuse(several, name="t.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("names", "prefix", "score"),
-    [
-        (["p_1", "p_2", "p_10"], "p_", None),
-        ([f"p_{k}" for k in range(1, 12)], "p_", "p"),
-        ([f"v2_p{k}" for k in (1, 2, 3)], "v2_p", "v2_p"),
-        ([f"s{k}_p" for k in (1, 2, 3)], "s*_p", "p"),
-        ([f"{k}" for k in (1, 2, 3)], "", "confidence"),
-        ([f"step_{k}" for k in (1, 2, 3)], "step_", "confidence"),
-        ([f"solved.{k}" for k in (1, 2, 3)], "solved.", "confidence"),  # a column has the name
-    ],
-)
-def test_names_of_numbered_columns(names, prefix, score):
-    frame = table(solved=[1, 0], **{name: [0.1, 0.2] for name in names[::-1]})
-    if score is None:
-        with pytest.raises(ArgumentError, match="p_1 and p_10, but none with the number 3"):
-            as_long(frame, Fields(wide=(prefix,)))
-        return
-    frame[names] = np.arange(2 * len(names)).reshape(2, -1)
-    long, fields, _ = as_long(frame, Fields(wide=(prefix,)))
-    assert fields.scores == (score,)
-    assert long[score].tolist() == list(range(2 * len(names)))  # by number, not by place
-    assert prefix in wide_prefixes(frame, Fields())
+def test_a_table_with_a_row_a_step_stays_as_it_is(tables):
+    rows = [{"run": "a", "step": k, "p": [0.1], "q": 0.5, "solved": 1} for k in (1, 2)]
+    rows += [{"run": "b", "step": 1, "p": [0.1], "q": 0.5, "solved": 0}]
+    assert tables.read(rows, "--score", "q", name="t.jsonl").lengths == [2, 1]
 
 
-def test_two_columns_of_one_name_are_told_apart():
-    frame = table(a1_p=[1, 2], a2_p=[3, 4], b1_p=[5, 6], b2_p=[7, 8])
-    _, fields, _ = as_long(frame, Fields(wide=("a*_p", "b*_p")))
-    assert fields.scores == ("p", "confidence")
-
-
-def test_all_that_is_left_out_is_counted():
-    values = {"p_1": [NAN, NAN, 0.5], "p_2": [NAN, NAN, NAN]}
-    frame = pd.DataFrame({"run": list("abc"), **values})
-    _, _, remarks = as_long(frame, Fields(wide=("p_",)))
-    assert remarks[1:] == ("Left out: 2 runs without a value in columns p_1 to p_2",)
-    gap = {"p_1": [NAN, 0.1], "p_2": [0.2, 0.3]}
-    long, _, remarks = as_long(table(**gap), Fields(wide=("p_",)))
-    assert long["p"].isna().tolist() == [True, False, False, False]
-    assert remarks[1:] == ("missing: 1 value before the last step of a run",)
-
-
-def test_several_prefixes_are_all_proposed():
-    q = {f"q{k}": [1, 2] for k in range(3)}
-    with pytest.raises(ArgumentError, match="columns p_1 to p_3 .*wide='p_' wide='q'"):
-        refuse_wide(table(**P, **q), Fields())
-
-
-@pytest.mark.parametrize(
-    ("fields", "wide"),
-    [
-        (Fields(), True), (Fields(step="p_1"), False), (Fields(id="task"), False),
-        (Fields(id="run"), True), (Fields(id="missing"), False),
-    ],
-)  # fmt: skip
-def test_a_row_a_run_by_the_ids_that_are_named(fields, wide):
-    frame = table(**P, task=["t", "t"])
-    assert bool(wide_prefixes(frame, fields)) == wide
-
-
-def test_a_table_that_has_a_row_a_step_stays_as_it_is():
-    frame = pd.DataFrame({"run": ["a", "a"], "p": [[0.1], [0.2]]})
-    assert as_long(frame, Fields())[0] is frame
-    frame = table(p=[[0.1, 0.2], [0.3]])
-    assert as_long(frame, Fields(step="run"))[0] is frame
-    assert len(as_long(frame, Fields())[0]) == 3
-
-
-@pytest.mark.parametrize(
-    ("column", "n_rows"),
-    [
-        (["[0.1, None]", "[0.2]"], 3),
-        (["[0.1, nan]", None], 2),
-        ([[0.1, None], [None]], 3),
-        (["[0.1, 0.2", "[0.3]"], None),
-        (["0.1, 0.2]", "[0.3]"], None),
-        (["[0.1; 0.2]", "[0.3]"], None),
-        ([[0.1, "x"], [0.2]], None),
-        ([[{"p": 1}, 2], [3]], None),
-        ([[{"p": 1}], [{"p": 2}, {"p": 3}]], 3),
-        ([[None], [None]], None),
-    ],
-)
-def test_which_columns_hold_lists(column, n_rows):
-    frame = table(p=column)
-    long, _, remarks = as_long(frame, Fields())
-    assert (long is frame) == (n_rows is None)
-    assert len(long) == (n_rows or 2)
-    if None in column:
-        assert remarks[1:] == ("Left out: 1 run without a value in the list p",)
-
-
-def test_columns_of_objects_keep_their_names_unless_the_run_has_them():
-    steps = [[{"id": 1, "q": 0.1, "success": 1}], [{"id": 2, "q": 0.2, "success": 0}]]
-    long, _, _ = as_long(table(log=steps), Fields())
-    assert {"run", "log.id", "q", "success"} <= set(long.columns)
-    long, _, _ = as_long(table(log=steps, solved=[1, 0]), Fields())
-    assert "log.success" in long
-
-
-def test_rows_of_two_ids_are_runs():
-    rows = {"task": ["a", "a", "b"], "trial": [1, 2, 1], "solved": [1, 0, 1]}
-    frame = pd.DataFrame(rows | {f"p_{k}": [0.1, 0.2, 0.3] for k in (1, 2, 3)})
-    assert wide_prefixes(frame, Fields(id=("task", "trial"))) == ["p_"]
-    assert wide_prefixes(frame, Fields(id="task")) == []
-    assert wide_prefixes(frame, Fields(id=("task", "seed"))) == []
-
-
-def test_codes_of_missing_steps_are_asked_about():
-    frame = table(p_1=[0.1, 0.4], p_2=[0.2, -1], p_3=[0.3, -1], solved=[1, 0])
-    with pytest.raises(ArgumentError, match=r"columns p_1 to p_3 are -1 in 2 cells") as error:
-        as_long(frame, Fields(wide=("p_",)))
-    assert "dict.fromkeys(['p_1', 'p_2', 'p_3'], -1), np.nan)" in str(error.value)
-    mended = frame.replace(dict.fromkeys(["p_1", "p_2", "p_3"], -1), NAN)
-    assert len(as_long(mended, Fields(wide=("p_",)))[0]) == 4
-    assert len(as_long(frame, Fields(wide=("p_",), scores=("p",)))[0]) == 6
-    logits = frame.replace(0.1, -2.5)
-    assert len(as_long(logits, Fields(wide=("p_",)))[0]) == 6
-
-
-@pytest.mark.parametrize(
-    ("columns", "name"),
-    [("Sure (step {})", "Sure"), ("step {}: sure", "sure"), ("turn_{}", "confidence")],
-)
-def test_names_of_predictors(columns, name):
-    prefix = columns.replace("{}", "*") if not columns.endswith("{}") else columns[:-2]
-    frame = table(**{columns.format(k): [0.1, 0.2] for k in (1, 2, 3)})
-    assert as_long(frame, Fields(wide=(prefix,)))[1].scores == (name,)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[0.5 0.25\n 1.]", "0.5 0.25 1.0", "0.5;0.25;1.0", "0.5 | 0.25 | 1.0", "[.5, .25, 1.0]"],
-)
-def test_lists_of_numbers_as_text(text):
-    text = text.replace("[.5, .25", "[0.5, 0.25")
-    long, _, remarks = as_long(table(p=[text, "[0.5]"], solved=[1, 0]), Fields())
-    assert (long["p"].tolist(), remarks) == ([0.5, 0.25, 1.0, 0.5], ("steps: the list p",))
-
-
-@pytest.mark.parametrize("text", ["2026 03 01", "1.5", "v1.2 beta", "3.5 GB"])
-def test_texts_that_are_no_lists(text):
-    frame = table(p=[text, text], solved=[1, 0])
-    assert as_long(frame, Fields())[0] is frame
-
-
-@pytest.mark.parametrize("column", [[[0.5], 3], ["[0.5]", 0.25], [[0.5], "x"], [{"a": 1}, [0.5]]])
-def test_columns_of_lists_and_other_values_stay(column):
-    frame = table(p=column)
-    assert as_long(frame, Fields())[0] is frame
-
-
-@pytest.mark.parametrize(
-    ("columns", "fields", "has"),
-    [
-        ({"a": [1, 2]}, Fields(id="a"), True), ({"a": [1, 1]}, Fields(id="a"), False),
-        ({"a": [1, 2], "b": [1, 1]}, Fields(id="b"), False), ({"x": [1, 1]}, Fields(), True),
-        ({"run": [1, 1]}, Fields(), False), ({"run": [1, 2]}, Fields(), True),
-        ({"a": [1, 1], "b": [1, 2]}, Fields(id=("a", "b")), True),
-        ({"a": [1]}, Fields(id="b"), False),
-    ],
-)  # fmt: skip
-def test_tables_with_a_row_a_run(columns, fields, has):
-    assert _has_row_a_run(pd.DataFrame(columns), fields) is has
-
-
-@pytest.mark.parametrize("other", ["observation", "tool_calls", "logprobs"])
-def test_lists_that_are_other_parts_of_steps_are_no_scores(other):
-    frame = table(**{other: [[0.5, 0.25], [0.5]]})
-    assert as_long(frame, Fields())[0] is frame
-    long, _, remarks = as_long(frame.assign(p=frame[other]), Fields())
-    assert remarks == ("steps: the list p",)
-    assert long["p"].tolist() == [0.5, 0.25, 0.5]
-
-
-def test_lists_of_outcomes_alone_are_those_of_several_samples():
-    frame = table(solved=[[1, 0], [1, 1]])
-    assert as_long(frame, Fields())[0] is frame
-    long, _, _ = as_long(frame.assign(p=[[0.1, 0.2], [0.3, 0.4]]), Fields())
-    assert long["solved"].tolist() == [1, 0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("name", "split"),
-    [
-        ("p_1", ("p_", 1)), ("s12_p", ("s*_p", 12)), ("p", ("p", None)), ("7", ("", 7)),
-        ("a1b2", ("a1b", 2)), ("a1b2c", ("a1b*c", 2)), ("p_007", ("p_", 7)), ("", ("", None)),
-    ],
-)  # fmt: skip
-def test_what_a_column_begins_with_and_its_number(name, split):
-    assert _split(name) == split
-
-
-@pytest.mark.parametrize(
-    ("value", "items"),
-    [
-        ([1], [1]), ((1, 2), [1, 2]), ("[1, null]", [1, None]), ("[nan, None]", [None, None]),
-        ("0.5 0.25", [0.5, 0.25]), ("[0.5;0.25]", ["[0.5;0.25]"]), ("[a]", ["[a]"]), (None, []),
-        (3, []), ("[-1.5e-3]", [-0.0015]), ("[0.5\n .25]", [0.5, 0.25]), ({"a": 1}, []),
-    ],
-)  # fmt: skip
-def test_items_of_a_list_in_any_form(value, items):
-    assert _as_list(value) == items
-
-
-def test_records_of_a_log_are_no_lists_of_steps_unless_scores_are_named():
-    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
-    frame = table(messages=[chat, chat], a=[[0.5, 0.25], [0.75, 1.0]])
-    with pytest.raises(ValueError, match="the rows are records of a log in the format openai"):
-        as_long(frame, Fields())
-    for named in ({"scores": ("a",)}, {"risks": ("a",)}, {"scales": (("a", 1.0),)}):
-        long, _, remarks = as_long(frame, Fields(**named))
-        assert long["a"].tolist() == [0.5, 0.25, 0.75, 1.0]
-        assert remarks == ("steps: the list a",)
-
-
-def test_columns_of_several_prefixes_are_those_of_the_longest():
-    frame = table(p1=[0.1, 0.2], p2=[0.3, NAN], q1=[0.5, NAN])
-    long, fields, remarks = as_long(frame, Fields(wide=("q", "p")))
-    assert long.fillna(-1).to_dict("list") == {
-        "run": ["a", "a", "b"], "q": [0.5, -1, -1], "p": [0.1, 0.3, 0.2],
-    }  # fmt: skip
-    assert fields.scores == ("q", "p")
-    assert remarks == (
-        "steps: columns q1 to q1 and p1 to p2",
-        "missing: 2 values before the last step of a run",
-    )
-
-
-@pytest.mark.parametrize(
-    ("prefix", "taken", "name"),
-    [
-        ("p_", [], "p"), ("s*_p", [], "p"), ("s*", [], "s"), ("step_", [], "confidence"),
-        ("my step *", [], "my"), ("Turn", [], "confidence"), ("p_", ["p"], "confidence"),
-        ("turned_", [], "turned"), ("(p)#:", [], "p"), ("", [], "confidence"),
-        ("a*b*", [], "a*b"),
-    ],
-)  # fmt: skip
-def test_names_of_the_scores_in_columns(prefix, taken, name):
-    assert _score_name(prefix, taken) == name
+def test_runs_without_ids_are_numbered(tables):
+    assert tables.read(runs_of(**P).drop(columns="run"), "--wide", "p_").ids == [0, 1]
+    rows = [{"solved": k, "p": [0.5]} for k in (0, 1)]
+    assert tables.read(rows, name="t.jsonl").ids == [0, 1]
+    ids = {"task": ["t", "t"], "trial": [1, 2], **P}
+    table = runs_of(**ids).drop(columns="run")
+    runs = tables.read(table, "--id", "task", "--id", "trial", "--wide", "p_")
+    assert runs.ids == ["t-1", "t-2"]

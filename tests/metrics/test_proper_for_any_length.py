@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from joint_laws import JointLaw, draw_law, linear_front
-from trajscore.metrics import tps_samples, tps_score
+from trajscore.metrics import tps_samples
 
 STEP_WEIGHTS = [
     {"weights": "early"},
@@ -15,6 +15,7 @@ STEP_WEIGHTS = [
     {"weights": "linear_front", "horizon": 30},
     {"weights": "exponential_front"},
     {"weights": lambda step: 1 / (1 + step / 10)},
+    {"score": "brier"},
 ]
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}
@@ -22,12 +23,12 @@ OWN = {"weights": "linear_front", "horizon": "own"}
 
 @pytest.fixture(scope="module")
 def worlds():
-    """Outcomes of runs of 20 random laws, and forecasts that do not and that do know the end."""
+    """Outcomes of runs of 10 random laws, and forecasts that do not and that do know the end."""
     rng = np.random.default_rng(0)
     out = []
-    for _ in range(20):
+    for _ in range(10):
         law = draw_law(rng)
-        runs = law.sample(5_000, rng)
+        runs = law.sample(2_000, rng)
         out.append((runs.y, [law.forecasts(runs, knows_end=known) for known in (False, True)]))
     return out
 
@@ -38,7 +39,7 @@ def ahead(y, forecast, truth, **how):
     return d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
 
 
-@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str(how["weights"])[:12])
+@pytest.mark.parametrize("how", STEP_WEIGHTS, ids=lambda how: str(next(iter(how.values())))[:12])
 def test_the_truth_wins_whatever_tells_of_the_length(worlds, how):
     for y, filtrations in worlds:
         for forecasts in filtrations:
@@ -46,37 +47,10 @@ def test_the_truth_wins_whatever_tells_of_the_length(worlds, how):
                 assert ahead(y, forecasts[name], forecasts["truth"], **how) < 3, name
 
 
-def test_the_truth_wins_by_the_brier_score(worlds):
-    for y, (forecasts, _) in worlds:
-        for name in RIVALS:
-            assert ahead(y, forecasts[name], forecasts["truth"], score="brier") < 3, name
-
-
 def test_published_weights_reward_the_tilted_forecast(worlds):
     z = [ahead(y, forecasts["tilted"], forecasts["truth"], **OWN) for y, (forecasts, _) in worlds]
     assert np.sum(np.greater(z, 2)) >= len(worlds) / 2
     assert min(z) > -3
-
-
-@pytest.mark.parametrize("size", [10, 30])
-@pytest.mark.parametrize("normalize", [True, False])
-def test_the_truth_wins_in_small_sets(worlds, size, normalize):
-    for y, (forecasts, _) in worlds[:5]:
-        sets = [slice(first, first + size) for first in range(0, 2_000, size)]
-        scores = {
-            name: [tps_score(y[one], forecasts[name][one], normalize=normalize) for one in sets]
-            for name in ("truth", "tilted")
-        }
-        d = np.subtract(scores["tilted"], scores["truth"])
-        assert d.mean() < 3 * d.std(ddof=1) / np.sqrt(len(sets))
-
-
-def test_plain_means_of_small_sets_add_up_to_that_of_all(worlds):
-    y, (forecasts, _) = worlds[0]
-    X = forecasts["up"]
-    sets = [slice(first, first + 10) for first in range(0, 300, 10)]
-    each = [tps_score(y[one], X[one], normalize=False) for one in sets]
-    assert np.mean(each) == pytest.approx(tps_score(y[:300], X[:300], normalize=False))
 
 
 def test_chances_of_a_law_are_those_of_its_runs():
@@ -88,20 +62,3 @@ def test_chances_of_a_law_are_those_of_its_runs():
     # own weights of step 1 are 1 in a run of one step and 2/3 in a run of two
     tilted = (0.5 + 0.5 * 0.2 * 2 / 3) / (0.5 + 0.5 * 2 / 3)
     assert law.chances(linear_front).ravel() == pytest.approx([tilted, 0.2])
-
-
-@pytest.mark.parametrize("knows_end", [False, True])
-def test_chances_of_random_laws_happen(knows_end):
-    rng = np.random.default_rng(3)
-    z = []
-    for _ in range(5):
-        law = draw_law(rng)
-        runs = law.sample(20_000, rng)
-        stated = law.forecast(runs, knows_end=knows_end)
-        known = 10 * runs.steps + runs.states + 1_000 * (runs.at_end & knows_end)
-        spread = np.sqrt(np.bincount(known, stated * (1 - stated)))
-        missed = np.bincount(known, np.repeat(runs.y, runs.lengths) - stated)
-        z.extend((missed / np.maximum(spread, 1e-9))[spread > 3])
-    assert len(z) > 100
-    assert 0.8 < np.std(z) < 1.2
-    assert np.abs(z).max() < 4.5

@@ -4,13 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajscore import TrajectoryArray
-from trajscore.datasets import make_trajectories
+from trajscore import TraceAggregator, TrajectoryArray
 from trajscore.metrics import (
-    aggregate,
     censored_tps_samples,
     regret,
     tps_samples,
@@ -23,13 +21,13 @@ OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the pap
 # fixed exogenously, as Theorem 4.1 asks for
 WAYS = [
     {},
-    {"weights": "uniform"},
-    {"weights": "exponential_front"},
     {"weights": "linear_back"},
     {"weights": "linear_front", "horizon": 3},
     {"weights": lambda step: 1 / (1 + step / 10)},
 ]
 inside = st.floats(0.02, 0.98)
+seeds = st.integers(0, 10**6)
+few = settings(max_examples=15)
 
 
 class World:
@@ -43,6 +41,7 @@ class World:
         steps = np.where(self.histories == 1, bits, 1 - np.asarray(bits))
         self.p_history = steps.prod(axis=1)
         self.leaf = np.asarray(leaf)
+        self.q = self.mean_given_prefix(self.leaf)
 
     def mean_given_prefix(self, values):
         """E[values | first t bits], for t = 1, 2, 3."""
@@ -52,10 +51,6 @@ class World:
                 same = (self.histories[:, :t] == self.histories[k, :t]).all(axis=1)
                 out[k, t - 1] = np.average(values[same], weights=self.p_history[same])
         return out
-
-    @property
-    def q(self):
-        return self.mean_given_prefix(self.leaf)
 
     def expected(self, traces, score, how):
         # of runs of one length all samples are those of a mean
@@ -71,11 +66,10 @@ worlds = st.builds(
 )
 
 
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-@given(world=worlds, seed=st.integers(0, 10**6))
+@few
+@given(world=worlds, seed=seeds, score=st.sampled_from(FAMILIES))
 def test_41_no_adapted_trace_beats_the_truth(score, world, seed):
-    # the referee's question: can a miscalibrated predictor score better? Any adapted trace may
-    # try: one free number for each prefix
+    # any adapted trace may try: one free number for each prefix
     rng = np.random.default_rng(seed)
     table = {t: rng.uniform(0.01, 0.99, 2**t) for t in (1, 2, 3)}
     code = world.histories @ np.array([4, 2, 1])
@@ -130,8 +124,8 @@ class WorldOfLengths:
         return tps_score(self.y, trace, score=score, sample_weight=self.chance, **how)
 
 
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-@given(seed=st.integers(0, 10**6))
+@few
+@given(seed=seeds, score=st.sampled_from(FAMILIES))
 def test_no_adapted_trace_beats_the_truth_whatever_tells_of_the_length(score, seed):
     rng = np.random.default_rng(seed)
     world = WorldOfLengths(rng)
@@ -149,35 +143,8 @@ def test_no_adapted_trace_beats_the_truth_whatever_tells_of_the_length(score, se
     assert world.score(world.adapted(rng), score, OWN) < best
 
 
-def test_a_forecast_that_knows_the_length_at_the_start_is_judged_by_published_weights(rng):
-    # Remark A.4: within each length, the convention is one fixed horizon
-    world = WorldOfLengths(rng)
-    q = np.full(world.alive.shape, 0.5)
-    for t, T in itertools.product((1, 2, 3), repeat=2):
-        for prefix in range(2**t):
-            here = (world.lengths == T) & (world.prefix[:, t - 1] == prefix)
-            q[here, t - 1] = world.chance[here] @ world.y[here] / world.chance[here].sum()
-    truth = world.score(world.trace(q), "log", OWN)
-    for _ in range(20):
-        other = np.clip(q + rng.uniform(-0.1, 0.1, (3, 3))[world.lengths - 1], 0.01, 0.99)
-        assert world.score(world.trace(other), "log", OWN) < truth
-
-
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
-def test_41_by_simulation(score):
-    # the experiment that could say yes: distortions of a known truth, 40,000 runs
-    runs = make_trajectories(40_000, random_state=3)
-    truth = tps_samples(runs.target, runs.q, score=score)
-    odds = np.log(runs.q.cells / (1 - runs.q.cells))
-    for sharpness, bias in ((1.5, 0), (0.6, 0), (1, 0.4), (1, -0.4), (2, 0.3)):
-        other = runs.q.with_cells(1 / (1 + np.exp(-(sharpness * odds + bias))))
-        gain = tps_samples(runs.target, other, score=score) - truth
-        error = gain.std() / np.sqrt(len(gain))
-        assert gain.mean() + 3 * error < 0
-
-
-@given(world=worlds, budget=st.integers(1, 2), seed=st.integers(0, 10**6))
-@pytest.mark.parametrize("score", FAMILIES, ids=str)
+@few
+@given(world=worlds, budget=st.integers(1, 2), seed=seeds, score=st.sampled_from(FAMILIES))
 def test_43_exact_censored_score_is_proper_under_administrative_stops(score, world, budget, seed):
     rng = np.random.default_rng(seed)
     q = world.q[:, :budget]
@@ -193,7 +160,8 @@ def test_43_exact_censored_score_is_proper_under_administrative_stops(score, wor
     assert expected(trace) <= expected(q) + 1e-15
 
 
-@given(world=worlds, seed=st.integers(0, 10**6))
+@few
+@given(world=worlds, seed=seeds)
 def test_c3_the_simple_score_elicits_the_pseudo_label(world, seed):
     # histories whose second bit is 1 are cut after step 2; the others are observed
     rng = np.random.default_rng(seed)
@@ -220,21 +188,8 @@ def test_theorem_a_t_ece_does_not_see_resolution():
     constant = np.full((2 * n, 1), 0.5)
     assert trajectory_diagnostics(y, truth)["T-ECE"] == pytest.approx(0, abs=1e-12)
     assert trajectory_diagnostics(y, constant)["T-ECE"] == pytest.approx(0, abs=1e-12)
-    resolution = np.mean((truth - 0.5) ** 2)
-    assert resolution == pytest.approx(0.09)
     gain = tps_samples(y, truth, score="brier") - tps_samples(y, constant, score="brier")
     assert gain.mean() == pytest.approx(0.09)
-
-
-# q_1 = .5, q_2 = .7 or .3 with equal chance
-TRUTH = np.array([[0.5, 0.7], [0.5, 0.3]])
-
-
-def expected_brier(trace, phi):
-    """Expected squared error of a collapsed trace, exactly."""
-    scalar = aggregate(trace, phi, weights="uniform")
-    q = TRUTH[:, 1]
-    return float(np.mean(q * (1 - scalar) ** 2 + (1 - q) * scalar**2))
 
 
 @pytest.mark.parametrize(
@@ -247,29 +202,27 @@ def expected_brier(trace, phi):
     ],
 )
 def test_theorem_b_scalars_do_not_elicit_the_trace(phi, other, excess):
-    distorted = np.array(other)
-    loss = expected_brier(TRUTH, phi) - expected_brier(distorted, phi)
-    assert loss == pytest.approx(excess, abs=1e-12)
+    # q_1 = .5, q_2 = .7 or .3 with equal chance
+    truth, distorted = np.array([[0.5, 0.7], [0.5, 0.3]]), np.array(other)
+    aggregator = TraceAggregator(phi, weights="uniform").fit(truth)
+
+    def brier(trace):
+        scalar, q = aggregator.predict_proba(trace)[:, 1], truth[:, 1]
+        return np.mean(q * (1 - scalar) ** 2 + (1 - q) * scalar**2)
+
+    assert brier(truth) - brier(distorted) == pytest.approx(excess, abs=1e-12)
     # the trajectory score sees through all of them
-    assert (regret(TRUTH, distorted, score="brier") > 0.009).all()
-    np.testing.assert_allclose(regret(TRUTH, TRUTH), 0)
+    assert (regret(truth, distorted, score="brier") > 0.009).all()
 
 
-@pytest.mark.parametrize("how", [*WAYS, OWN])
 @pytest.mark.filterwarnings("ignore:horizon=3 leaves:UserWarning")
-def test_regret_is_what_the_score_loses(ragged, how):
+def test_regret_is_what_the_score_loses(ragged):
     # where the chance is one in a run, it is the run's soft outcome too
     F, q = ragged[0], np.linspace(0.1, 0.9, 200)
     truth = F.with_cells(np.repeat(q, F.lengths))
-    found = regret(truth, F, score="brier", **how)
-    lost = tps_score(q, truth, score="brier", **how) - tps_score(q, F, score="brier", **how)
-    assert found.mean() == pytest.approx(lost, rel=1e-12)
-    assert (found >= 0).all()
-
-
-def test_regret_needs_the_same_runs():
-    with pytest.raises(ValueError, match="q_true and traces have . and . (runs|steps)"):
-        regret([[0.5, 0.5]], [[0.5]])
-    runs = TrajectoryArray.from_list([[0.5], [0.6]], ids=["a", "b"])
-    with pytest.raises(ValueError, match="row 0 is run 'a' in q_true, but run 'b' in traces"):
-        regret(runs, runs[::-1])
+    for score in FAMILIES:
+        for how in (*WAYS, OWN):
+            found = regret(truth, F, score=score, **how)
+            lost = tps_score(q, truth, score=score, **how) - tps_score(q, F, score=score, **how)
+            assert found.mean() == pytest.approx(lost, rel=1e-12), how
+            assert (found >= 0).all()

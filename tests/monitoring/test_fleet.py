@@ -9,9 +9,9 @@ from scipy.stats import kruskal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from known_scores import collapsed
 from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import aggregate
 from trajscore.monitoring import FleetMonitor
 
 N = 1000
@@ -149,7 +149,7 @@ def test_evidence_is_what_a_loop_gives(n_reference, n_predictors):
     n = n_reference + 250
     lengths = np.where(rng.random(n) < 0.1, 40 + rng.integers(200, size=n), X.lengths[:n])
     lengths[:3] = [32, 33, 10**4]
-    last = np.column_stack([aggregate(X[:n], "last"), rng.random(n) ** 2])[:, :n_predictors]
+    last = np.column_stack([collapsed(X[:n], "last"), rng.random(n) ** 2])[:, :n_predictors]
     last[0], last[1] = 0, 1
     cells = np.full((lengths.sum(), n_predictors), 0.3)
     cells[np.cumsum(lengths) - 1] = last
@@ -239,7 +239,7 @@ def permuted_after(y, rng):
 )
 def test_each_cause_is_named(fleet, rng, kind, quantities, cause, advice):
     X, y = traces()
-    later, means = np.arange(N, len(y)), aggregate(X, "mean")
+    later, means = np.arange(N, len(y)), collapsed(X, "mean")
     rows = {
         "fewer": later[(y[later] == 0) | (rng.random(len(later)) < 0.4)],
         "harder": later[means[later] < np.median(means)],
@@ -356,7 +356,7 @@ def cause_by_hand(old, new):
 def changed(kind, strength, X, y, rng):
     """Rows of 320 runs after a change of some strength, with their traces and outcomes."""
     rows = rng.permutation(np.arange(1000, 5000))
-    means = aggregate(X[rows], "mean")
+    means = collapsed(X[rows], "mean")
     keep = np.ones(len(rows))
     if kind == "harder":
         keep = np.where(means < np.median(means), 1, 1 - strength)
@@ -392,8 +392,8 @@ def test_causes_are_what_a_loop_gives(kind):
             continue
         change = fleet.changes_[0]
         rows = slice(change.since - 1, change.alarm + n_after)
-        old = np.array([first[0].lengths, aggregate(first[0], "mean"), first[1]])
-        since = np.array([new.lengths[rows], aggregate(new[rows], "mean"), outcomes[rows]])
+        old = np.array([first[0].lengths, collapsed(first[0], "mean"), first[1]])
+        since = np.array([new.lengths[rows], collapsed(new[rows], "mean"), outcomes[rows]])
         expected = cause_by_hand(old, since)
         seen.add(expected)
         if change.cause != expected:

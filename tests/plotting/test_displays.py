@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from known_scores import collapsed
 from trajscore import (
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
@@ -17,10 +18,8 @@ from trajscore import (
 )
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import (
-    aggregate,
     ecuas_from_confidence,
     ecuas_score,
-    murphy_curve,
     step_profile,
     tps_decomposition,
     tps_score,
@@ -32,7 +31,6 @@ from trajscore.plotting import (
     EarlyWarningDisplay,
     EProcessDisplay,
     FleetDisplay,
-    MurphyDisplay,
     PowerDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -55,7 +53,7 @@ def test_reliability_has_quantile_bins_that_never_split_ties(runs):
     display = ReliabilityDisplay.from_predictions(y, X, phi="last")
     assert display.n_runs.sum() == 120
     assert display.n_runs @ display.success_rate == pytest.approx(y.sum())
-    assert display.n_runs @ display.forecast == pytest.approx(aggregate(X, "last").sum())
+    assert display.n_runs @ display.forecast == pytest.approx(collapsed(X, "last").sum())
     assert (np.diff(display.forecast) > 0).all()
     tied = ReliabilityDisplay.from_predictions([1, 0, 1, -1], [[0.5]] * 4)
     assert tied.n_runs.tolist() == [3]  # what was not observed is left out
@@ -80,12 +78,10 @@ def test_weights_are_those_of_the_metrics(runs):
         found = parts.loc["forecast"].to_dict()
         assert found == vars(tps_decomposition(y, X, score="brier", **weights))
         assert found["score"] == pytest.approx(tps_score(y, X, score="brier", **weights))
-        curves = MurphyDisplay.from_predictions(y, X, **weights).curves
-        pd.testing.assert_frame_equal(curves.loc["forecast"], murphy_curve(y, X, **weights))
         display = ReliabilityDisplay.from_predictions(y, X, n_bins=5, **weights)
-        assert display.n_runs @ display.forecast == pytest.approx(aggregate(X, **weights).sum())
+        assert display.n_runs @ display.forecast == pytest.approx(collapsed(X, **weights).sum())
     with pytest.raises(ValueError, match="'linear_front'"):
-        MurphyDisplay.from_predictions(y, X, weights="linear_front")
+        ReliabilityDisplay.from_predictions(y, X, weights="linear_front")
 
 
 def test_decomposition_by_step(runs):
@@ -112,23 +108,6 @@ def test_decomposition_by_step(runs):
     assert [text.get_text() for text in empty.ax_.texts] == ["no step is reached by 121 runs"]
     with pytest.raises(ValueError, match='by="step" shows one predictor, got 2'):
         DecompositionDisplay.from_predictions(y, {"a": X, "b": X}, by="step")
-
-
-def test_murphy(runs):
-    X, y = runs
-    one, curve = MurphyDisplay.from_predictions(y, X, name="judge"), murphy_curve(y, X)
-    base_rate, score = one.ax_.lines
-    np.testing.assert_array_equal(base_rate.get_ydata(), -curve["uncertainty"])
-    np.testing.assert_array_equal(score.get_ydata(), curve["score"])
-    around = one.ax_.collections[0].get_datalim(one.ax_.transData)
-    best = curve["discrimination"] - curve["uncertainty"]
-    assert (around.y0, around.y1) == pytest.approx((curve["score"].min(), best.max()))
-    assert one.plot(name="x").line_[0].get_label() == "x"
-    two = MurphyDisplay.from_predictions(y, {"a": X, "b": X}, thresholds=[0.5, 0.2])
-    assert not two.ax_.collections
-    assert [line.get_label() for line in two.line_] == ["a", "b"]
-    assert two.plot(name="x").ax_.get_title() == "x"
-    np.testing.assert_array_equal(two.line_[0].get_xdata(), [0.2, 0.5])
 
 
 def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
@@ -322,7 +301,6 @@ def test_displays_of_forecasters(runs):
         (StepProfileDisplay, "profile"),
         (ReliabilityDisplay, "success_rate"),
         (DecompositionDisplay, "table"),
-        (MurphyDisplay, "curves"),
     ]:
         made = display.from_estimator(model, X, y)
         same = display.from_predictions(y, F, name="PlattCrossFitCalibrator")
@@ -352,7 +330,6 @@ def test_what_displays_do_not_take(runs, signals):
         (lambda: PowerDisplay.from_reports(pd.DataFrame({"power": [1.0]})), TypeError, "reports"),
         (lambda: PowerDisplay.from_reports({}), ValueError, "no reports"),
         (lambda: SavingsDisplay.from_estimator({}, X, y), ValueError, "no stopping rules"),
-        (lambda: MurphyDisplay.from_predictions(y, {}), ValueError, "no predictors"),
         (lambda: TerminationDisplay.from_audit(3), TypeError, "audit must .*got 3"),
         (lambda: TracerStripDisplay.from_estimator(None, signals.cells), TypeError, "ndarray"),
         (lambda: TracerStripDisplay.from_estimator(None, TrajectoryArray([0.1], [1])), ValueError,

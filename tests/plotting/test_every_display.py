@@ -37,8 +37,6 @@ MAKE = {
     "EProcessDisplay": lambda d, **k: d.from_estimator(PROCESS, X, Y, n_runs=8, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X}, **k),
     "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, n_points=20, **k),
-    "LengthDisplay": lambda d, **k: d.from_predictions(HIDDEN, X, **k),
-    "MurphyDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X, "b": X}, **k),
     "PowerDisplay": lambda d, **k: d.from_estimator({NAMED: RULE}, X, Y, **k),
     "ReliabilityDisplay": lambda d, **k: d.from_predictions(Y, X, **k),
     "RiskCoverageDisplay": lambda d, **k: d.from_predictions(Y, X.steps(1)[:, 0], **k),
@@ -109,16 +107,15 @@ def test_is_whole_thin_and_says_what_it_holds(name):
 
 
 def test_curves_on_shared_axes_differ():
-    for name in ("CostCurveDisplay", "LengthDisplay", "MurphyDisplay", "ReliabilityDisplay",
-                 "RiskCoverageDisplay", "StepProfileDisplay"):  # fmt: skip
+    names = ("CostCurveDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "StepProfileDisplay")
+    for name in names:
         _, ax = plt.subplots()
         drawn = [copy(made(name)).plot(ax=ax, name=f"judge {k}") for k in range(3)]
         lines = [np.ravel(np.array(one.line_, dtype=object))[0] for one in drawn]
         assert len({to_hex(one.get_color()) for one in lines}) == 3, name
         assert len(set(labels(ax))) == len(labels(ax)), name
-        if name != "MurphyDisplay":  # which titles several
-            own = [one[:7] for one in labels(ax) if one.startswith("judge") and "alone" not in one]
-            assert own == ["judge 0", "judge 1", "judge 2"], name
+        own = [one[:7] for one in labels(ax) if one.startswith("judge") and "alone" not in one]
+        assert own == ["judge 0", "judge 1", "judge 2"], name
         plt.close("all")
 
 

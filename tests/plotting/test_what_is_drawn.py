@@ -17,7 +17,6 @@ from trajscore.plotting import (
     EarlyWarningDisplay,
     EProcessDisplay,
     FleetDisplay,
-    LengthDisplay,
     PowerDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -96,34 +95,6 @@ def test_step_profile():
     assert [text.get_text() for text in display.ax_.texts] == ["no step is reached by 31 runs"]
     assert not display.plot(min_runs=30).ax_.texts
     assert len(display.ax_.lines) == 1  # where all runs are observed
-
-
-def lengths(n_bins):
-    table = pd.DataFrame({"low": range(1, 2 * n_bins, 2), "high": range(2, 2 * n_bins + 1, 2)})
-    table["n_runs"], table["n_observed"], table["success_rate"] = 10, 8, 0.25
-    return table
-
-
-def test_length():
-    table = lengths(3)
-    table.loc[1, ["n_runs", "n_observed"]] = 5, 0
-    table.loc[1, "success_rate"] = np.nan
-    table.loc[2, ["low", "high"]] = 9
-    display = LengthDisplay(table).plot()
-    ax = display.ax_
-    places = [bar.get_x() + bar.get_width() / 2 for bar in ax.patches]
-    np.testing.assert_allclose(places, [0, 1, 2])
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], [0.4, 0.2, 0.4])
-    assert points(display.line_[0]) == [[0, 0.25], [2, 0.25]]
-    ends = [(low, high) for _, low, high in bars(display.line_)]
-    np.testing.assert_allclose(ends, wilson([0.25, 0.25], [8, 8]))
-    labels = [text.get_text() for text in ax.get_xticklabels()]
-    assert labels == ["1-2", "3-4", "9"]
-    assert ax.get_ylim() == (-0.02, 1.02)
-    assert display.line_.get_label() == "success rate"
-    display.plot(ax=ax, name="mine")
-    assert len(ax.patches) == 3  # the bars of all runs are drawn once
-    assert display.line_.get_label() == "mine"
 
 
 def intervals(*rows):

@@ -1,229 +1,179 @@
 """What to do with a predictor, and how often that is wrong."""
 
 from collections import Counter
-from dataclasses import replace
-from types import SimpleNamespace
+from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.special import gammaincinv, ndtr, ndtri
 from scipy.stats import norm
 
-from trajscore import TrajectoryArray, evaluate
-from trajscore.calibration.calibrators import calibrator_maker
-from trajscore.core.parallel import Work
-from trajscore.core.weights import as_step_weights
+from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.datasets import make_trajectories
-from trajscore.inference._labels import FewLabels
-from trajscore.inference.units import any_units
 from trajscore.report import IntervalOptions
-from trajscore.report._cards import (
-    AVOID,
-    RECALIBRATE,
-    TOO_FEW,
-    USE,
-    Slope,
-    _differences,
-    _labels_needed,
-    _n_needed,
-    _spread,
-    card_table,
-    decide,
-    form_of,
-    forms_of,
-    gain_of,
-    have_too_few_runs,
-    margin_of,
-    n_rarer,
-    pair_table,
-    ranked,
-    slope_of,
-    tied_with_best,
-)
-from trajscore.report._data import AS_GIVEN, MARGIN, RECALIBRATED, Options, columns_of
-from trajscore.report._margins import score_of
-from trajscore.report._rows import Row, predictor_rows
-from trajscore.report._runs import Coverage, check_predictors, choose_runs
 
-QUICK = IntervalOptions(50, method="influence")
-CLEAR, UNCLEAR, NOTHING = (0.1, 0.05, 0.15), (0.02, -0.1, 0.14), (0, -0.01, 0.01)
-SMALL, WIDE, NARROW = (0.01, -0.05, 0.07), (0.01, 0.001, 0.019), (0.01, 0.008, 0.012)
-TINY, WORSE = (0.005, 0.004, 0.006), (-1, -2, 0)
+USE, RECALIBRATE = "use as it is", "recalibrate"
+AVOID, TOO_FEW = "do not use", "too few runs"
+FAST = {"calibrator": None, "scores": "log"}
 
 
-def made(kind, n, seed):
-    """Predictors of which one knows whether they are worth anything."""
+def made(n, seed, *, noise=False):
+    """True forecasts, or values that tell nothing."""
     runs = make_trajectories(n, lengths=(3, 8), information=0.35, random_state=seed)
-    rng = np.random.default_rng(seed)
-    cells = {
-        "noise": rng.random(len(runs.q.cells)),
-        "base rate": np.full(len(runs.q.cells), 0.5),
-        "true": runs.q.cells,
-    }[kind]
+    cells = np.random.default_rng(seed).random(len(runs.q.cells)) if noise else runs.q.cells
     return runs.q.with_cells(cells), runs.target
 
 
-def card_of(X, y):
-    """Decide as `evaluate` does, without the rest of a report."""
-    judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    weights = as_step_weights()
-    rows = predictor_rows(judged, calibrator_maker("platt", weights), Work(), [])
-    options = Options(("log",), weights, "weighted")
-    return card_table(rows, options, QUICK, Work())["card"].iloc[0]
+def card_of(X, y, quick, calibrator="platt"):
+    report = evaluate(X, y, calibrator=calibrator, scores="log", intervals=quick)
+    return report.cards.iloc[0]
 
 
-@pytest.mark.parametrize(
-    ("as_given", "recalibrated", "gain", "card"),
-    [
-        (CLEAR, CLEAR, NOTHING, USE),
-        (CLEAR, CLEAR, UNCLEAR, RECALIBRATE),  # estimated to gain something that matters
-        (CLEAR, CLEAR, SMALL, USE),  # estimated to gain too little, however wide
-        (CLEAR, None, None, USE),
-        (WORSE, CLEAR, CLEAR, RECALIBRATE),
-        (None, CLEAR, None, RECALIBRATE),
-        (NOTHING, NOTHING, NOTHING, AVOID),
-        (WORSE, NOTHING, CLEAR, AVOID),
-        (None, NOTHING, None, AVOID),
-        (None, TINY, None, AVOID),  # shown to be better, by nothing that matters
-        (TINY, TINY, NOTHING, AVOID),
-        (WORSE, UNCLEAR, CLEAR, TOO_FEW),
-        (UNCLEAR, NOTHING, NOTHING, TOO_FEW),
-        (CLEAR, UNCLEAR, UNCLEAR, USE),  # the one that is shown to be better
-        (WIDE, WIDE, NOTHING, TOO_FEW),  # around what does not matter, as NARROW is
-        (NARROW, NARROW, NOTHING, AVOID),
-        (None, None, None, TOO_FEW),
-        ((0.1, 0, 0.2), UNCLEAR, NOTHING, TOO_FEW),  # an interval that ends at 0 shows nothing
-        (None, (0.1, 0, 0.2), None, TOO_FEW),
-    ],
-)
-def test_the_rule(as_given, recalibrated, gain, card):
-    row = {"matters": 0.014, "signal_high": np.nan, "n_runs": 100, "success_rate": 0.5}
-    estimates = {"as_given": as_given, "recalibrated": recalibrated, "gain": gain}
-    for name, three in estimates.items():
-        ends = zip(("", "_low", "_high"), three or [np.nan] * 3, strict=True)
-        row |= {f"{name}{end}": value for end, value in ends}
-    assert decide(row) == card
-    assert decide(row | {"success_rate": 0.09}) == TOO_FEW
-
-
-@pytest.mark.parametrize(
-    ("kind", "n", "wrong"), [("noise", 100, USE), ("base rate", 100, USE), ("true", 60, AVOID)]
-)
-def test_a_card_is_rarely_wrong(kind, n, wrong):
-    # benchmarks/cards.py does this a thousand times; of 12 at a rate of 5% four come once in 400
-    found = Counter()
-    for seed in range(12):
-        found[card_of(*made(kind, n, seed))] += 1
-    assert found[wrong] < 4
-
-
-def test_cards_of_what_is_known():
-    X, y = made("true", 1000, 0)
-    predictors = {
-        "noise": made("noise", 1000, 0)[0],
-        "constant": X.with_cells(np.full(len(X.cells), 0.5)),
-        "true": X,
-        "sharp": X.with_cells(X.cells**4 / (X.cells**4 + (1 - X.cells) ** 4)),
-        "signal": X.with_cells(7 * X.cells),
-    }
-    report = evaluate(predictors, y, intervals=QUICK)
-    cards = report.cards["card"].to_dict()
-    assert cards == {
+def test_cards_of_what_is_known(useful):
+    report = useful.report
+    assert report.cards["card"].to_dict() == {
         "noise": AVOID, "constant": AVOID, "true": USE, "sharp": RECALIBRATE,
         "signal": RECALIBRATE,
     }  # fmt: skip
-    assert set(ranked(report.cards)[:3]) == {"true", "sharp", "signal"}
-    assert report.cards["confidence_level"].iloc[0] == pytest.approx(1 - 0.05 / 5)
-    for name, verdict in zip(predictors, report.verdicts(), strict=True):
-        assert verdict.startswith(f"{name}: {cards[name]}; ")
-    apart = report.pairs.set_index(["predictor", "reference"])
-    assert len(apart) == 10
-    best = ranked(report.cards)[0]
-    assert (apart.xs("noise", level="reference").loc[best, "low"] > 0).all()
+    assert (report.cards["n_needed"] == 0).all()
+    for name, verdict in zip(useful.X, report.verdicts(), strict=True):
+        assert verdict.startswith(f"{name}: {report.cards['card'][name]}; ")
 
 
-def test_few_runs_say_how_many_are_needed():
-    X, y = made("true", 8, 3)
-    report = evaluate(X, y, intervals=QUICK)
-    card = report.cards.iloc[0]
-    assert card["card"] == TOO_FEW
-    assert card["n_needed"] >= 12  # 10 of each outcome
-    assert float(f"{card['n_needed']:.0e}") == card["n_needed"]  # a guess has one digit
-    assert "Too few runs to say anything: read these 8 runs, and collect" in " ".join(
-        str(report).split()
+def test_the_numbers_of_a_card(useful):
+    y, report = useful.y, useful.report
+    card = report.cards.loc["sharp"]
+    given, mapped, base = (
+        metrics.tps_score(y[order(useful)], report.traces[key])
+        for key in (("sharp", "as_given"), ("sharp", "recalibrated"), ("base rate", "constant"))
     )
-    more = evaluate(*made("true", 8 + int(card["n_needed"]), 3), intervals=QUICK)
-    assert more.cards["card"].iloc[0] != AVOID
+    assert card["as_given"] == pytest.approx(given - base)
+    assert card["recalibrated"] == pytest.approx(mapped - base)
+    assert card["gain"] == pytest.approx(mapped - given)
+    assert card["matters"] == pytest.approx(-0.02 * base, rel=1e-5)  # of the base rate's own loss
+    assert card["confidence_level"] == pytest.approx(1 - 0.05 / 5)  # for all five at once
+    assert (card["n_runs"], card["success_rate"]) == (1000, y.mean())
+    for name in ("as_given", "recalibrated", "gain"):
+        assert card[f"{name}_low"] < card[name] < card[f"{name}_high"]
 
 
-@pytest.mark.parametrize(("n_failed", "has_interval"), [(4, False), (5, True)])
-def test_margins_have_intervals_from_five_runs_of_each_outcome_on(n_failed, has_interval):
-    X, _ = made("true", 40, 0)
-    y = (np.arange(40) >= n_failed).astype(int)
-    for labels in (y, 1 - y):
-        card = evaluate(X, labels, calibrator=None, intervals=QUICK).cards.iloc[0]
-        assert np.isfinite(card["as_given"])
-        assert np.isfinite([card["as_given_low"], card["as_given_high"]]).all() == has_interval
+def order(useful):
+    return np.argsort(next(iter(useful.X.values())).ids)
 
 
-def test_few_runs_of_noise_need_only_as_many_more_as_show_it_to_be_worthless():
-    card = evaluate(*made("noise", 40, 4), intervals=QUICK).cards.iloc[0]
-    assert card["card"] == TOO_FEW
-    assert 40 <= card["n_needed"] <= 400
-    more = evaluate(*made("noise", 40 + int(card["n_needed"]), 4), intervals=QUICK)
-    assert more.cards["card"].iloc[0] == AVOID
+def cards_at_95_percent(draw, y, calibrator):
+    """Cards of 10 predictors that see the same runs, each at the level of one alone."""
+    draws = IntervalOptions(method="influence", confidence_level=1 - 0.05 * 10)
+    X = {f"p{k}": TrajectoryArray(draw(y), np.ones(len(y), dtype=int)) for k in range(10)}
+    cards = evaluate(X, y, calibrator=calibrator, scores="log", intervals=draws).cards
+    assert cards["confidence_level"].to_numpy() == pytest.approx(0.95)
+    return Counter(cards["card"])
 
 
-def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first():
-    X, y = made("true", 1000, 0)
-    slightly = X.with_cells(np.clip(X.cells**1.15, 0, 1))
-    sharp = X.with_cells(X.cells**4 / (X.cells**4 + (1 - X.cells) ** 4))
-    noise = made("noise", 1000, 0)[0]
-    report = evaluate({"sharp": sharp, "plain": slightly, "noise": noise}, y, intervals=QUICK)
-    assert report.cards["card"].to_dict() == {"sharp": RECALIBRATE, "plain": USE, "noise": AVOID}
-    assert report.cards["recalibrated"]["sharp"] > report.cards["as_given"]["plain"]
-    assert report.cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
-    assert ranked(report.cards) == ["plain", "sharp", "noise"]
-    said = " ".join(str(report).split())
-    assert "Use plain as it is: " in said
-    assert "Cost. plain is statistically tied with sharp: take the cheapest of them." in said
+# benchmarks/cards.py does this a thousand times; of 10 at a rate of 5% four come once in 1000
 
 
-def test_a_weak_signal_is_not_blamed_for_its_map():
-    # worth 1.5 times what matters: a map of 40 runs loses it again
-    wrong = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        x = rng.normal(size=80)
-        y = (rng.random(80) < 1 / (1 + np.exp(-0.41 * x))).astype(int)
-        wrong += card_of(TrajectoryArray.from_padded(5 * x[:, None]), y) == AVOID
-    assert wrong <= 3  # it was 1 in 10
+def test_noise_is_rarely_to_be_used(rng):
+    found = cards_at_95_percent(lambda y: rng.uniform(0.2, 0.8, 100), np.arange(100) % 2, "platt")
+    assert found[USE] + found[RECALIBRATE] < 4
+    assert found[AVOID] > 0
 
 
-def test_sure_forecasts_that_were_lucky_are_not_to_be_used():
-    wrong = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        sure = rng.random(200) < 0.6
-        truth = np.where(sure, 0.985, 0.7725)
-        X = TrajectoryArray.from_padded(np.where(sure, 1 - 1e-6, truth)[:, None])
-        wrong += card_of(X, (rng.random(200) < truth).astype(int)) == USE
-    assert wrong == 0  # it was 1 in 8
+def test_true_forecasts_are_rarely_not_to_be_used(rng):
+    def true(y):
+        return 1 / (1 + np.exp(-rng.normal(y - 0.5, 1)))
+
+    assert cards_at_95_percent(true, np.arange(60) % 2, "platt")[AVOID] < 4
 
 
-def test_runs_needed_allow_for_losses_that_were_not_seen():
-    # 20 runs at 0.999 succeeded: one failure would cost them more than all gained
-    forecasts = np.r_[np.full(20, 0.999), np.linspace(0.55, 0.8, 12)]
-    y = np.r_[np.ones(20), np.zeros(12)]
-    card = evaluate(forecasts[:, None], y, calibrator=None, intervals=QUICK).cards.iloc[0]
-    assert (card["card"], card["as_given_low"] < 0 < card["as_given"]) == (TOO_FEW, True)
-    assert 40 <= card["n_needed"] <= 100
-    by_then = 1 + int(np.ceil(card["n_needed"] / 32))
-    more = evaluate(
-        np.tile(forecasts, by_then)[:, None], np.tile(y, by_then), calibrator=None, intervals=QUICK
-    )
-    assert more.cards["card"].iloc[0] == USE
+def test_sure_forecasts_that_were_lucky_are_not_to_be_used(rng):
+    """60% of the runs are said to succeed surely, of which 1.5% fail: worse than the base rate."""
+    y = (np.arange(200) >= 20).astype(int)
+
+    def sure(y):
+        is_sure = rng.random(200) < np.where(y == 1, 0.6 * 0.985 / 0.9, 0.6 * 0.015 / 0.1)
+        return np.where(is_sure, 1 - 1e-6, 0.7725)
+
+    assert cards_at_95_percent(sure, y, None)[USE] < 2  # without losses not seen it was 1 in 8
+
+
+def test_a_weak_signal_is_not_blamed_for_its_map(rng):
+    """It is worth 1.5 times what matters, and a map of 40 runs loses that again."""
+
+    def weak(y):
+        return 5 * rng.normal(0.41 * (y - 0.5), 1)
+
+    assert cards_at_95_percent(weak, np.arange(80) % 2, "platt")[AVOID] < 4
+
+
+@pytest.mark.parametrize(("kind", "is_clustered"), [("probability", False), ("signal", True)])
+def test_the_most_that_a_signal_may_be_worth(quick, kind, is_clustered):
+    """Half the curvature of the score times the upper bound of the slope, squared."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 0.5, 60)
+    y = (rng.random(60) < 1 / (1 + np.exp(-x))).astype(int)
+    cells = x if kind == "signal" else 1 / (1 + np.exp(-x))
+    groups = np.arange(60) // 3
+    X = TrajectoryArray(cells, np.ones(60, dtype=int))
+    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    card = evaluate(X, y, groups=groups if is_clustered else None, **options).cards.iloc[0]
+    p, x = y.mean(), x - x.mean()
+    information = p * (1 - p) * (x**2).mean()
+    parts = (y - p) * x / 60
+    slope = parts.sum() / information
+    parts = np.bincount(groups, parts) if is_clustered else parts
+    error = np.sqrt((parts**2).sum()) / information
+    by_slope = information / 2 * max(slope + norm.ppf(0.95) * error, 0) ** 2
+    by_map = card["recalibrated_high"] + 4 * information * error**2
+    assert card["signal_high"] == pytest.approx(min(by_slope, by_map))
+    if not is_clustered:  # the derivative of the Brier score is 2 p (1 - p) times that of the log
+        brier = evaluate(X, y, **(options | {"scores": "brier"})).cards.iloc[0]
+        curved = 2 * p * (1 - p)
+        by_map = brier["recalibrated_high"] + 4 * curved * information * error**2
+        assert brier["signal_high"] == pytest.approx(min(curved * by_slope, by_map))
+
+
+# ------------------------------------------------------------------ the rule, at its edges
+
+
+def forecasts_of_margin(y, margin, spread):
+    """Forecasts whose log score is above that of the base rate by a margin, give or take."""
+    rate = y.mean()
+    above = margin + spread * np.resize([1.0, 1.0, -1.0, -1.0], len(y))
+    p = np.exp(np.where(y == 1, np.log(rate), np.log(1 - rate)) + above)
+    return TrajectoryArray(np.where(y == 1, p, 1 - p), np.ones(len(y), dtype=int))
+
+
+def test_the_rule_without_a_map():
+    rows = [
+        (0.05, 0.1, USE),
+        (0.05, 0.4, TOO_FEW),  # may be below the base rate
+        (0.012, 0.02, TOO_FEW),  # better, by less than matters, and may be by more
+        (0.012, 0.002, AVOID),  # better, by nothing that matters
+        (0.015, 0.002, USE),  # just what matters
+        (-0.05, 0.1, AVOID),
+        (-0.05, 0.6, TOO_FEW),
+    ]
+    y = np.arange(200) % 2  # 2% of the base rate's loss are 0.0139
+    found = cards_of_margins([row[:2] for row in rows], y)
+    assert found["matters"].to_numpy() == pytest.approx(0.01386, abs=1e-4)
+    assert found["as_given"].to_numpy() == pytest.approx([row[0] for row in rows])
+    assert found["card"].tolist() == [row[2] for row in rows]
+
+
+def cards_of_margins(margins, y):
+    """Cards of predictors as given, each at the level of one alone."""
+    draws = IntervalOptions(method="influence", confidence_level=1 - 0.05 * len(margins))
+    X = {f"p{k}": forecasts_of_margin(y, *own) for k, own in enumerate(margins)}
+    return evaluate(X, y, **FAST, intervals=draws).cards
+
+
+@pytest.mark.parametrize(("n_rarer", "card"), [(9, TOO_FEW), (10, USE)])
+def test_ten_runs_of_each_outcome_are_needed(quick, n_rarer, card):
+    for y in (np.arange(200) >= n_rarer, np.arange(200) < n_rarer):
+        X = TrajectoryArray(np.where(y, 0.9, 0.1) + 0.0005 * np.resize([1, -1], 200), [1] * 200)
+        found = card_of(X, y.astype(int), quick, None)
+        assert found["card"] == card
+        assert (found["n_needed"] > 0) == (card == TOO_FEW)
 
 
 class ShiftedBrier:
@@ -238,524 +188,138 @@ class ShiftedBrier:
         return 5 - p**2
 
 
-def test_what_matters_does_not_depend_on_a_constant_in_the_score():
-    X, y = make_trajectories(300, random_state=0, return_X_y=True)
+def test_what_matters_does_not_depend_on_a_constant_in_the_score(short_wins, quick):
     brier, shifted = (
-        evaluate(X, y, scores=[score], intervals=QUICK).cards for score in ("brier", ShiftedBrier())
+        evaluate(*short_wins, scores=[score], calibrator="platt", intervals=quick)
+        for score in ("brier", ShiftedBrier())
     )
-    assert shifted["matters"].to_numpy() == pytest.approx(brier["matters"].to_numpy())
-    assert shifted["card"].tolist() == brier["card"].tolist()
-
-
-# ------------------------------------------------------------------ slopes
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "worth"), [(0.5, 0.1, 0.24), (0.5, 0.6, 0), (-0.5, 0.1, 0), (0.2, 0.0, 0.04)]
-)
-def test_what_a_signal_is_worth_without_the_noise_of_its_slope(value, error, worth):
-    assert Slope(value, error, 3.0).worth == pytest.approx(3 / 2 * worth)
-
-
-@pytest.mark.parametrize(
-    ("value", "recalibrated_high", "most"),
-    [
-        (0.5, None, 2 * 0.7**2),  # half of 4, times the squared upper bound of the slope
-        (0.5, 10.0, 2 * 0.7**2),
-        (0.5, 0.3, 0.3 + 4 * 4 * 0.1**2),
-        (-0.3, None, 0.0),
-    ],
-)
-def test_the_most_that_a_signal_may_be_worth(value, recalibrated_high, most):
-    level = norm.cdf(2.0)
-    recalibrated = None if recalibrated_high is None else (0.0, -1.0, recalibrated_high)
-    assert Slope(value, 0.1, 4.0).most(level, recalibrated) == pytest.approx(most)
-
-
-def row_of(X, y, groups=None, is_probability=True):
-    runs = Coverage(np.asarray(y), np.asarray(y, dtype=float), groups, np.arange(len(y)))
-    return Row("a", AS_GIVEN, X, runs, is_probability)
-
-
-@pytest.mark.parametrize("is_probability", [True, False])
-def test_slope_by_hand(is_probability):
-    y = np.array([1, 0, 0, 1, 0])
-    cells = np.array([0.8, 0.3, 0.5, 0.6, 0.2])
-    x = np.log(cells / (1 - cells)) if is_probability else cells
-    x = x - x.mean()
-    information = 0.4 * 0.6 * (x**2).mean()
-    parts = (y - 0.4) * x / 5
-    X = TrajectoryArray(cells, np.ones(5, dtype=int))
-    weights = as_step_weights()
-    slope = slope_of(row_of(X, y, is_probability=is_probability), "log", weights)
-    assert slope.value == pytest.approx(parts.sum() / information)
-    assert slope.error == pytest.approx(np.sqrt((parts**2).sum()) / information)
-    assert slope.curvature == pytest.approx(information)
-    # the derivative of the Brier score is 2 p (1 - p) times that of the log score
-    brier = slope_of(row_of(X, y, is_probability=is_probability), "brier", weights)
-    assert brier.curvature == pytest.approx(2 * 0.4 * 0.6 * information)
-    groups = np.array([0, 0, 1, 2, 2])
-    clustered = slope_of(row_of(X, y, groups, is_probability), "log", weights)
-    of_groups = np.array([parts[:2].sum(), parts[2], parts[3:].sum()])
-    assert clustered.error == pytest.approx(np.sqrt((of_groups**2).sum()) / information)
-    assert clustered.value == slope.value
-
-
-def test_slope_of_several_steps_with_weights():
-    y, cells = np.array([1, 0]), np.array([0.9, 0.6, 0.2])
-    X = TrajectoryArray(cells, [2, 1])
-    w = np.array([1, 1 / np.sqrt(2), 1])
-    w = w / w.sum()
-    x = np.log(cells / (1 - cells))
-    x = x - w @ x
-    p = w[:2].sum()
-    information = p * (1 - p) * (w @ x**2)
-    slope = slope_of(row_of(X, y), "log", as_step_weights())
-    gap = np.array([1, 1, 0]) - p
-    assert slope.value == pytest.approx((w * gap * x).sum() / information)
-
-
-def test_slope_where_all_runs_are_labelled_is_the_usual_one():
-    rng = np.random.default_rng(0)
-    y = (np.arange(60) % 3 > 0).astype(float)
-    X = TrajectoryArray(rng.random(120), np.full(60, 2))
-    row = row_of(X, y)
-    few = FewLabels(y, np.ones(60), np.full(60, 0.5), any_units(None, 60))
-    labelled = replace(row, runs=replace(row.runs, few=few))
-    own, usual = (slope_of(one, "log", as_step_weights()) for one in (labelled, row))
-    assert own.value == pytest.approx(usual.value)
-    assert own.curvature == pytest.approx(usual.curvature)
-    assert own.error == pytest.approx(usual.error, rel=0.02)  # by 59 of 60
-
-
-def test_a_constant_has_no_slope():
-    X = TrajectoryArray(np.full(4, 0.3), np.ones(4, dtype=int))
-    assert slope_of(row_of(X, [1, 0, 0, 1]), "log", as_step_weights()) == Slope(0.0, 0.0, 0.0)
-
-
-# ------------------------------------------------------------------ runs needed
-
-
-def needed(n, n_successes, margin=0.0, spread=0.0, slope=None, matters=0.01):
-    """Runs needed by runs whose differences alternate around a margin."""
-    y = (np.arange(n) < n_successes).astype(int)
-    X = TrajectoryArray(np.full(n, 0.5), np.ones(n, dtype=int))
-    difference = score_of(row_of(X, y), "log", as_step_weights())
-    difference.samples[:] = margin + spread * np.resize([1.0, -1.0], n)
-    card = dict.fromkeys(("recalibrated", "recalibrated_low", "recalibrated_high"), np.nan)
-    card |= {"as_given": margin, "as_given_low": np.nan, "as_given_high": np.nan}
-    card |= {"n_runs": n, "success_rate": n_successes / n, "matters": matters}
-    card |= {"confidence_level": 0.95}
-    return _n_needed(card, {AS_GIVEN: difference}, slope, any_units(None, n))
-
-
-@pytest.mark.parametrize(
-    ("n", "n_successes", "least"),
-    [
-        (100, 50, 10),  # a tenth of the runs
-        (101, 50, 20),  # which is more than 10
-        (20, 2, 90),  # 12.5 of the rarer outcome are ten with a chance of 0.8; one in 8.4 is
-        (20, 18, 90),
-    ],
-)
-def test_where_nothing_varies_the_least_number_is_enough(n, n_successes, least):
-    assert needed(n, n_successes) == least
-
-
-def test_more_runs_are_needed_the_closer_a_margin_is_to_what_decides():
-    clear, near, nearer = (needed(100, 50, margin, 0.5) for margin in (0.4, 0.1, 0.05))
-    assert clear == 10
-    assert 10 < near < nearer <= 100 * 100
-    assert needed(100, 50, 0.1, 1.0) > near
-    assert needed(100, 50, -0.1, 0.5) < needed(100, 50, 0.0, 0.5)
-
-
-# ------------------------------------------------------------------ reading cards
-
-
-def cards_of(**rows):
-    """Cards by name: what to do, margins of both forms, and whether it is tied with the best."""
-    names = ["card", "as_given", "recalibrated", "tied"]
-    cards = pd.DataFrame.from_dict(rows, orient="index", columns=names)
-    return cards.assign(matters=0.01)
-
-
-def test_the_form_that_a_card_speaks_for():
-    cards = cards_of(
-        a=(USE, 0.1, 0.2, False),
-        b=(RECALIBRATE, 0.1, 0.2, False),
-        c=(AVOID, 0.1, np.nan, False),
-        d=(TOO_FEW, np.nan, 0.2, False),
-    )
-    assert [form_of(cards, name) for name in cards.index] == [
-        AS_GIVEN, RECALIBRATED, AS_GIVEN, RECALIBRATED,
-    ]  # fmt: skip
-
-
-def test_the_best_comes_first():
-    cards = cards_of(
-        avoid=(AVOID, 0.9, 0.9, False),
-        few=(TOO_FEW, 0.9, 0.9, False),
-        unknown=(USE, np.nan, 0.9, False),
-        plain=(USE, 0.1, 0.9, False),
-        mapped=(RECALIBRATE, 0.9, 0.2, False),
-        tied_mapped=(RECALIBRATE, 0.0, 0.15, True),
-        tied_plain=(USE, 0.05, 0.0, True),
-        tied_better=(USE, 0.07, 0.0, True),
-    )
-    order = [
-        "tied_better",
-        "tied_plain",
-        "tied_mapped",
-        "mapped",
-        "plain",
-        "unknown",
-        "few",
-        "avoid",
-    ]
-    assert ranked(cards) == order
-    assert ranked(cards[::-1]) == order
-    untied = ["mapped", "tied_mapped", "plain", "tied_better", "tied_plain", "unknown"]
-    assert ranked(cards.drop(columns="tied"))[:6] == untied
-
-
-def pairs_of(*rows):
-    return pd.DataFrame(rows, columns=["predictor", "reference", "difference", "low", "high"])
-
-
-def test_what_is_tied_with_the_best():
-    cards = cards_of(
-        best=(USE, 0.4, 0.4, False),
-        unsure=(USE, 0.3, 0.3, False),
-        close=(RECALIBRATE, 0.3, 0.29, False),
-        behind=(USE, 0.2, 0.2, False),
-        avoid=(AVOID, 0.4, 0.4, False),
-    )
-    pairs = pairs_of(
-        ("best", "unsure", 0.1, 0.0, 0.2),
-        ("best", "close", 0.0099, 0.001, 0.02),
-        ("best", "behind", 0.01, 0.001, 0.02),
-        ("best", "avoid", 0.0, -0.1, 0.1),
-        ("unsure", "behind", 0.0, -0.1, 0.1),
-    )
-    tied = tied_with_best(cards, pairs)
-    assert tied[tied].index.tolist() == ["best", "unsure", "close"]
-    assert not tied_with_best(cards, None).any()
-    assert not tied_with_best(cards.assign(card=AVOID), pairs).any()
-
-
-def test_an_interval_that_is_not_known_is_tied():
-    cards = cards_of(best=(USE, 0.4, 0.4, False), other=(USE, 0.1, 0.1, False))
-    assert tied_with_best(cards, pairs_of(("best", "other", 0.3, np.nan, np.nan))).all()
-
-
-def test_pairs_share_the_level():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60)
-    runs = row_of(TrajectoryArray(rng.random(60), np.ones(60, dtype=int)), y).runs
-
-    def pairs(n, level):
-        rows = [
-            Row(name, AS_GIVEN, TrajectoryArray(forecast, np.ones(60, dtype=int)), runs, True)
-            for name, forecast in zip("abcd", np.random.default_rng(1).random((4, 60)), strict=True)
-        ][:n]
-        cards = cards_of(**{row.predictor: (USE, 0.1, np.nan, False) for row in rows})
-        options = Options(("log",), as_step_weights(), "weighted")
-        draws = IntervalOptions(50, method="influence", confidence_level=level)
-        return pair_table(rows, cards, options, draws).set_index(["predictor", "reference"])
-
-    assert len(pairs(1, 0.95)) == 0
-    (alone,) = pairs(2, 1 - 0.05 / 3).to_numpy()
-    np.testing.assert_allclose(pairs(3, 0.95).loc[("a", "b")], alone)
-    (alone,) = pairs(2, 1 - 0.05 / 6).to_numpy()
-    np.testing.assert_allclose(pairs(4, 0.95).loc[("a", "b")], alone)
-    assert len(pairs(4, 0.95)) == 6
-
-
-def test_the_gain_of_the_leading_score_is_that_of_its_card():
-    report = evaluate(*made("true", 120, 0), intervals=QUICK)
-    (name,) = report.cards.index
-    ends = ["gain", "gain_low", "gain_high"]
-    assert gain_of(report, name, "TPS log") == tuple(report.cards.loc[name, ends])
-    own = report.calibration_gain.loc[(name, "TPS brier"), ends]
-    assert gain_of(report, name, "TPS brier") == tuple(own)
-
-
-# ------------------------------------------------------------------- labels still needed
-
-# 329 labels of these runs give an interval of 0.05 to either side
-PILOT = {"n_runs": 1000, "n_labels": 100, "std_error": 0.05, "std_error_all": 0.01}
-
-
-@pytest.mark.parametrize(
-    ("facts", "n_more"),
-    [
-        ({}, 300),  # 229, in one digit
-        ({RECALIBRATED: 0.01}, 300),
-        ({RECALIBRATED: 0.5}, 10),  # the better form decides; at least a tenth of the labels
-        ({AS_GIVEN: 0.0, "matters": 0.05}, 300),  # to rule out what matters
-        ({AS_GIVEN: 0.05, "matters": 0.05}, 300),  # to show what matters
-        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.05}, 300),
-        ({AS_GIVEN: 0.0, "matters": 0.05, "signal_high": 0.275}, 500),  # 450: as it narrows, too
-        ({AS_GIVEN: 0.05, "signal_high": 0.275}, 300),
-        ({AS_GIVEN: 0.021}, 900),  # 921: no more than are left
-        ({AS_GIVEN: 0.0101, "matters": 0.01}, 900),  # not even all runs do
-        ({f"{AS_GIVEN}_low": np.nan}, 100),  # without an interval as many again
-    ],
-)
-def test_labels_that_decide_a_card(facts, n_more):
-    card = {"n_runs": 100, "matters": 0.02, "signal_high": 0.0, "confidence_level": 0.95}
-    card |= {AS_GIVEN: 0.05, f"{AS_GIVEN}_low": -0.1}
-    card |= {RECALIBRATED: np.nan, f"{RECALIBRATED}_low": np.nan} | facts
-    if RECALIBRATED in facts:
-        card[f"{RECALIBRATED}_low"] = -0.1
-    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
-    assert _labels_needed(card, dict.fromkeys((AS_GIVEN, RECALIBRATED), PILOT), few) == n_more
-
-
-class Differences:
-    """Differences that alternate by `spread` around `margin`; of clusters, pairs are alike."""
-
-    def __init__(self, n, margin, spread):
-        self.values = margin + spread * np.resize([1.0, -1.0], n)
-
-    def pseudo_values(self):
-        return self.values
-
-
-def needed_by_definition(card, best, spread, slope):
-    """The first number, in one digit, with which forecasts of both ends reach 0.7."""
-    n, matters = card["n_runs"], card["matters"]
-    margin, low, high = (card[column] for column in columns_of(best))
-    rarer = min(card["success_rate"], 1 - card["success_rate"]) * n
-    least = max(gammaincinv(10, 0.8) * (n + 1) / (rarer + 0.5) - n, n / 10)
-    candidates = [digit * 10**k for k in range(8) for digit in range(1, 10)]
-    candidates = [more for more in candidates if more >= least]
-    candidates = [more for k, more in enumerate(candidates) if not k or candidates[k - 1] < 100 * n]
-    z = ndtri((1 + card["confidence_level"]) / 2)
-    likely = 0.0
-    for more in candidates:
-        share = more / (n + more)
-        expected, error = margin, spread / n**0.5 * share**0.5
-        if slope is not None and best == RECALIBRATED:
-            expected += share * max(slope.worth - margin, 0)
-        reach = z * spread / (n + more) ** 0.5
-        below, above = (np.fmax(reach, (1 - share) * one) for one in (margin - low, high - margin))
-        avoids = ndtr((matters - above - expected) / error)
-        if slope is not None and slope.curvature > 0:
-            largest = (2 * matters / slope.curvature) ** 0.5
-            highest = slope.value + ndtri(card["confidence_level"]) * slope.error * (
-                (1 - share) ** 0.5
-            )
-            avoids = min(avoids, ndtr((largest - highest) / (slope.error * share**0.5)))
-        likely = max(likely, ndtr((expected - max(below, matters)) / error) + avoids)
-        if likely >= 0.7:
-            return more
-    return candidates[-1]
-
-
-@pytest.mark.parametrize("level", [0.95, 0.99])
-@pytest.mark.parametrize("best", [AS_GIVEN, RECALIBRATED])
-@pytest.mark.parametrize(
-    "slope",
-    [None, Slope(0.0, 0.1, 0.0), Slope(0.5, 0.2, 0.3), Slope(0.2, 0.1, 0.2), Slope(-0.1, 0.3, 1.0)],
-)
-def test_runs_that_decide_a_card_by_definition(level, best, slope):
-    found, expected = [], []
-    for n, margin, spread, rate in [
-        (100, 0.1, 0.5, 0.5), (100, 0.03, 0.3, 0.4), (60, 0.0, 0.1, 0.5), (400, -0.02, 0.6, 0.1),
-        (40, 0.01, 0.02, 0.6), (20, 0.05, 0.2, 0.15), (10, 0.3, 0.7, 0.5), (200, 0.04, 0.2, 0.7),
-        (30, -0.3, 0.9, 0.3), (100, 0.011, 0.1, 0.5), (500, 0.02, 0.35, 0.5), (10, 0.0, 9.0, 0.0),
-    ]:  # fmt: skip
-        for below, above in [(np.nan, np.nan), (0.2, 0.01), (0.01, 0.3)]:
-            other = RECALIBRATED if best == AS_GIVEN else AS_GIVEN
-            ends = margin, margin - below, margin + above
-            card = dict(zip(columns_of(best), ends, strict=True))
-            card |= dict(zip(columns_of(other), (margin - 0.001, -5.0, 5.0), strict=True))
-            card |= {"n_runs": n, "success_rate": rate, "matters": 0.01, "confidence_level": level}
-            differences = {best: Differences(n, margin, spread), other: Differences(n, 0.0, 7.0)}
-            found.append(_n_needed(card, differences, slope, any_units(None, n)))
-            deviation = spread * np.sqrt(n / (n - 1))
-            expected.append(needed_by_definition(card, best, deviation, slope))
-    assert found == expected
-
-
-@pytest.mark.parametrize(("n_successes", "least"), [(0, 30), (2, 6), (15, 1)])
-def test_runs_of_a_signal_without_a_map_tell_nothing_of_it(n_successes, least):
-    # 12.5 over the rarer outcome and 0.5, as if there were no run yet
-    card = dict.fromkeys((AS_GIVEN, RECALIBRATED), np.nan)
-    card |= {"n_runs": 30, "success_rate": n_successes / 30, "matters": 0.0}
-    card |= {"confidence_level": 0.95}
-    assert _n_needed(card, {}, None, any_units(None, 30)) == least
-
-
-def test_pairs_of_equal_runs_need_twice_as_many():
-    card = dict(zip(columns_of(AS_GIVEN), (0.1, np.nan, np.nan), strict=True))
-    card |= {RECALIBRATED: np.nan, "n_runs": 100, "success_rate": 0.5, "matters": 0.01}
-    card |= {"confidence_level": 0.95}
-    differences = Differences(50, 0.1, 0.5)
-    single = {AS_GIVEN: Differences(100, 0.1, 0.5)}
-    assert _spread(single[AS_GIVEN], any_units(None, 100)) == pytest.approx(0.5 * 10 / 99**0.5)
-    differences.values = np.repeat(differences.values, 2)
-    units = any_units(np.arange(100) // 2, 100)
-    # each pair is off by 1, of 50 of which the variance is 1 / 49 each, in units of 1 / 100 runs
-    assert _spread(differences, units) == pytest.approx(0.5 * 10 / 49**0.5)
-    few = _n_needed(card, single, None, any_units(None, 100))
-    assert few < _n_needed(card, {AS_GIVEN: differences}, None, units)
-
-
-def test_a_card_of_exactly_ten_runs_of_an_outcome_is_decided():
-    row = {"matters": 0.01, "signal_high": np.nan, "n_runs": 100, "success_rate": 0.1}
-    for name in ("as_given", "recalibrated", "gain"):
-        row |= dict(zip(columns_of(name), (0.1, 0.05, 0.15), strict=True))
-    row["gain"] = 0.0
-    assert decide(row) == decide(row | {"success_rate": 0.9}) == USE
-    assert decide(row | {"success_rate": 0.0999}) == TOO_FEW
-    assert decide(row | {"gain": 0.01}) == RECALIBRATE  # just what matters
-    assert decide(row | {"recalibrated_low": 0.0, "gain": 0.01}) == USE
-    low = row | {f"{form}_high": 0.01 for form in ("as_given", "recalibrated")}
-    assert decide(low) == USE  # at the bound it may matter
-    low = row | {f"{form}_high": 0.0099 for form in ("as_given", "recalibrated")}
-    assert decide(low) == AVOID
-    assert decide(low | {"signal_high": 0.01}) == USE
-    least = row | {"as_given": 0.01, "recalibrated": 0.009}
-    assert decide(least) == USE
-    assert decide(least | {"as_given": 0.0099}) == TOO_FEW
-    rows = pd.DataFrame([row, row | {"success_rate": 0.92}, row | {"success_rate": 0.08}])
-    assert have_too_few_runs(rows).tolist() == [False, True, True]
-    assert n_rarer(rows).tolist() == [10, 8, 8]
-
-
-@pytest.mark.parametrize(
-    ("facts", "n_more"),
-    [
-        ({"signal_high": 0.05}, 300),
-        ({"signal_high": 0.0500001}, 300),
-        ({"signal_high": 0.2501}, 500),
-        ({"signal_high": 0.25}, 400),
-        ({AS_GIVEN: 0.0, "signal_high": 0.5}, 900),
-        ({AS_GIVEN: 0.0, "n_runs": 200}, 200),  # 129 more
-        ({AS_GIVEN: 0.5, "n_runs": 400}, 40),  # a tenth at least
-    ],
-)
-def test_labels_that_rule_out_a_signal(facts, n_more):
-    card = {"n_runs": 100, "matters": 0.05, "signal_high": 0.0, "confidence_level": 0.95}
-    card |= {AS_GIVEN: 0.0, f"{AS_GIVEN}_low": -0.1, f"{RECALIBRATED}_low": np.nan} | facts
-    few = SimpleNamespace(estimate=lambda pilot, level: pilot)
-    assert _labels_needed(card, {AS_GIVEN: PILOT}, few) == n_more
-
-
-def rows_of_two(n=60, n_success=30, *, mapped=0.2, groups=None):
-    """A forecast as given and a sharper one, of one step."""
-    rng = np.random.default_rng(5)
-    y = (np.arange(n) < n_success).astype(float)
-    p = np.clip(0.3 * y + 0.7 * rng.random(n), 0.02, 0.98)
-    ones = np.ones(n, dtype=int)
-    runs = Coverage(y.astype(int), y, groups, np.arange(n))
-    forms = {
-        AS_GIVEN: Row("a", AS_GIVEN, TrajectoryArray(p, ones), runs, True),
-        RECALIBRATED: Row(
-            "a", RECALIBRATED, TrajectoryArray((1 - mapped) * p + mapped * y, ones), runs, True
-        ),
+    for name in ("matters", "as_given", "recalibrated_low", "signal_high"):
+        assert shifted.cards[name].iloc[0] == pytest.approx(brier.cards[name].iloc[0])
+    assert shifted.cards["card"].tolist() == brier.cards["card"].tolist()
+
+
+def test_a_forecast_of_the_base_rate_is_the_same_as_it(short_wins, quick):
+    X, y = short_wins
+    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
+    rate = np.average(np.repeat(y, X.lengths), weights=weight)
+    rows = {
+        0.0: "the same as the base rate;",
+        1e-13: "the same as the base rate;",
+        1e-3: "the same as the base rate to 3 decimals",
+        0.05: "",
     }
-    return forms, y
+    same = {str(off): X.with_cells(np.full(len(X.cells), rate + off)) for off in rows}
+    report = evaluate(same, y, **FAST, intervals=quick)
+    for (off, said), verdict in zip(rows.items(), report.verdicts(), strict=True):
+        assert ("same as" in verdict) == bool(said), off
+        assert said in verdict
+        card = report.cards.loc[str(off)]
+        assert card["card"] == AVOID
+        assert (card["as_given_high"] - card["as_given_low"] < 1e-12) == (off < 1e-9)
 
 
-LOG = Options(("log",), as_step_weights(), "weighted")
+# ------------------------------------------------------------------ runs still needed
 
 
-def test_the_numbers_of_a_card_by_definition():
-    forms, y = rows_of_two(60, 24)
-    table = card_table(list(forms.values()), LOG, QUICK, Work(), n_tables=2)
-    assert table.index.tolist() == ["a"]
-    assert table.index.name == "predictor"
-    card = table.iloc[0]
-
-    def loss(p):
-        return y * np.log(p) + (1 - y) * np.log1p(-p)
-
-    given, mapped = (loss(forms[form].traces.cells) for form in (AS_GIVEN, RECALIBRATED))
-    rate = loss(np.full(60, 0.4))
-    assert card["as_given"] == pytest.approx((given - rate).mean())
-    assert card["recalibrated"] == pytest.approx((mapped - rate).mean())
-    assert card["gain"] == pytest.approx((mapped - given).mean())
-    assert card["matters"] == pytest.approx(-0.02 * rate.mean(), rel=1e-5)
-    assert card["confidence_level"] == pytest.approx(0.975)
-    assert (card["n_runs"], card["success_rate"]) == (60, 0.4)
-    slope = slope_of(forms[AS_GIVEN], "log", as_step_weights())
-    three = tuple(card[columns_of(RECALIBRATED)])
-    assert card["signal_high"] == pytest.approx(slope.most(0.975, three))
-    alone = card_table([forms[AS_GIVEN]], LOG, QUICK, Work()).iloc[0]
-    assert alone["confidence_level"] == pytest.approx(0.95)
-    assert np.isnan(alone[["recalibrated", "gain", "signal_high"]].astype(float)).all()
-    assert alone["as_given"] == pytest.approx(card["as_given"])
+def test_few_runs_say_how_many_are_needed(quick):
+    card = card_of(*made(8, 3), quick, "auto")
+    assert card["card"] == TOO_FEW
+    assert card["n_needed"] >= 12  # 10 of each outcome
+    assert float(f"{card['n_needed']:.0e}") == card["n_needed"]  # a guess has one digit
+    noise = card_of(*made(40, 4, noise=True), quick, "auto")
+    assert 40 <= noise["n_needed"] <= 400
+    more = card_of(*made(40 + int(noise["n_needed"]), 4, noise=True), quick, "auto")
+    assert more["card"] == AVOID
 
 
-@pytest.mark.parametrize(("off", "is_zero"), [(1e-15, True), (1e-10, True), (1e-7, False)])
-def test_a_form_that_is_a_constant_is_no_better_by_rounding(off, is_zero):
-    forms, _ = rows_of_two(60, 24)
-    constant = forms[AS_GIVEN].traces.with_cells(np.full(60, 0.4 * (1 + off)))
-    differences, _ = _differences({AS_GIVEN: replace(forms[AS_GIVEN], traces=constant)}, LOG)
-    assert list(differences) == [AS_GIVEN]
-    assert (differences[AS_GIVEN].samples == 0).all() == is_zero
+def test_more_runs_are_needed_the_closer_a_margin_is_to_what_decides(quick):
+    y = np.arange(100) % 2
+    margins = [(0.08, 0.55), (0.05, 0.55), (0.03, 0.55), (-0.02, 0.45), (0.0, 0.45)]
+    needed = dict(zip(margins, cards_of_margins(margins, y)["n_needed"], strict=True))
+    assert 0 < needed[0.08, 0.55] <= needed[0.05, 0.55] < needed[0.03, 0.55] <= 10_000
+    assert 0 < needed[-0.02, 0.45] < needed[0.0, 0.45]
+    twice = TrajectoryArray(np.repeat(forecasts_of_margin(y, 0.05, 0.55).cells, 2), [1] * 200)
+    groups = np.repeat(np.arange(100), 2)
+    pairs = evaluate(twice, np.repeat(y, 2), groups=groups, **FAST, intervals=quick).cards.iloc[0]
+    assert pairs["n_needed"] == pytest.approx(2 * needed[0.05, 0.55], rel=0.35)
 
 
-@pytest.mark.parametrize(("groups", "n_ends"), [(None, 3), (np.zeros(60, dtype=int), 0)])
-def test_one_cluster_has_no_interval(groups, n_ends):
-    forms, _ = rows_of_two(60, 24, groups=groups)
-    card = card_table(list(forms.values()), LOG, QUICK, Work()).iloc[0]
-    assert np.isfinite(card[columns_of(AS_GIVEN)].astype(float)).sum() == n_ends
+def test_runs_needed_allow_for_losses_that_were_not_seen(quick):
+    # 20 runs at 0.999 succeeded: one failure would cost them more than all gained
+    forecasts = np.r_[np.full(20, 0.999), np.linspace(0.55, 0.8, 12)]
+    y = np.r_[np.ones(20), np.zeros(12)]
+    card = card_of(forecasts[:, None], y, quick, None)
+    assert (card["card"], card["as_given_low"] < 0 < card["as_given"]) == (TOO_FEW, True)
+    assert 40 <= card["n_needed"] <= 100
+    times = 1 + int(np.ceil(card["n_needed"] / 32))
+    more = card_of(np.tile(forecasts, times)[:, None], np.tile(y, times), quick, None)
+    assert more["card"] == USE
 
 
-def test_pairs_are_differences_of_scores_best_first():
-    forms, y = rows_of_two(60, 24)
-    rows = [
-        Row("weak", AS_GIVEN, forms[AS_GIVEN].traces, forms[AS_GIVEN].runs, True),
-        Row("strong", AS_GIVEN, forms[RECALIBRATED].traces, forms[AS_GIVEN].runs, True),
-        Row("signal", AS_GIVEN, forms[AS_GIVEN].traces, forms[AS_GIVEN].runs, False),
-    ]
-    cards = cards_of(
-        signal=(TOO_FEW, np.nan, np.nan, False),
-        weak=(USE, 0.1, np.nan, False),
-        strong=(USE, 0.2, np.nan, False),
-    )
-    (pair,) = pair_table(rows, cards, LOG, QUICK).to_dict("records")
-    weak, strong = (
-        y * np.log(row.traces.cells) + (1 - y) * np.log1p(-row.traces.cells) for row in rows[:2]
-    )
-    assert (pair["predictor"], pair["reference"]) == ("strong", "weak")
-    assert pair["difference"] == pytest.approx((strong - weak).mean())
-    assert pair["low"] < pair["difference"] < pair["high"]
-    other = replace(rows[1], runs=replace(rows[1].runs))
-    assert pair_table([rows[0], other, rows[2]], cards, LOG, QUICK) is None  # of other runs
+def test_a_signal_without_a_map_needs_ten_runs_of_each_outcome(quick):
+    X = TrajectoryArray(np.linspace(-5, 5, 30), np.ones(30, dtype=int))
+    for n_won, needed in ((2, 6), (15, 1)):  # 12.5 over the rarer outcome and 0.5
+        card = card_of(X, (np.arange(30) < n_won).astype(int), quick, None)
+        assert (card["card"], card["n_needed"]) == (TOO_FEW, needed)
 
 
-@pytest.mark.parametrize(
-    ("card", "own", "is_of_card"),
-    [
-        ((0.1, 0.0, 0.2), (0.1, 0.05, 0.15), True),
-        ((0.1, 0.0, 0.2), (0.10001, 0.05, 0.15), False),
-        ((0.0, -0.1, 0.2), (1e-10, 0.05, 0.15), True),
-        ((0.0, -0.1, 0.2), (1e-7, 0.05, 0.15), False),
-    ],
-)
-def test_a_margin_is_that_of_its_card_where_they_are_the_same(card, own, is_of_card):
-    keys = pd.MultiIndex.from_tuples([("a", AS_GIVEN, "TPS log"), ("b", AS_GIVEN, "TPS log")])
-    keys = keys.append(pd.MultiIndex.from_tuples([("a", "constant", "TPS log")]))
-    data = SimpleNamespace(
-        intervals=pd.DataFrame([own] * 3, index=keys, columns=MARGIN),
-        cards=pd.DataFrame([card], index=["a"], columns=columns_of(AS_GIVEN)),
-        score_name="TPS log",
-    )
-    assert margin_of(data, "a", AS_GIVEN) == (card if is_of_card else own)
-    assert margin_of(data, "b", AS_GIVEN) == own  # without a card
-    assert margin_of(data, "a", "constant") == own
+# ------------------------------------------------------------------ pairs
 
 
-def test_the_forms_that_have_a_score():
-    keys = pd.MultiIndex.from_tuples([("a", AS_GIVEN), ("a", RECALIBRATED), ("b", AS_GIVEN)])
-    table = pd.DataFrame({"TPS log": [-0.6, -0.5, np.nan]}, index=keys)
-    data = SimpleNamespace(table=table, score_name="TPS log")
-    assert [forms_of(data, name) for name in "ab"] == [[AS_GIVEN, RECALIBRATED], []]
-    table.iloc[0] = np.nan
-    assert forms_of(data, "a") == [RECALIBRATED]
+def test_pairs_are_differences_of_the_forms_to_use_best_first(useful):
+    report, own = useful.report, order(useful)
+    pairs = report.pairs
+    assert len(pairs) == 10
+    assert {
+        frozenset(pair) for pair in zip(pairs["predictor"], pairs["reference"], strict=True)
+    } == {frozenset(pair) for pair in combinations(useful.X, 2)}
+    for row in pairs.itertuples():
+        expected = metrics.tps_score(useful.y[own], report.traces[key(report, row.predictor)])
+        expected -= metrics.tps_score(useful.y[own], report.traces[key(report, row.reference)])
+        assert row.difference == pytest.approx(expected)
+        assert row.low <= row.difference <= row.high
+    assert set(pairs.iloc[-1][["predictor", "reference"]]) == {"noise", "constant"}
+    best = pairs["predictor"].iloc[0]
+    assert (pairs.query(f"predictor == '{best}' and reference == 'noise'")["low"] > 0).all()
+
+
+def key(report, name):
+    return name, "as_given" if report.cards.loc[name, "card"] == USE else "recalibrated"
+
+
+def test_pairs_share_the_level(useful):
+    X, y = {name: useful.X[name] for name in ("true", "sharp", "noise")}, useful.y
+    apart = evaluate(X, y, **FAST, intervals=IntervalOptions(method="influence")).pairs
+    level = 1 - 0.05 / 3
+    two = {name: X[name] for name in ("true", "sharp")}
+    draws = IntervalOptions(method="influence", confidence_level=level)
+    alone = evaluate(two, y, **FAST, intervals=draws).pairs
+    of_both = apart[apart["predictor"].isin(two) & apart["reference"].isin(two)]
+    np.testing.assert_allclose(of_both.iloc[0, 2:].astype(float), alone.iloc[0, 2:].astype(float))
+
+
+def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first(useful, quick):
+    true, noise = useful.X["true"], useful.X["noise"]
+    plain = true.with_cells(np.clip(true.cells**1.15, 0, 1))
+    X = {"sharp": useful.X["sharp"], "plain": plain, "noise": noise}
+    report = evaluate(X, useful.y, scores="log", intervals=quick)
+    cards = report.cards
+    assert cards["card"].to_dict() == {"sharp": RECALIBRATE, "plain": USE, "noise": AVOID}
+    assert cards["recalibrated"]["sharp"] > cards["as_given"]["plain"]
+    assert cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
+    said = " ".join(str(report).split())
+    assert "Use plain as it is" in said
+    assert "plain is statistically tied with sharp: take the cheapest" in said
+
+
+def test_who_is_tied_with_the_best(useful, quick):
+    p = useful.X["true"].cells
+    X = {
+        "best": useful.X["true"],
+        "close": useful.X["true"].with_cells(0.97 * p + 0.015),  # behind by less than matters
+        "behind": useful.X["true"].with_cells(0.25 * p + 0.375),
+    }
+    report = evaluate(X, useful.y, **FAST, intervals=quick)
+    pairs = report.pairs.set_index(["predictor", "reference"])
+    assert pairs.loc[("best", "behind"), "low"] > 0
+    assert report.cards["tied"].to_dict() == {"best": True, "close": True, "behind": False}

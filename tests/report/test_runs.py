@@ -1,43 +1,41 @@
 """Which runs every number is of, and what unobserved ones and missing values stand for."""
 
-import re
-from html import unescape
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import TrajectoryArray, evaluate
+from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
-from trajscore.report._runs import (
-    Coverage,
-    check_labelling,
-    check_predictors,
-    few_clusters,
-    out_of_range_values,
-    outcome_problem,
-)
+
+FAST = {"calibrator": None, "scores": "log"}
 
 
-@pytest.fixture(scope="module")
-def budget():
-    made = make_trajectories(200, lengths=(2, 9), budget=6, random_state=0)
-    assert 20 < (made.target == -1).sum() < 100
-    return made.data, made.target
+def with_holes(X, rows, step=1):
+    """The same without a value at a step of these runs."""
+    cells = X.cells.copy()
+    cells[X.offsets[rows] + step - 1] = np.nan
+    return X.with_cells(cells)
+
+
+# ------------------------------------------------------------------ outcomes not observed
 
 
 @pytest.mark.parametrize(
-    "calibrator", ["platt", PrefixForecaster(features="last", pooled=True)], ids=["platt", "prefix"]
+    ("censored", "calibrator"),
+    [
+        ("failure", "platt"),
+        ("drop", "platt"),
+        ("q_z", PrefixForecaster(features="last", pooled=True)),
+    ],
+    ids=["failure", "drop", "q_z"],
 )
-@pytest.mark.parametrize("censored", ["failure", "drop", "q_z"])
-def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
-    X, y = budget
+def test_all_numbers_are_of_one_vector_of_labels(budget, quick, censored, calibrator):
+    X, y = budget[0][:90], budget[1][:90]
     q = np.linspace(0, 1, len(y)) if censored == "q_z" else None
     kept = y >= 0 if censored == "drop" else np.ones(len(y), dtype=bool)
     labels = np.where(y >= 0, y, 0 if q is None else q)
-    options = {"calibrator": calibrator, "intervals": IntervalOptions(10)}
+    options = {"calibrator": calibrator, "scores": "log", "intervals": quick}
     found = evaluate(X, y, censored=censored, q_z=q, **options)
     expected = evaluate(X[kept], labels[kept], **options)
     # one reference knows which runs have ended: not those without an outcome, whatever they count
@@ -45,268 +43,314 @@ def test_all_numbers_are_of_one_vector_of_labels(budget, censored, calibrator):
     columns = [name for name in expected.table if "alive_end" not in name and name != "n_censored"]
     tables = [one.table.drop(ends, level="predictor")[columns] for one in (found, expected)]
     pd.testing.assert_frame_equal(*tables)
-    for key, trace in expected.traces.items():
-        if key[0] == ends:
-            continue
-        np.testing.assert_array_equal(found.traces[key].cells, trace.cells)
+    for key in [key for key in expected.traces if key[0] != ends]:
+        np.testing.assert_array_equal(found.traces[key].cells, expected.traces[key].cells)
         np.testing.assert_array_equal(found.labels[key], expected.labels[key])
-    base = found.table.loc[("base rate", "constant")]
-    assert base["T-ECE"] < 1e-12
-    rate = labels[kept].mean()
-    assert base["T-Brier"] == pytest.approx(rate * (1 - rate), abs=1e-12)
+    assert found.facts.n_censored == (0 if censored == "drop" else (y == -1).sum())
 
 
-def test_how_unobserved_runs_count_is_said(budget):
+def test_a_q_z_is_that_of_the_exact_score(budget, quick):
     X, y = budget
-    n, n_censored = len(y), int((y == -1).sum())
-    words = f"the {n_censored} without an observed outcome count as "
-    for given, said in (
-        ({}, f"{n} runs; {words}failures"),
-        ({"q_z": 0.4}, f"{n} runs; {words}their q_z of a success"),
-        ({"censored": "drop"}, f"{n - n_censored} runs with an observed outcome; those without"),
+    q = np.linspace(0, 1, len(y))
+    report = evaluate(X, y, q_z=q, **FAST, intervals=quick)  # which says censored="q_z"
+    value = report.table.loc[("forecast", "as_given"), "TPS log"]
+    assert value == pytest.approx(metrics.censored_tps_score(y, X, q_z=q))
+    assert report.facts.censored == "q_z"
+    assert "counts q_z as a success" in report.disclosures["censoring"]
+
+
+def test_how_unobserved_runs_count_is_said(budget, quick):
+    X, y = budget[0][:60], budget[1][:60]
+    n, hidden = len(y), int((y == -1).sum())
+    for given, words, n_runs in (
+        ({}, f"the {hidden} without an observed outcome count as failures", n),
+        ({"q_z": 0.4}, "count as their q_z", n),
+        ({"censored": "drop"}, f"{n - hidden} runs with an observed outcome", n - hidden),
     ):
-        report = evaluate(X, y, intervals=IntervalOptions(5), **given)
-        assert said in report.disclosures["runs"]
-        assert f"every number is of {said}" in " ".join(report.to_text(verbose=True).split())
-    assert report.excluded.to_numpy().tolist() == [
-        ["all", "the outcome was not observed", n_censored]
-    ]
-    with pytest.raises(ValueError, match='q_z is read only with censored="q_z"'):
-        evaluate(X, y, censored="drop", q_z=0.4)
-    with pytest.raises(ValueError, match="censored must be"):
-        evaluate(X, y, censored="leave")
+        report = evaluate(X, y, **FAST, intervals=quick, **given)
+        assert words in report.disclosures["runs"]
+        assert words in " ".join(report.to_text(verbose=True).split())
+        assert set(report.table["n_runs"]) == {n_runs}
+    reasons = report.excluded.to_numpy().tolist()
+    assert reasons == [["all", "the outcome was not observed", hidden]]
 
 
-def test_the_verdict_says_what_dropping_unobserved_runs_would_change(budget):
-    X, y = budget
-    report = evaluate(X, y, intervals=IntervalOptions(10))
-    dropped = evaluate(X, y, censored="drop", intervals=IntervalOptions(10))
+def test_what_dropping_unobserved_runs_would_change(budget, quick):
+    X, y = budget[0][:120], budget[1][:120]
+    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    report = evaluate(X, y, **options)
+    dropped = evaluate(X, y, censored="drop", **options)
     without = dropped.table.loc[["forecast"], "TPS log margin"]
     pd.testing.assert_series_equal(report.sensitivity["observed_only"], without, check_names=False)
-    expected = report.table.loc[["forecast"], "TPS log margin"]
-    pd.testing.assert_series_equal(report.sensitivity["margin"], expected, check_names=False)
-    said = report.verdicts()[0]
-    form = ("forecast", "recalibrated")
-    assert f"{without[form]:+.3f} recalibrated (by {without[form] - expected[form]:+.3f}" in said
-    assert f"Without the {(y == -1).sum()} unobserved runs" in said
+    margin = report.table.loc[["forecast"], "TPS log margin"]
+    pd.testing.assert_series_equal(report.sensitivity["margin"], margin, check_names=False)
+    columns = ["card", "as_given", "as_given_low", "recalibrated", "recalibrated_high"]
+    pd.testing.assert_frame_equal(report.observed_cards[columns], dropped.cards[columns])
+    assert f"Without the {(y == -1).sum()} unobserved runs" in report.verdicts()[0]
+    assert dropped.observed_cards is None
     assert "unobserved" not in dropped.verdicts()[0]
 
 
-def test_a_sign_that_turns_without_unobserved_runs_is_said(chess):
-    X, y = chess
-    said = evaluate(X["material"], y, intervals=IntervalOptions(10)).verdicts()[0]
-    assert re.search(r"\+0\.086 as given \(by \+0\.252, the other sign\)", said)
+def test_margins_with_other_clips(quick):
+    y = np.arange(40) % 2
+    cells = np.where(y == 1, 0.7, 0.3)
+    cells[[0, 1, 2]] = 1.0, 0.001, 0.995
+    X = TrajectoryArray(cells, np.ones(40, dtype=int))
+    for clip in (1e-6, 1e-2):
+        report = evaluate(X, y, calibrator=None, scores=[("log", clip), "brier"], intervals=quick)
+        row = report.sensitivity.loc[("forecast", "as_given")]
+        assert row["clipped"] == (1 if clip == 1e-6 else 3) / 40
+        for name, value in {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}.items():
+            score = metrics.tps_score(y, X, score=("log", value))
+            assert row[name] == pytest.approx(score - np.log(0.5)), name
+        assert row["margin"] == pytest.approx(row["clip_1e-6" if clip == 1e-6 else "clip_1e-2"])
 
 
-def test_the_first_screen_says_where_unobserved_runs_decide():
-    runs = make_trajectories(400, lengths=(2, 6), information=0.5, random_state=0)
-    X, y = runs.q, runs.target.copy()
-    y[np.random.default_rng(0).random(400) < 0.5] = -1
-    report = evaluate(X, y, intervals=IntervalOptions(10))
-    alone = evaluate(X[y != -1], y[y != -1], intervals=IntervalOptions(10))
-    columns = ["card", "as_given", "recalibrated_low"]
-    pd.testing.assert_frame_equal(report.observed_cards[columns], alone.cards[columns])
-    assert alone.cards["card"].iloc[0] == "use as it is" != report.cards["card"].iloc[0]
-    n = int((y == -1).sum())
-    card = alone.cards.iloc[0]
-    margin = f"{card['as_given']:+.3f} [{card['as_given_low']:+.3f}, {card['as_given_high']:+.3f}]"
-    stated = (
-        f"What became of the {n} runs without an outcome, which count as failures here. If you "
-        f"do not know their outcomes yet, the answer is: use forecast as it is ({margin} nats). "
-        f"Leave them out then: censored='drop'."
-    )
-    for text in (str(report), report.to_text(verbose=True), report.to_markdown(), report.to_html()):
-        plain = unescape(re.sub(r"\\|\*\*|<[^>]*>", "", text))
-        assert " ".join(plain.split()).count(stated) == 1
-    for other in (alone, evaluate(X, y, censored="drop", intervals=IntervalOptions(10))):
-        assert other.observed_cards is None
-        assert "no outcome" not in str(other)
+def test_where_the_clip_decides_it_is_said(quick):
+    y = np.arange(100) % 2
+    for n_sure, decides in ((0, False), (8, True)):
+        p = np.where(y == 1, 0.75, 0.25)
+        p[:n_sure] = 1 - y[:n_sure]
+        X = TrajectoryArray(p, np.ones(100, dtype=int))
+        report = evaluate(X, y, calibrator=None, intervals=quick)
+        row = report.sensitivity.loc[("forecast", "as_given")]
+        assert (row["clip_1e-6"] * row["clip_1e-2"] < 0) == decides
+        assert ("The clip of the log score decides" in report.verdicts()[0]) == decides
 
 
-def test_a_margin_that_turns_without_unobserved_runs_is_on_the_first_screen(chess):
-    report = evaluate(*chess, intervals=IntervalOptions(10))
-    stated = "material as given is +0.086 over the base rate, not"
-    assert stated in " ".join(str(report).split())
-    few = np.maximum(chess[1], 0)
-    few[:5] = -1
-    other = str(evaluate(chess[0], few, intervals=IntervalOptions(10)))
-    assert "Without the 1 run that has no outcome, the choice stays" in " ".join(other.split())
+# ------------------------------------------------------------------ stops
 
 
-def test_a_forecast_of_the_base_rate_is_the_same_as_it(ragged):
-    X, y = ragged
-    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
-    rate = np.average(np.repeat(y, X.lengths), weights=weight)  # over forecasts, not over runs
-    same = X.with_cells(np.full(len(X.cells), rate))
-    for score in ("log", ("beta", 2, 4)):
-        report = evaluate(same, y, scores=score, calibrator=None, intervals=IntervalOptions(20))
-        assert report.verdicts()[0].startswith(
-            "forecast: do not use; as given the same as the base rate;"
-        )
-    for far, said in ((1e-3, "the same as the base rate to 3 decimals;"), (0.05, "")):
-        near = X.with_cells(np.full(len(X.cells), rate + far))
-        found = evaluate(near, y, calibrator=None, intervals=IntervalOptions(20)).verdicts()[0]
-        assert ("same as" in found) == bool(said)
-        assert said in found
+def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
+    X, y = chess[0]["material"][:120], chess[1][:120]
+    hidden = np.flatnonzero(y == -1)
+    reasons = np.where(y == -1, "max_steps", "game_over").astype(object)
+    reasons[hidden[:9]] = ["parse_error"] * 5 + [None, np.nan, "", "crash"]
+    report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
+    assert sorted(report.excluded["n_runs"]) == [1, 3, 5]
+    counts = {why: n for _, why, n in report.excluded.itertuples(index=False)}
+    assert [n for why, n in counts.items() if "parse_error" in why] == [5]
+    assert [n for why, n in counts.items() if "crash" in why] == [1]
+    assert counts["no outcome and no stop reason"] == 3
+    rows = np.setdiff1d(np.arange(len(y)), hidden[:9])
+    alone = evaluate(X[rows], y[rows], **FAST, intervals=quick)
+    pd.testing.assert_frame_equal(report.table, alone.table)
+    for verbose in (True, False):
+        text = " ".join(report.to_text(verbose=verbose).split())
+        assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
 
 
-@pytest.fixture
-def gappy(ragged):
-    """Two predictors; one lacks 20 runs at step 2, the other 10 of these and 5 others at step 1."""
-    X, y = ragged
+def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, quick):
+    X, y = chess[0]["material"][:80], chess[1][:80]
+    reasons = np.where(y == -1, "timeout", "game_over")
+    for kind, left_out in (("administrative", 0), ("informative", int((y == -1).sum()))):
+        meta = {"stop_reason": reasons, "stop_kind": np.where(y == -1, kind, "complete")}
+        noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, ids=X.ids, meta=meta)
+        report = evaluate(noted, y, **FAST, intervals=quick)
+        assert report.excluded["n_runs"].sum() == left_out
+    stops = np.full(len(y), "max_steps")  # what is given comes before what the log says
+    assert evaluate(noted, y, stop_reason=stops, **FAST, intervals=quick).excluded.empty
+
+
+# ------------------------------------------------------------------ missing values
+
+
+@pytest.fixture(scope="module")
+def gappy():
+    """One predictor lacks 20 runs at step 2, the other 10 of these and 5 others at step 1."""
+    rng = np.random.default_rng(0)
+    lengths, y = rng.integers(1, 10, 200), rng.integers(0, 2, 200)
+    X = TrajectoryArray(rng.random(lengths.sum()), lengths, ids=[f"r{k:03d}" for k in range(200)])
     long = np.flatnonzero(X.lengths > 1)
-    cells = X.cells.copy()
-    cells[X.offsets[long[:20]] + 1] = np.nan
-    other = 1 - X.cells
-    other[X.offsets[long[10:25]]] = np.nan
-    return {"a": X.with_cells(cells), "b": X.with_cells(other)}, y
+    other = X.with_cells(1 - X.cells)
+    return {"a": with_holes(X, long[:20], 2), "b": with_holes(other, long[10:25])}, y
 
 
-def test_predictors_are_judged_on_the_same_runs(gappy):
+def test_predictors_are_judged_on_the_same_runs(gappy, quick):
     X, y = gappy
-    report = evaluate(X, y, intervals=IntervalOptions(5))
-    assert set(report.table["n_runs"]) == {len(y) - 25}
+    report = evaluate(X, y, **FAST, intervals=quick)
+    assert set(report.table["n_runs"]) == {175}
     assert report.excluded.to_numpy().tolist() == [
         ["all", "values of a and b are missing", 10],
         ["all", "a value of a is missing", 10],
         ["all", "a value of b is missing", 5],
     ]
-    own = evaluate(X, y, missing="own_runs", intervals=IntervalOptions(5))
-    assert own.table["n_runs"].tolist() == [180, 180, 185, 185, 200, 200, 200]
-    with pytest.raises(ValueError, match="missing must be"):
-        evaluate(X, y, missing="drop")
+    whole = ~np.any([[np.isnan(run).any() for run in trace] for trace in X.values()], axis=0)
+    alone = evaluate(
+        {name: one[whole] for name, one in X.items()}, y[whole], **FAST, intervals=quick
+    )
+    pd.testing.assert_frame_equal(report.table, alone.table)
 
 
-def test_a_stated_value_holds_until_the_next_one(gappy):
+def test_each_predictor_is_judged_on_its_own_runs(gappy, quick):
     X, y = gappy
-    report = evaluate(X, y, missing="ffill", intervals=IntervalOptions(5))
+    report = evaluate(X, y, missing="own_runs", **FAST, intervals=quick)
+    assert report.table["n_runs"].tolist() == [180, 185, 200, 200, 200]
+    assert report.pairs is None  # which would be of other runs
+    assert report.excluded.to_numpy().tolist() == [
+        ["a", "a value of a is missing", 20],
+        ["b", "a value of b is missing", 15],
+    ]
+    rows = np.flatnonzero([not np.isnan(run).any() for run in X["a"]])
+    weight = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in X["a"].lengths[rows]])
+    rate = weight @ y[rows] / weight.sum()  # of these runs, over forecasts
+    own = X["a"][rows]
+    base = metrics.tps_score(y[rows], own.with_cells(np.full(len(own.cells), rate)))
+    row = report.table.loc[("a", "as_given")]
+    assert row["TPS log"] == pytest.approx(metrics.tps_score(y[rows], own))
+    assert row["TPS log margin"] == pytest.approx(row["TPS log"] - base)
+    counted = metrics.tps_score(y[rows], report.traces["alive rate", "as_given"][rows])
+    assert row["TPS log over_alive"] == pytest.approx(row["TPS log"] - counted)
+
+
+def test_a_stated_value_holds_until_the_next_one(gappy, quick):
+    X, y = gappy
+    report = evaluate(X, y, missing="ffill", **FAST, intervals=quick)
     filled = {name: trace.ffill() for name, trace in X.items()}
-    expected = evaluate(filled, y, intervals=IntervalOptions(5))
+    expected = evaluate(filled, y, **FAST, intervals=quick)
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
-    assert "(a value of b is missing); missing='ffill' lets a value" in " ".join(
-        str(report).split()
-    )
     share = 20 / len(X["a"].cells)
-    assert (
-        report.notes[0] == f"a: {share:.1%} of its values were missing; the value before was used."
-    )
+    assert report.notes[0].startswith(f"a: {share:.1%} of its values were missing")
+    assert "missing='ffill' lets a value hold" in " ".join(str(report).split())
 
 
-def test_predictors_without_common_runs_are_refused_with_a_remedy(ragged):
-    X, y = ragged
-    half = np.repeat(np.arange(len(y)) < 100, X.lengths)
-    halves = {"a": np.where(half, X.cells, np.nan), "b": np.where(half, np.nan, X.cells)}
-    traces = {name: X.with_cells(cells) for name, cells in halves.items()}
-    with pytest.raises(ValueError, match="0 of 200 runs have a value of every .*'own_runs'"):
-        evaluate(traces, y)
-    assert (
-        len(evaluate(traces, y, missing="own_runs", intervals=IntervalOptions(2)).predictors) == 2
-    )
-    none = X.with_cells(np.full(len(X.cells), np.nan))
-    report = evaluate({"a": X, "none": none}, y, intervals=IntervalOptions(2))
-    assert report.table.loc[("a", "as_given"), "n_runs"] == 200
-    assert report.notes == ["none: left out; it has too few complete runs of both outcomes."]
+def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
+    X, y = gappy[0]["a"].ffill(), gappy[1]
+    half = np.repeat(np.arange(200) < 100, X.lengths)
+    halves = {
+        "a": X.with_cells(np.where(half, X.cells, np.nan)),
+        "b": X.with_cells(np.where(half, np.nan, X.cells)),
+    }
+    with pytest.raises(ValueError, match="0 of 200 runs .*'own_runs'"):
+        evaluate(halves, y)
+    own = evaluate(halves, y, missing="own_runs", **FAST, intervals=quick)
+    assert own.table["n_runs"].tolist()[:2] == [100, 100]
+    none = {"a": X, "none": X.with_cells(np.full(len(X.cells), np.nan))}
+    report = evaluate(none, y, **FAST, intervals=quick)
+    assert report.predictors == ["a"]
+    assert report.notes[0].startswith("none: left out")
+    with pytest.raises(ValueError, match="none.*'ffill'"):
+        evaluate({"none": none["none"]}, y)
 
 
-def test_a_base_rate_of_runs_that_weigh_unalike_is_explained(budget):
-    X, y = budget
-    paper = {"weights": "linear_front", "horizon": "own", "intervals": IntervalOptions(2)}
-    report = evaluate(X, y, **paper)
-    error = report.table.loc[("base rate", "constant"), "S-ECE"]
-    assert error > 0.005
-    assert f"the mean over runs, has an S-ECE of {error:.3f}" in report.disclosures["weights"]
-    alike = evaluate(X, y, censored="drop", **paper)
-    assert "S-ECE" not in alike.disclosures["weights"]
-    by_step = evaluate(X, y, intervals=IntervalOptions(2))  # whose base rate is over forecasts
-    assert by_step.table.loc[("base rate", "constant"), "S-ECE"] < 1e-12
-    assert "S-ECE" not in by_step.disclosures["weights"]
+# ------------------------------------------------------------------ what is noted of runs
+
+
+def test_a_stray_value_among_probabilities_is_pointed_at(quick):
+    X, y = make_trajectories(80, random_state=0, return_X_y=True)
+    one, two, half = (X.cells.copy() for _ in range(3))
+    one[X.offsets[5] + 1] = two[X.offsets[5] + 1] = 1.7
+    two[X.offsets[7]] = -0.2
+    half[: len(half) // 2 + 1] = 2.0  # half of them, which are no slips
+    risk = np.where(X.cells < 0.3, -0.0001, 0.0)  # minus a risk, mostly 0
+    cells = {"one": one, "two": two, "half": half, "risk": risk, "odds": 10 * X.cells - 3}
+    traces = {name: X.with_cells(values) for name, values in cells.items()}
+    notes = evaluate(traces, y, **FAST, intervals=quick).notes
+    said = {note.split(":")[0]: note for note in notes if "correct it" in note}
+    assert list(said) == ["one", "two"]
+    assert said["one"].startswith("one: run 5, step 2: 1.7 lies outside [0, 1]")
+    assert "the first of" not in said["one"]
+    assert "(the first of 2 such values)" in said["two"]
+
+
+@pytest.mark.parametrize("n", [5, 4])
+def test_what_may_leak_the_outcome_is_noted(quick, n):
+    y = np.repeat([1, 0, -1], [n, n + 3, 2])
+    last = {name: np.tile([0.2, 0.6], 10)[: len(y)] for name in (
+        "final_reward", "label", "p_success", "predicted_reward", "judge_label", "signal",
+    )}  # fmt: skip
+    last |= {"right": np.where(y == 1, 0.9, 0.1), "wrong": np.where(y == 0, 0.9, 0.1)}
+    X = {
+        name: TrajectoryArray.from_padded(np.column_stack([np.full(len(y), 0.5), values]))
+        for name, values in last.items()
+    }
+    notes = evaluate(X, y, **FAST, intervals=quick).notes
+    said = [note.split(":")[0] for note in notes if "ignore all results" in note]
+    assert said == ["final_reward", "label"] + ["right", "wrong"] * (n == 5)
+
+
+def test_what_points_the_other_way_is_called_a_risk(useful, quick):
+    turned = useful.X["true"].with_cells(1 - useful.X["true"].cells)
+    report = evaluate({"turned": turned, "ok": useful.X["true"]}, useful.y, **FAST, intervals=quick)
+    assert [note.split(":")[0] for note in report.notes if "--risk" in note] == ["turned"]
+
+
+def test_a_run_that_holds_much_of_the_weight_is_named(quick):
+    rng = np.random.default_rng(0)
+    lengths = np.where(np.arange(60) == 7, 400, 2)
+    X, y = TrajectoryArray(rng.random(lengths.sum()), lengths), rng.integers(0, 2, 60)
+    report = evaluate(X, y, **FAST, intervals=quick)
+    (note,) = [note for note in report.notes if "of the weight" in note]
+    share = (1 / np.sqrt(np.arange(1, 401))).sum()
+    share /= share + 59 * (1 + 1 / np.sqrt(2))
+    assert f"run 7 (400 steps) has {share:.0%} of the weight" in note
+    alike = evaluate(X.prefix(2), y, **FAST, intervals=quick)
+    assert not any("of the weight" in note for note in alike.notes)
+
+
+def test_small_groups_and_few_clusters_are_noted(quick):
+    X, y = make_trajectories(120, random_state=0, return_X_y=True)
+    kind = np.repeat(["many", "few"], [101, 19])
+    said = {n: evaluate(X, y, groups=np.arange(120) % n, by={"kind": kind}, **FAST,
+                        intervals=quick).notes for n in (14, 15)}  # fmt: skip
+    assert any("there are 14 clusters" in note for note in said[14])
+    assert not any("clusters" in note for note in said[15])
+    assert any("1 of 2 groups by kind has fewer than 20 runs" in note for note in said[15])
+    uneven = np.where(np.arange(120) < 100, 0, np.arange(120))
+    notes = evaluate(X, y, groups=uneven, **FAST, intervals=quick).notes
+    assert any("there are 21 clusters of runs, equivalent to 1.4 equally" in note for note in notes)
+
+
+# ------------------------------------------------------------------ who knows the end
+
+
+@pytest.fixture(scope="module")
+def ending():
+    """Runs that end of themselves when they succeed, mostly, and at the sixth step otherwise."""
+    rng = np.random.default_rng(0)
+    lengths = np.minimum(rng.geometric(0.25, 800), 6)
+    y = (rng.random(800) < np.where(lengths < 6, 0.8, 0.1)).astype(int)
+    own = np.minimum(0.75 ** np.arange(5, -1, -1), 1.0)  # at step t: P(the sixth is reached)
+    X = TrajectoryArray(np.zeros(lengths.sum()), lengths)
+    step = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    counts = X.with_cells(0.1 * own[step - 1] + 0.8 * (1 - own[step - 1]))
+    going = 0.1 * own[np.minimum(step, 5)] + 0.8 * (1 - own[np.minimum(step, 5)])
+    is_last = step == np.repeat(lengths, lengths)
+    knows = X.with_cells(np.where(is_last, np.where(step < 6, 0.8, 0.1), going))
+    return {"counts": counts, "knows": knows}, y
 
 
 @pytest.mark.parametrize(
-    ("y", "problem"),
+    ("end", "knowing"),
     [
-        ([1, 0], ""),
-        ([1, 0, -1], ""),
-        ([1.0, 0.5], ""),
-        ([1], "evaluation needs at least 2 runs, got 1"),
-        ([-1, -1, -1], "none of the 3 runs has an observed outcome; give outcomes for some of"),
-        ([1, 1], "all 2 observed runs are successes; an evaluation needs both outcomes"),
-        ([0, 0, 0], "all 3 observed runs are failures; an evaluation needs both outcomes"),
-        ([0.25, 0.25], "all 2 observed outcomes are 0.25; an evaluation needs both outcomes"),
-        (
-            [0, -1],
-            "the only observed run is a failure, and 1 run without an outcome; an evaluation",
-        ),
-        (
-            [1, 1, -1, -1],
-            (
-                "all 2 observed runs are successes, and 2 runs without an outcome (if such a run "
-                "failed, its outcome is 0, not -1 or missing); an evaluation needs both outcomes"
-            ),
-        ),
-        ([0.5, -1], "the only observed run is graded 0.5, and 1 run without an outcome; an eval"),
+        (None, {"counts": None, "knows": None}),
+        (True, {"counts": True, "knows": True}),
+        ({"knows": np.True_, "counts": False}, {"counts": False, "knows": True}),
+        ({"knows": True}, {"counts": None, "knows": True}),
     ],
+    ids=["unsaid", "known", "of each", "of one"],
 )
-def test_outcomes_that_cannot_be_evaluated(y, problem):
-    said = outcome_problem(np.array(y, dtype=float))
-    assert said.startswith(problem)
-    assert bool(said) is bool(problem)
-    if len(y) > 1 and max(y) >= 0:  # where one of both is enough
-        assert outcome_problem(np.array(y, dtype=float), needs_both=False) == ""
+def test_end_says_against_which_counting_predictors_are_held(ending, quick, end, knowing):
+    X, y = ending
+    report = evaluate(X, y, end=end, **FAST, intervals=quick)
+    assert report.facts.knows_end == knowing
+    for name, said in zip(X, report.verdicts(), strict=True):
+        row = report.table.loc[(name, "as_given")]
+        overs = ["over_alive_end" if knowing[name] else "over_alive"]
+        if knowing[name] is None:  # both are told, as they say different things here
+            overs = ["over_alive", "over_alive_end"]
+        for over in overs:
+            low, high = row[f"TPS log {over}_low"], row[f"TPS log {over}_high"]
+            assert f"counting steps [{low:+.3f}, {high:+.3f}]" in said
+        assert ("where it is known which step is the last" in said) == (len(overs) == 2)
 
 
-def test_grades_are_refused_where_few_runs_are_labelled():
-    X = [[0.5, 0.6]] * 4
-    sample = check_predictors(X, [1, 0.25, -1, 0], None, None)
-    assert check_labelling(sample, None, None) is None
-    with pytest.raises(ValueError, match=r"row 1: outcome 0.25 must be 0, 1 or -1 where few runs"):
-        check_labelling(sample, [1, 0, 1, 0], None)
-
-
-def test_which_runs_are_not_labelled():
-    sample = check_predictors([[0.5, 0.6]] * 4, [1, -1, -1, 0], None, None)
-    own = check_labelling(sample, [1, 0, 0.5, 1], [0.5, 0.2, np.nan, 1])
-    assert own.unlabelled.tolist() == [False, True, False, False]
-    np.testing.assert_array_equal(own.probability, [0.5, 0.2, np.nan, 1])
-    assert own.judge.tolist() == [1, 0, 0.5, 1]
-    some = own.take(np.array([3, 1]))
-    assert some.unlabelled.tolist() == [False, True]
-    assert (some.probability.tolist(), some.judge.tolist()) == ([1, 0.2], [1, 0])
-    alone = check_labelling(sample, [1, 0, 0, 1], None)
-    assert alone.unlabelled.tolist() == [False, True, True, False]
-    assert alone.probability is None
-    assert alone.take(np.array([0])).probability is None
-
-
-@pytest.mark.parametrize(
-    ("cells", "facts"),
-    [
-        ([0.5, 1.2, 0.3, 0.4], {"place": "run 'a', step 2", "value": 1.2, "n": 1}),
-        ([0.5, 0.2, -0.3, 0.4, 1.5], {"place": "run 'a', step 3", "value": -0.3, "n": 2}),
-        ([0.5, 1.2], None),  # half of them
-        ([0.0, 1.0, 0.3], None),
-        ([-0.5, 0.0, 0.0], None),  # minus a risk
-        ([0.5, np.nan, 1.5], None),
-        ([0.5, np.nan, 0.2, 1.5], {"place": "run 'a', step 4", "value": 1.5, "n": 1}),
-    ],
-)
-def test_the_few_values_outside_0_to_1(cells, facts):
-    X = TrajectoryArray(np.array(cells), [len(cells)], ids=["a"], missing="allow")
-    notes = out_of_range_values({"judge": X})
-    assert [note.facts for note in notes] == ([] if facts is None else [facts])
-    assert all((note.predictor, note.kind) == ("judge", "outside") for note in notes)
-
-
-@pytest.mark.parametrize(("n", "is_few"), [(14, True), (15, False), (16, False)])
-def test_fewer_than_fifteen_clusters_are_few(n, is_few):
-    n_runs = 2 * n
-    groups = np.repeat(np.arange(n), 2)
-    runs = Coverage(np.zeros(n_runs), np.zeros(n_runs), groups, np.arange(n_runs))
-    notes = few_clusters(runs)
-    assert [(note.predictor, note.kind) for note in notes] == [
-        ("intervals", "few clusters")
-    ] * is_few
-    for note in notes:
-        assert note.facts == {"n": n, "effective": pytest.approx(n)}
-    assert few_clusters(Coverage(np.zeros(4), np.zeros(4), None, np.arange(4))) == []
+def test_a_calibrator_says_whether_it_knows_the_end(ending, quick):
+    X, y = ending[0]["knows"][:200], ending[1][:200]
+    for end, knows in ((None, False), ("step", True)):
+        model = PrefixForecaster(features="last", pooled=True, end=end)
+        report = evaluate(X, y, calibrator=model, scores="log", intervals=quick)
+        assert report.facts.knows_end == {"forecast": knows}
+    said = evaluate(X, y, calibrator=model, end=False, scores="log", intervals=quick)
+    assert said.facts.knows_end == {"forecast": False}

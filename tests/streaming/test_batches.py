@@ -1,24 +1,21 @@
-"""Batches of whole runs: which rows make a batch, and what is done with each."""
+"""Batches of whole runs: which rows make a batch, on one machine and in partitions."""
 
 import tempfile
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
 from trajscore import TrajectoryArray
-from trajscore.streaming import TPSAccumulator, batches, iter_batches
-from trajscore.streaming.batches import (
-    Batch,
-    Columns,
-    _rows_before_last_run,
-    hashed,
-    lacks_steps,
-    merge,
-    update,
+from trajscore.metrics import tps_score
+from trajscore.streaming import (
+    CalibrationAccumulator,
+    RankingAccumulator,
+    TPSAccumulator,
+    iter_batches,
 )
 
 COLUMNS = {"id": "run", "step": "t", "value": "p", "outcome": "ok"}
@@ -28,9 +25,8 @@ def table(*lengths, **columns):
     n = sum(lengths)
     runs = np.repeat([f"r{k}" for k in range(len(lengths))], lengths)
     steps = np.concatenate([np.arange(1, length + 1) for length in lengths])
-    values = (np.arange(n) + 1) / (n + 1)
     outcomes = np.repeat(np.arange(len(lengths)) % 2, lengths)
-    fields = {"run": runs, "t": steps, "p": values, "ok": outcomes}
+    fields = {"run": runs, "t": steps, "p": (np.arange(n) + 1) / (n + 1), "ok": outcomes}
     return pa.table(fields | columns)
 
 
@@ -38,221 +34,221 @@ def ids(source, **options):
     return [X.ids.tolist() for _, X, _ in iter_batches(source, **COLUMNS, **options)]
 
 
-@pytest.fixture
-def four_rows(monkeypatch):
-    monkeypatch.setattr(batches, "_BATCH_ROWS", 4)
+LENGTHS = np.random.default_rng(0).integers(1, 9, 400)
 
 
-# ------------------------------------------------------------------ which rows
+@pytest.fixture(scope="module")
+def rows():
+    """400 runs of whole numbers as ids, with a score in memory."""
+    rng = np.random.default_rng(1)
+    X = TrajectoryArray(rng.random(LENGTHS.sum()), LENGTHS, ids=np.arange(400))
+    y = rng.integers(0, 2, 400)
+    frame = X.to_frame(id="run", step="t", value="p")
+    frame = frame.assign(ok=np.repeat(y, LENGTHS), task=np.repeat(np.arange(400) // 7, LENGTHS))
+    return frame, tps_score(y, X)
 
 
-@pytest.mark.parametrize(
-    ("column", "n_before"),
-    [("a", 0), ("aa", 0), ("ab", 1), ("aab", 2), ("aabb", 2), ("abb", 1), ("abca", 3)],
-)
-def test_rows_before_the_last_run(column, n_before):
-    assert _rows_before_last_run(pa.chunked_array([list(column)])) == n_before
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ((2, 2, 2, 2), [["r0"], ["r1"], ["r2"], ["r3"]]),
-        ((1, 1, 1, 1), [["r0", "r1", "r2"], ["r3"]]),
-        ((1, 1, 1), [["r0", "r1", "r2"]]),
-        ((9, 1), [["r0"], ["r1"]]),
-        ((3, 3), [["r0"], ["r1"]]),
-    ],
-)
-def test_a_batch_ends_before_a_run_that_may_go_on(four_rows, lengths, expected):
-    found = ids(table(*lengths))
-    assert [run for batch in found for run in batch] == [run for batch in expected for run in batch]
-    assert all(len(batch) <= 4 for batch in found)
-    X = [X for _, X, _ in iter_batches(table(*lengths), **COLUMNS)]
-    assert [length for each in X for length in each.lengths] == list(lengths)
-
-
-def test_no_row_is_read_twice(four_rows):
-    source = table(5, 3, 4, 1, 1)
-    cells = np.concatenate([X.cells for _, X, _ in iter_batches(source, **COLUMNS)])
-    np.testing.assert_array_equal(cells.ravel(), source["p"].to_numpy())
-
-
-def test_an_empty_source_has_no_runs(four_rows):
-    assert ids(table(1).slice(0, 0)) in ([], [[]])
-
-
-@pytest.mark.parametrize("n_buckets", [1, 3, 256])
-def test_scattered_rows_come_together(tmp_path, monkeypatch, four_rows, n_buckets):
-    monkeypatch.setattr(batches, "_MAX_BUCKETS", n_buckets)
-    monkeypatch.setattr(batches, "_BUCKET_ROWS", 8)
-    source = table(5, 3, 4, 1, 1)
-    order = np.random.default_rng(0).permutation(len(source))
-    parquet.write_table(source.take(order), tmp_path / "a.parquet")
-    for place in (tmp_path / "a.parquet", str(tmp_path), source.take(order)):
-        found = list(iter_batches(place, **COLUMNS, scattered=True))
-        # a file of 14 rows needs two files of 8; what has no known size takes as many as allowed
-        most = n_buckets if isinstance(place, pa.Table) else min(n_buckets, 2)
-        assert len(found) <= most
-        lengths = {run: n for _, X, _ in found for run, n in zip(X.ids, X.lengths, strict=True)}
-        assert lengths == {"r0": 5, "r1": 3, "r2": 4, "r3": 1, "r4": 1}
-        total = {run: X.cells[X.offsets[k] : X.offsets[k + 1]].sum() for _, X, _ in found
-                 for k, run in enumerate(X.ids)}  # fmt: skip
-        assert total["r0"] == pytest.approx(sum(range(1, 6)) / 15)
-
-
-# ------------------------------------------------------------------ what is in a batch
-
-
-def test_columns_each_once():
-    columns = Columns("a", "b", ("c", "d"), "e", None, ("f", "c"), 1, False)
-    assert columns.names == ["a", "b", "c", "d", "e", "f"]
-    assert Columns("a", "b", ("c",), "e", "g", (), 1, False).names == ["a", "b", "c", "e", "g"]
-
-
-def test_outcomes_clusters_and_meta():
+def test_what_is_in_a_batch():
     source = table(2, 1, task=["x", "x", "y"], model=["m", "m", "n"], q=[0.1, 0.2, 0.3])
-    ((y, X, groups),) = iter_batches(
-        source, **COLUMNS | {"value": ["p", "q"]}, group="task", meta="model"
-    )
-    assert y.tolist() == [0, 1]
-    assert groups.tolist() == ["x", "y"]
+    columns = COLUMNS | {"value": ["p", "q"], "group": "task", "meta": "model"}
+    ((y, X, groups),) = iter_batches(source, **columns)
+    assert (y.tolist(), groups.tolist()) == ([0, 1], ["x", "y"])
     assert X.channels == ("p", "q")
     assert X.meta["model"].tolist() == ["m", "n"]
     assert next(iter(iter_batches(source, **COLUMNS)))[2] is None
-
-
-def test_first_step():
-    source = table(2, 1)
     from_zero = source.set_column(1, "t", [pa.array([0, 1, 0])])
     assert ids(from_zero, first_step=0) == [["r0", "r1"]]
-    with pytest.raises(ValueError, match="starts at step 0"):
-        ids(from_zero)
+    assert ids(table(1).slice(0, 0)) in ([], [[]])
+    failed = pa.table({"run": ["a", "b"], "t": [1, 1], "p": [0.5, 0.6], "failed": [1, 0]})
+    (batch,) = iter_batches(failed, **COLUMNS | {"outcome": "not failed"})
+    assert batch[0].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("error", "lacks"),
-    [("run 'a' starts at step 2", True), ("run 'a' has no step 3", True), ("is inf", False)],
-)
-def test_errors_that_rows_elsewhere_may_explain(error, lacks):
-    assert lacks_steps(ValueError(error)) == lacks
+def test_a_batch_ends_before_a_run_that_may_go_on():
+    # a quarter of a million rows are read at a time
+    lengths = np.r_[np.full(26_000, 10), 9_000, np.full(1_000, 10), 300_000, 1]
+    n = lengths.sum()
+    p = np.random.default_rng(0).random(n)
+    source = pa.table(
+        {
+            "run": np.repeat(np.arange(len(lengths)), lengths),
+            "t": np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1,
+            "p": p,
+            "ok": np.repeat(np.arange(len(lengths)) % 2, lengths),
+        }
+    )
+    seen = []
+
+    def progress(tables):
+        for one in tables:
+            seen.append(len(one))
+            yield one
+
+    found = list(iter_batches(source, **COLUMNS, progress=progress))
+    assert len(found) >= 3
+    assert sum(seen) == n
+    assert np.concatenate([X.lengths for _, X, _ in found]).tolist() == lengths.tolist()
+    np.testing.assert_array_equal(np.concatenate([X.cells for _, X, _ in found]).ravel(), p)
 
 
-def test_runs_in_pieces_are_refused_with_advice_unless_it_was_taken():
-    gap = table(3).take([0, 2])
-    with pytest.raises(ValueError, match="has no step 2.*; if its other rows .* scattered=True"):
-        ids(gap)
-    with pytest.raises(ValueError, match="has no step 2") as caught:
-        ids(gap, scattered=True)
-    assert "elsewhere" not in str(caught.value)
+def test_sources(rows, tmp_path):
+    frame, value = rows
+    source = pa.Table.from_pandas(frame, preserve_index=False)
+    edges = np.cumsum(LENGTHS)[[5, 200, 201]].tolist()
+    for k, (a, b) in enumerate(pairwise([0, *edges, len(frame)])):
+        parquet.write_table(source.slice(a, b - a), tmp_path / f"{k}.parquet")
+    (tmp_path / "README.md").write_text("What these files are.")
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "p.parquet").touch()
 
-
-def test_temporary_files_are_gone_at_once_after_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(ValueError, match="has no step 2") as caught:
-        ids(table(3).take([0, 2]), scattered=True)
-    assert caught.value  # while its traceback is kept
-    assert list(tmp_path.iterdir()) == []
-
-
-# ------------------------------------------------------------------ what is done with batches
-
-
-X = TrajectoryArray.from_list([[0.1, 0.2], [0.3], [0.4]], ids=["a", "b", "c"])
-
-
-def test_some_runs_of_a_batch():
-    some = Batch(np.array([1, 0, 1]), X, np.array(["t", "u", "v"])).take(np.array([2, 0]))
-    assert (some.y.tolist(), some.X.ids.tolist(), some.groups.tolist()) == (
-        [1, 1], ["c", "a"], ["v", "t"],
-    )  # fmt: skip
-    assert Batch(np.array([1, 0, 1]), X, None).take(np.array([1])).groups is None
-
-
-def test_hashes_are_of_clusters_or_else_of_ids():
-    y = np.array([1, 0, 1])
-    np.testing.assert_array_equal(Batch(y, X, None).hashes(), hashed(X.ids))
-    groups = np.array(["t", "u", "t"])
-    np.testing.assert_array_equal(Batch(y, X, groups).hashes(), hashed(groups))
-
-
-def test_hashes_do_not_depend_on_the_type_of_texts():
-    keys = ["a", "b", "a"]
-    code = hashed(np.array(keys))
-    assert code.dtype == np.int64
-    assert (code >= 0).all()
-    assert code[0] == code[2] != code[1]
-    np.testing.assert_array_equal(code, hashed(np.array(keys, dtype=object)))
-    np.testing.assert_array_equal(code, hashed(pd.Series(keys)))
-    np.testing.assert_array_equal(hashed(np.array([b"a"])), hashed(np.array([b"a"], dtype=object)))
-    many = hashed(np.arange(4096))
-    assert len(np.unique(many)) == 4096
-    assert abs(np.bincount(many % 4) - 1024).max() < 150
-
-
-def test_each_predictor_goes_to_its_accumulators():
-    two = TrajectoryArray.from_list([[[0.1, 0.9]], [[0.2, 0.7]]], channels=("p", "q"))
-    batch = Batch(np.array([0, 1]), two, None)
-    parts = {"p": TPSAccumulator(), ("q", "x"): TPSAccumulator()}
-    update(parts, batch)
-    for name, key in (("p", "p"), ("q", ("q", "x"))):
-        alone = TPSAccumulator()
-        update(alone, Batch(batch.y, two[name], None))
-        assert parts[key].compute().equals(alone.compute())
-    more = {"p": TPSAccumulator(), ("q", "x"): TPSAccumulator()}
-    update(more, batch)
-    merge(more, parts)
-    assert [part.n_runs for part in more.values()] == [4, 4]
-    single = TPSAccumulator()
-    merge(single, parts["p"])
-    assert single.n_runs == 2
-
-
-def test_reducing_leaves_the_accumulator_as_it_was(four_rows):
-    empty = TPSAccumulator()
-    total = iter_batches(table(2, 3, 1), **COLUMNS).reduce(empty)
-    assert (total.n_runs, empty.n_runs) == (3, 0)
-
-
-def test_outcomes_whose_high_values_are_failures():
-    rows = pa.table({"run": ["a", "b"], "t": [1, 1], "p": [0.5, 0.6], "failed": [1, 0]})
-    columns = {"id": "run", "step": "t", "value": "p"}
-    (batch,) = iter_batches(rows, **columns, outcome="not failed")
-    assert batch.y.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="outcome='not failed'"):
-        list(iter_batches(rows, **columns, outcome="failed"))
-
-
-def test_whatever_hands_out_arrow_data_is_read():
     class Stream:
         def __arrow_c_stream__(self, requested_schema=None):
-            return table(2, 1).__arrow_c_stream__(requested_schema)
+            return source.__arrow_c_stream__(requested_schema)
 
-    assert ids(Stream()) == [["r0", "r1"]]
-    reader = pa.RecordBatchReader.from_batches(table(2, 1).schema, table(2, 1).to_batches())
-    assert ids(reader) == [["r0", "r1"]]
-
-
-def test_at_least_one_column_of_values_is_named():
-    with pytest.raises(ValueError, match="value is empty; name at least one column"):
-        iter_batches(table(1), **COLUMNS | {"value": []})
-    for name in ("id", "step", "value", "outcome", "group", "meta"):
-        with pytest.raises(ValueError, match="The name of a column must be text, got 3"):
-            iter_batches(table(1), **COLUMNS | {name: 3})
-
-
-def test_scattered_rows_are_sorted_into_256_files():
-    names = np.array([f"r{k}" for k in range(200)])
-    numbers = hashed(names)
-    one, other = next(
-        [i, j]
-        for i, j in combinations(range(200), 2)
-        if numbers[i] % 256 == numbers[j] % 256 and numbers[i] % 512 != numbers[j] % 512
+    reader = pa.RecordBatchReader.from_batches(source.schema, source.to_batches())
+    empty = TPSAccumulator()
+    files = sorted(tmp_path.glob("*.parquet"))
+    for place in (tmp_path, str(tmp_path), dataset.dataset(files), source, reader, Stream()):
+        total = iter_batches(place, **COLUMNS, group="task").reduce(empty)
+        assert total.compute().loc["log", "value"] == pytest.approx(value, rel=1e-12)
+    assert empty.n_runs == 0
+    two = pa.Table.from_pandas(frame.assign(q=1 - frame["p"]))
+    batches = iter_batches(two, **COLUMNS | {"value": ["p", "q"]})
+    found = batches.reduce({"p": TPSAccumulator(), ("q", "rank"): RankingAccumulator()})
+    assert found["p"].compute().loc["log", "value"] == pytest.approx(value, rel=1e-12)
+    flipped = 1 - iter_batches(two, **COLUMNS).reduce(RankingAccumulator()).compute()["value"]
+    assert found["q", "rank"].compute()["value"]["AUROC"] == pytest.approx(
+        flipped["AUROC"], abs=0.1
     )
-    assert numbers[one] % 257 != numbers[other] % 257
-    third = next(k for k in range(200) if numbers[k] % 256 != numbers[one] % 256)
-    rows = names[[one, third, other, one]]
-    source = pa.table({"run": rows, "t": [1, 1, 1, 2], "p": [0.5] * 4, "ok": [1] * 4})
-    assert sorted(ids(source, scattered=True)) == sorted(
-        [[names[third]], [names[one], names[other]]]
-    )
+
+
+def test_scattered_rows_come_together(rows, tmp_path):
+    frame, value = rows
+    mixed = pa.Table.from_pandas(frame.sample(frac=1, random_state=0), preserve_index=False)
+    parquet.write_table(mixed, tmp_path / "a.parquet")
+    for place, most in ((tmp_path / "a.parquet", 1), (str(tmp_path), 1), (mixed, 256)):
+        found = list(iter_batches(place, **COLUMNS, scattered=True))
+        assert 1 <= len(found) <= most
+        lengths = {run: n for _, X, _ in found for run, n in zip(X.ids, X.lengths, strict=True)}
+        assert [lengths[run] for run in range(400)] == LENGTHS.tolist()
+        total = iter_batches(place, **COLUMNS, scattered=True).reduce(TPSAccumulator())
+        assert total.compute().loc["log", "value"] == pytest.approx(value, rel=1e-12)
+    assert len(found) > 100  # hashes of runs are spread over all files
+    text = mixed.set_column(0, "run", [[f"r{run}" for run in mixed["run"].to_pylist()]])
+    assert sum(len(X) for _, X, _ in iter_batches(text, **COLUMNS, scattered=True)) == 400
+
+
+def test_bad_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gap = table(3).take([0, 2])
+    with pytest.raises(ValueError, match="no step 2.*scattered=True"):
+        ids(gap)
+    with pytest.raises(ValueError, match="no step 2") as caught:
+        ids(gap, scattered=True)
+    assert "scattered" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []  # temporary files are gone at once
+    with pytest.raises(ValueError, match=r"outcome 5"):
+        ids(table(1).set_column(3, "ok", [[5]]))
+    failed = pa.table({"run": ["a", "b"], "t": [1, 1], "p": [0.5, 0.6], "failed": [1, 0]})
+    for change, words in (
+        ({"value": []}, "value"),
+        ({"outcome": "failed"}, "outcome='not failed'"),
+        *(
+            ({name: 3}, "text, got 3")
+            for name in ("id", "step", "value", "outcome", "group", "meta")
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            list(iter_batches(failed, **COLUMNS | change))
+
+
+# ------------------------------------------------------------------ partitions
+
+dask = pytest.importorskip("dask")
+dataframe = pytest.importorskip("dask.dataframe")
+
+
+@pytest.fixture
+def in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def results(batches):
+    several = {
+        ("p", "tps"): TPSAccumulator(["log", "brier"]),
+        ("p", "calibration"): CalibrationAccumulator(),
+        ("p", "ranking"): RankingAccumulator(),
+    }
+    return [one.compute() for one in batches.reduce(several).values()]
+
+
+def cut_at_random(frame):
+    """Partitions of rows that follow one another, in any order; some runs lie in several."""
+    rng = np.random.default_rng(0)
+    cuts = np.sort(rng.integers(0, len(frame), 12)).tolist()
+    cuts = [0, *cuts, cuts[-1], len(frame)]  # an empty one among them
+    parts = [frame.iloc[a:b] for a, b in pairwise(cuts)]
+    return [parts[k] for k in rng.permutation(len(parts))]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, monkeypatch, in_this_thread):
+    frame = rows[0]
+    columns = COLUMNS | {"value": ["p"], "group": "task"}
+    here = results(iter_batches(pa.Table.from_pandas(frame), **columns))
+    whole = [frame[frame["run"] % 11 == k] for k in range(11)]
+    torn = cut_at_random(frame)
+    mixed = frame.sample(frac=1, random_state=0)
+    middle = frame[frame["run"].between(100, 299)]
+    ends = mixed[~mixed["run"].between(100, 299)]
+    for name, parts in (("whole", whole), ("torn", torn)):
+        for k, part in enumerate(parts):
+            part.to_parquet(tmp_path / f"{name} {k:02d}.parquet", index=False)
+    paths = {
+        name: [dask.delayed(str)(one) for one in sorted(tmp_path.glob(f"{name}*"))]
+        for name in ("whole", "torn")
+    }
+
+    def delayed(parts):
+        return [dask.delayed(part) for part in parts]
+
+    sources = [
+        (delayed(whole), False),
+        (paths["whole"], False),
+        (dataframe.from_delayed(delayed(whole)), False),
+        (delayed([ends[:300], middle, ends[300:]]), True),  # torn anywhere in some
+        (dataframe.from_pandas(mixed, npartitions=4, sort=False), True),
+        (paths["torn"], True),
+        (delayed(torn), True),
+        (delayed([part.assign(run=part["run"].map("run {}".format)) for part in torn]), True),
+    ]
+    for k, (source, scattered) in enumerate(sources):
+        if k == 5:  # runs torn at the ends of partitions are all that moves: no shuffle
+            monkeypatch.setattr(dataframe, "from_delayed", None)
+        batches = iter_batches(source, **columns, scattered=scattered)
+        for _ in range(2):  # tasks may run twice
+            for one, other in zip(results(batches), here, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-9, err_msg=str(k))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_batches_are_partitions(rows, tmp_path, in_this_thread):
+    frame = rows[0]
+    parts = [frame[frame["run"] < 100], frame[:0], frame[frame["run"] >= 100]]
+    found = list(iter_batches([dask.delayed(part) for part in parts], **COLUMNS))
+    assert [len(X) for _, X, _ in found] == [100, 300]
+    parts[0].to_parquet(tmp_path / "a.parquet", index=False)
+    (batch,) = iter_batches([dask.delayed(str)(tmp_path / "a.parquet")], **COLUMNS)
+    assert len(batch[1]) == 100
+    scattered = [dask.delayed(part) for part in (frame[::2], frame[1::2])]
+    found = iter_batches(scattered, **COLUMNS, scattered=True)
+    assert sum(len(X) for _, X, _ in found) == 400
+    twice = [dask.delayed(frame[frame["run"] < 300]), dask.delayed(frame[frame["run"] >= 200])]
+    loud = [dask.delayed(part.assign(p=part["p"] + 1)) for part in cut_at_random(frame)]
+    for source, words in ((twice, "step 1 more than once"), (loud, r"\[0, 1\]")):
+        with pytest.raises(ValueError, match=words):
+            iter_batches(source, **COLUMNS, scattered=True).reduce(TPSAccumulator())
+    table = pd.DataFrame({"run": [1, 2, 2, 3], "t": [1, 1, 2, 1], "p": 0.5, "ok": 1})
+    one = iter_batches([dask.delayed(table)], **COLUMNS, scattered=True)
+    assert one.reduce(TPSAccumulator()).n_runs == 3

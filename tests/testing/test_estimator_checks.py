@@ -15,11 +15,8 @@ from trajscore import (
     TrajectoryArray,
     check_outcomes,
 )
-from trajscore.datasets import load_chess
-from trajscore.testing import CHECKS, check_trajectory_estimator
+from trajscore.testing import check_trajectory_estimator
 from trajscore.tracer import SAUP, RunLength
-
-NAMES = [check.__name__ for check in CHECKS]
 
 
 class Good(TransformerMixin, BaseEstimator):
@@ -176,20 +173,17 @@ FAULTS = {
 
 
 def test_each_fault_is_found():
-    for check in CHECKS:
-        for estimator, message in FAULTS[check.__name__].items():
-            with pytest.raises((AssertionError, ValueError), match=message):
-                check(estimator())
+    for estimators in FAULTS.values():
+        for estimator in estimators:
             with pytest.raises(AssertionError, match="^check_"):  # the first that fails
                 check_trajectory_estimator(estimator())
 
 
 def test_good_ones_pass():
-    assert set(FAULTS) == set(NAMES)
     for estimator in (Good(), Sure(), OffByHalfABillionth(), TraceAggregator(),
                       PlattCrossFitCalibrator(cv=3),
                       PrefixForecaster(features="summary", pooled=True)):  # fmt: skip
-        assert check_trajectory_estimator(estimator) == NAMES
+        assert set(check_trajectory_estimator(estimator)) == set(FAULTS)
 
 
 def test_scorers_of_risk_and_monitors_pass_without_probabilities():
@@ -202,7 +196,7 @@ def test_scorers_of_risk_and_monitors_pass_without_probabilities():
         (DensityRatioEProcess(PlattCrossFitCalibrator(), threshold="ville"), None),
     ]:
         passed = check_trajectory_estimator(estimator, channels=channels, probabilities=False)
-        assert passed == [name for name in NAMES if name not in left_out]
+        assert set(passed) == set(FAULTS) - left_out
 
 
 def test_an_exception_is_named():
@@ -230,31 +224,6 @@ def notes():
     Notes.fitted.clear()
     Notes.transformed.clear()
     return Notes()
-
-
-def test_what_is_tried(notes):
-    for name in NAMES:
-        notes.fitted.clear()
-        notes.transformed.clear()
-        CHECKS[NAMES.index(name)](notes)
-        (X, y), *others = notes.fitted
-        assert len(X) == len(y) == 60
-        assert (X.lengths.min(), X.lengths.max()) == ((2, 5) if name == NAMES[0] else (3, 6))
-        if name == "check_runs_kept":
-            assert (X.horizon > X.lengths).all()
-        elif name == "check_missing_outcomes":
-            assert (y == -1).tolist() == [True] * 6 + [False] * 54
-            assert sorted(set(others[0][1].tolist())) == [0, 1, 2]
-        elif name == "check_rows_alone":
-            assert [len(one) for one in notes.transformed] == [1] * 5 + [5]
-        elif name == "check_no_look_ahead":
-            assert X.ended.all()
-            assert X.meta["outcome"].tolist() == y.tolist()
-            (games, outcomes), chess = others[0], load_chess()
-            for outcome in (0, 1):
-                first = chess.data.ids[chess.target == outcome][:40].astype(str)
-                assert (outcomes == outcome).sum() == len(first) == 40
-            assert games.n_channels == 1
 
 
 def test_channels_beside_the_first_are_noisier_copies_of_it(notes):

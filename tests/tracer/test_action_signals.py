@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
 
-from trajscore import ActionSignals, DensityRatioEProcess, PrefixForecaster, io, tps_scorer
-from trajscore.calibration import cross_fit_traces
+from trajscore import ActionSignals, io
 from trajscore.io import Run, Step, ToolCall
-from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
 
 
 def call(name, result="ok", error=None, **arguments):
@@ -117,68 +113,82 @@ def test_chosen_signals_come_in_the_order_asked_for(run):
 # ------------------------------------------------------------------ tools
 
 
-@pytest.mark.parametrize(
-    ("names", "changes"),
-    [
-        (("update_booking", "sendEmail", "HTTPPost", "make-payment", "file_write", "Edit"), True),
-        (("get_updates", "list_orders", "can_send_mms", "findUser", "Read", "view"), False),
-        (("bash", "order", "issue_23", "tool", "", "transfer_money"), None),
-        (("escalate_and_close", "send_to_human"), False),
-    ],
-)
-def test_names_of_tools(names, changes):
-    for name in names:
-        assert is_write(name) is changes, name
-
-
-def test_names_of_transfers():
-    for name in ("transfer_to_human_agents", "escalate", "HandOffToHuman", "call_supervisor"):
-        assert is_transfer(name)
-    for name in ("transfer_money", "transfer_to_billing_agent", "get_agent"):
-        assert not is_transfer(name)
-
-
-@pytest.mark.parametrize("text", [
-    "Error: no seat", "error", "ValueError: x", "Traceback (most recent call last)",
-    '{"error": "no seat"}', "[Failed to connect]", "Exception in tool",
-])  # fmt: skip
-def test_results_that_tell_of_an_error(text):
-    assert has_failed(call("a", text))
-    assert not has_failed(call("a", text, error=False))
-
-
-@pytest.mark.parametrize("text", [
-    "No error", '{"error": null, "seat": 1}', '{"errors": []}', "failure_rate 3", "", None,
-    "Errors", '{"error": ""}',
-])  # fmt: skip
-def test_results_that_tell_of_none(text):
-    assert not has_failed(call("a", text))
-    assert has_failed(call("a", text, error=True))
-
-
 def acts(*calls):
     return Run("a", [Step("agent", tool_calls=[one]) for one in calls])
 
 
+def counted(signal, *calls):
+    X = ActionSignals([signal], so_far=False).fit_transform([acts(*calls)])
+    return X.cells.ravel().tolist()
+
+
+WRITES = (
+    "update_booking", "sendEmail", "HTTPPost", "POST_item", "make-payment", "file_write", "Edit",
+    "the_book", "book_flight",
+)  # fmt: skip
+OTHERS = (
+    "get_updates", "getUpdate", "list_orders", "can_send_mms", "findUser", "Read", "view", "find",
+    "bash", "order", "issue_23", "tool", "transfer_money", "supervise", "sets",
+)  # fmt: skip
+TRANSFERS = (
+    "transfer_to_human_agents", "escalate", "HandOffToHuman", "call_supervisor", "to_HUMAN",
+    "liveagent", "escalate_and_close", "book_live_agent",
+)  # fmt: skip
+
+
+def test_names_of_tools_tell_what_they_do():
+    for name, changes in [*((one, 1) for one in WRITES), *((one, 0) for one in OTHERS)]:
+        assert counted("writes", call(name)) == [changes], name
+        assert counted("reads", call(name)) == [1 - changes], name
+        assert counted("transfers", call(name)) == [0], name
+    for name in TRANSFERS:
+        assert counted("transfers", call(name)) == [1], name
+        assert counted("writes", call(name)) == [0], name
+
+
+def test_results_that_tell_of_an_error():
+    told = [
+        "Error: no seat", "error", "ValueError: x", "Traceback (most recent call last)",
+        '{"error": "no seat"}', "[Failed to connect]", "Exception in tool", "['ValueError']",
+    ]  # fmt: skip
+    fine = [
+        "No error", '{"error": null, "seat": 1}', '{"errors": []}', "failure_rate 3", "", None,
+        "Errors", '{"error": ""}', '{"error": 0}', "{'failed': False}",
+    ]  # fmt: skip
+    for text in told:
+        assert counted("errors", call("a", text), call("a", text, error=False)) == [1, 0], text
+    for text in fine:
+        assert counted("errors", call("a", text), call("a", text, error=True)) == [0, 1], text
+
+
 def test_tools_found_by_their_effects():
-    changed = acts(call("get", "1"), call("frob", x=1), call("get", "2"))
-    assert tools_with_effects([changed]) == {"frob"}
-    same = acts(call("get", "1"), call("frob", x=1), call("get", "1"))
+    for calls, expected in [
+        ("look=1 order=x look=2", {"order"}),
+        ("look=1 order=x look=1", set()),
+        ("look=1 look=2", set()),  # it changes by itself
+        ("look=1 order=x look=2 look=3", set()),
+        ("look=1 find=x look=2", set()),  # what only looks changes nothing
+        ("look=1 order=x frob=y look=2", set()),  # either may have changed it
+        ("look=1 order=x delete=y look=2", {"delete"}),  # its name says so already
+        ("look=1 order=x look=Error look=2", {"order"}),
+        ("look=Error order=x look=2", set()),
+        ("look=1 order=x look=None look=2", {"order"}),
+        ("look=1 order=x order=y look=2", {"order"}),
+        ("stock=1 find=x stock=2", set()),
+        ("poll=1 frob=x poll=2", set()),  # the call itself may have changed what it returns
+        ("order=x look=1 look=1 order=y look=2", {"order"}),
+    ]:
+        pairs = [one.split("=") for one in calls.split()]
+        run = acts(*(call(name, None if said == "None" else said) for name, said in pairs))
+        assert ActionSignals().fit([run]).writes_ == expected, calls
     other = acts(call("get", "1", id=1), call("frob"), call("get", "2", id=2))
-    two = acts(call("get", "1"), call("frob"), call("grub"), call("get", "2"))
-    known = acts(call("get", "1"), call("frob"), call("set"), call("get", "2"))
-    failed = acts(call("get", "Error: 1"), call("frob"), call("get", "2"))
-    late = acts(call("get", "2"), call("get", "2"), call("frob"))
-    for run in (same, other, two, known, failed, late):
-        assert tools_with_effects([run]) == set()
-    clock = acts(call("get", "1"), call("get", "2"))
-    assert tools_with_effects([changed, clock]) == set()
-    poll = acts(call("poll", "1"), call("frob"), call("poll", "2"))
-    again = acts(call("poll", "1"), call("poll", "2"))
-    for run in (poll, again):
-        assert tools_with_effects([run]) == set()
     shell = acts(call("sh", "1", do="ls"), call("sh", do="touch a"), call("sh", "2", do="ls"))
-    assert tools_with_effects([shell]) == {"sh"}
+    clock = acts(call("look", "1"), call("look", "2"))
+    changed = acts(call("look", "1"), call("order"), call("look", "2"))
+    halves = [acts(call("look", "1"), call("order")), acts(call("look", "2"))]
+    for runs, expected in [([other], set()), ([shell], {"sh"}), ([changed, clock], set()),
+                           (halves, set())]:  # fmt: skip
+        assert ActionSignals().fit(runs).writes_ == expected
 
 
 def test_tools_given_or_found(run):
@@ -196,47 +206,6 @@ def test_tools_given_or_found(run):
         ActionSignals(writes=["a"], transfers=["a"]).fit([run])
     with pytest.raises(ValueError, match=r"got the text 'get_user'; pass \['get_user'\]"):
         ActionSignals(writes="get_user").fit([run])
-
-
-# ------------------------------------------------------------------ channels like any other
-
-
-@pytest.fixture
-def doomed(rng):
-    """Runs that fail more often the more they write."""
-    y = rng.integers(0, 2, 60)
-    runs = []
-    for k, outcome in enumerate(y):
-        n_writes = rng.integers(0, 3) + 2 * (outcome == 0)
-        steps = [Step("user", "Hi")]
-        steps += [Step("agent", tool_calls=[call("update", n=int(j))]) for j in range(n_writes)]
-        steps += [Step("agent", "Done")] * (6 - len(steps))
-        runs.append(Run(f"r{k:02d}", steps, outcome=int(outcome), task=f"t{k // 2}"))
-    return runs
-
-
-def test_forecasts_from_raw_runs(doomed):
-    y, groups = io.outcomes(doomed), np.arange(60) // 2
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True, end="step")
-    X = ActionSignals().fit_transform(doomed)
-    F = cross_fit_traces(forecaster, X, y, groups=groups)
-    last = F.cells.ravel()[F.offsets[1:] - 1]
-    assert last[y == 1].mean() > last[y == 0].mean() + 0.3
-    model = make_pipeline(ActionSignals(), forecaster)
-    assert np.array_equal(model.fit(doomed, y).transform(doomed).cells,
-                          forecaster.fit(X, y).transform(X).cells)  # fmt: skip
-    grid = {"actionsignals__signals": [["agent_turns"], ["writes"]]}
-    search = GridSearchCV(model, grid, scoring=tps_scorer, cv=GroupKFold(3))
-    search.fit(doomed, y, groups=groups)
-    assert search.best_params_ == {"actionsignals__signals": ["writes"]}
-
-
-def test_monitors_of_actions(doomed):
-    X, y = ActionSignals(["writes", "errors"]).fit_transform(doomed), io.outcomes(doomed)
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True, end="step")
-    process = DensityRatioEProcess(forecaster, alpha=0.2, random_state=0).fit(X[:40], y[:40])
-    flagged = process.predict(X[40:]) == 0
-    assert flagged[y[40:] == 0].mean() > 0.5 > 0.3 > flagged[y[40:] == 1].mean()
 
 
 def test_public_logs(public_file):

@@ -30,3 +30,13 @@ def test_saup_weighs_each_part_of_a_situation_once():
     channels = ["surprisal", "repetition", "agent_gap", "user_gap"]
     S = TrajectoryArray([[2.0, 0.1, 0.02, 0.003]], [1], channels=channels)
     assert SAUP().fit(S).score_samples(S) == pytest.approx([2 * 1.123])
+
+
+def test_saup_is_the_root_mean_square_of_weighted_surprisal(signals):
+    scores = SAUP(alpha=0.5, beta=2, gamma=1).fit(signals).score_samples(signals)
+    for run, score in zip(signals, scores, strict=True):
+        u, a, oa, ou = np.nan_to_num(run[:, :4]).T
+        there = ~np.isnan(run[:, 0])
+        squares = ((1 + 0.5 * a + 2 * oa + ou) * u)[there] ** 2
+        expected = np.sqrt(squares.mean()) if there.any() else np.nan
+        assert score == pytest.approx(expected, abs=1e-12, nan_ok=True)

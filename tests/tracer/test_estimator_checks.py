@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore import (
     ActionSignals,
-    PlattCrossFitCalibrator,
     StepConfidence,
     TracerScorer,
     TracerSignals,
-    TrajectoryArray,
 )
-from trajscore.testing import CHECKS
 from trajscore.tracer import (
     SAUP,
     MeanSurprisal,
@@ -29,7 +24,6 @@ from trajscore.tracer import (
     SemanticEntropy,
     ToolCallCount,
 )
-from trajscore.tracer._embedders import SentenceTransformerEmbedder, WordLlamaEmbedder
 
 
 class AnyLabels(TracerScorer):
@@ -45,7 +39,6 @@ class AnyLabels(TracerScorer):
 @parametrize_with_checks(
     [
         TracerScorer(),
-        TracerScorer(k=0.5, w=0.3, aggregation="additive"),
         AnyLabels(tune="pairwise_logistic"),
         SAUP(),
         MeanSurprisal(),
@@ -56,37 +49,6 @@ class AnyLabels(TracerScorer):
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_risk_with_a_calibrator_is_a_forecaster(check):
-    if check.__name__ == "check_input_untouched":
-        pytest.skip("a pipeline fits its own steps, which count among its parameters")
-    calibrator = PlattCrossFitCalibrator(link="identity", increasing=False)
-    check(make_pipeline(TracerScorer(k=0.3), calibrator))
-
-
-@pytest.mark.parametrize(
-    ("scorer", "channel"),
-    [
-        (TracerScorer(k=0.4), "surprisal"),
-        (SAUP(), "surprisal"),
-        (MeanSurprisal(), "surprisal"),
-        (SelfReportedConfidence(), "confidence"),
-        (ToolCallCount(), "tool_calls"),
-        (RunLength(), "anything"),
-    ],
-    ids=repr,
-)
-def test_an_array_holds_the_signal_that_is_read_first(scorer, channel, rng):
-    values = rng.random((4, 5))
-    values[2, 3:] = np.nan  # padding
-    named = TrajectoryArray.from_padded(values)
-    named = named.with_cells(named.cells, channels=[channel])
-    out = scorer.fit_transform(values)
-    assert np.array_equal(np.isnan(out), np.isnan(values))
-    assert np.array_equal(clone(scorer).fit_transform(named).padded(), out, equal_nan=True)
-    assert np.array_equal(scorer.score_samples(values), scorer.score_samples(named))
 
 
 # ------------------------------------------------------------------ estimators of runs and texts
@@ -109,8 +71,7 @@ WITHOUT_DATA = [
 @pytest.mark.parametrize("check", WITHOUT_DATA, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "estimator",
-    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy(), WordLlamaEmbedder(),
-     SentenceTransformerEmbedder("some-model")],
+    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()],
     ids=repr,
 )  # fmt: skip
 def test_scikit_learn_without_data(estimator, check):
@@ -140,10 +101,3 @@ def test_estimators_of_runs(estimator, talk):
     with pytest.raises(ValueError, match="gives runs of different lengths, not a table"):
         fitted.set_output(transform="pandas")
     assert joblib.hash(talk) == before
-
-
-@pytest.mark.parametrize("embedder", [WordLlamaEmbedder(), SentenceTransformerEmbedder("m")])
-def test_embedders_travel(embedder):
-    check_is_fitted(embedder)
-    assert embedder.fit(["bag"]) is embedder
-    assert pickle.loads(pickle.dumps(embedder)).get_params() == embedder.get_params()

@@ -5,43 +5,45 @@ import pytest
 
 from trajscore.io import Run, Step
 from trajscore.tracer import SemanticEntropy
-from trajscore.tracer._semantic_entropy import semantic_entropy
 
 LOG2 = np.log(2)
 
 
-@pytest.mark.parametrize(
-    ("answers", "log_probs", "equivalence", "expected"),
-    [
+def entropy(answers, log_probs=None, equivalence=None):
+    """Of one step, with answers as they are or as objects with log-probabilities."""
+    if log_probs is not None:
+        pairs = zip(answers, log_probs, strict=True)
+        answers = [{"text": text, "logprob": number} for text, number in pairs]
+    run = Run("a", [Step("agent", "x", extra={"samples": answers})])
+    return SemanticEntropy(equivalence=equivalence).fit([run]).score_samples([run])[0]
+
+
+def test_entropies_by_hand():
+    quarter = -0.75 * np.log(0.75) - 0.25 * np.log(0.25)
+    for answers, log_probs, equivalence, expected in [
         (["yes"], None, None, 0),
         (["Yes ", " yes", "YES"], None, None, 0),
         (["a b", "A  b", "ab"], None, None, np.log(3) - 2 / 3 * LOG2),
         (["a", "b", "c", "d"], None, None, 2 * LOG2),
         (["a", "b", "c", "d"], None, lambda a, b: (a < "c") == (b < "c"), LOG2),
-        (["a", "b"], np.log([0.6, 0.2]), None, -0.75 * np.log(0.75) - 0.25 * np.log(0.25)),
+        (["a", "b"], np.log([0.6, 0.2]), None, quarter),
         (["a", "b"], [0, -np.inf], None, 0),
-    ],
-)
-def test_entropy(answers, log_probs, equivalence, expected):
-    assert semantic_entropy(answers, log_probs, equivalence) == pytest.approx(expected)
+        (["a", "b"], [-1, None], None, LOG2),  # all alike, where one has no probability
+    ]:
+        assert entropy(answers, log_probs, equivalence) == pytest.approx(expected), answers
 
 
-@pytest.mark.parametrize(
-    ("answers", "log_probs", "message"),
-    [
-        ("yes", None, "answers must be a list of texts, not one text"),
-        (["a", 3], None, "answer 1 is int, not text; leave it out"),
-        ([None], None, "answer 0 is NoneType, not text"),
-        (["a"], ["x"], "log_probs must be numbers"),
-        (["a", "b"], [-1], "one log-probability for each of the 2 answers"),
-        (["a", "b"], [-1, np.nan], "one log-probability for each of the 2 answers"),
-        (["a", "b"], [-1, 0.1], "one log-probability for each of the 2 answers"),
-        (["a", "b"], [-np.inf, -np.inf], "log_probs are all -inf; give at least one finite"),
-    ],
-)
-def test_refused(answers, log_probs, message):
-    with pytest.raises(ValueError, match=message):
-        semantic_entropy(answers, log_probs)
+def test_bad_samples_are_named_with_their_place():
+    for answers, log_probs, problem in [
+        ("yes", None, "answers .*list"),
+        (["a", ["b"]], None, "answer 1 is list"),
+        ([None], None, "answer 0 is NoneType"),
+        (["a", "b"], [-1, np.nan], "log-probability"),
+        (["a", "b"], [-1, 0.1], "log-probability"),
+        (["a", "b"], [-np.inf, -np.inf], "log_probs .*-inf"),
+    ]:
+        with pytest.raises(ValueError, match=rf"run 'a' \(row 0\), step 1, samples: .*{problem}"):
+            entropy(answers, log_probs)
 
 
 def objects(*pairs):
@@ -66,19 +68,3 @@ def test_means_so_far():
     np.testing.assert_allclose(
         SemanticEntropy("more").fit(runs).score_samples(runs), [np.nan, LOG2]
     )
-
-
-def test_an_equivalence_of_ones_own():
-    run = Run("a", [Step("agent", "x", extra={"samples": ["ab", "ac", "b"]})])
-    scorer = SemanticEntropy(equivalence=lambda a, b: a[0] == b[0]).fit([run])
-    assert scorer.score_samples([run]) == pytest.approx([np.log(3) - 2 / 3 * LOG2])
-    no_text = Run("a", [Step("agent", "x", extra={"samples": [{"text": None}]})])
-    with pytest.raises(ValueError, match="answer 0 is NoneType, not text"):
-        scorer.transform([no_text])
-
-
-def test_place_of_bad_samples():
-    run = Run("a", [Step("agent", "", extra={"samples": ["a"]}),
-                    Step("agent", "", extra={"samples": "b"})])  # fmt: skip
-    with pytest.raises(ValueError, match=r"run 'a' \(row 0\), step 2, samples: answers must be"):
-        SemanticEntropy().fit([run]).transform([run])

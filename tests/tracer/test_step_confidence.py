@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from trajscore import StepConfidence, evaluate, io
+from trajscore import StepConfidence, io
 from trajscore.io import Run, Step
-from trajscore.report import IntervalOptions
-from trajscore.tracer._step_confidence import STREAMS, _usual_action
 
 TOKENS = ("Thought", ": go.\n", "Action", ": ", "look", "[x]", "\nConfidence: 0.6")
 LOGPROBS = (-0.1, -0.2, -0.3, -0.4, -0.5, -1.0, -0.05)
@@ -28,50 +26,12 @@ def values(*steps, **parameters):
 def test_by_hand():
     top = (FLAT,) * 4 + (SURE, FLAT, FLAT)
     found = values(Step("user", "hi"), step(top_logprobs=top))
-    assert tuple(found) == STREAMS
     assert found["verbal"] == [0.6]
     assert found["token_probability"] == pytest.approx(np.exp(LOGPROBS).mean())
     assert found["entropy_confidence"] == pytest.approx(1 / 7)
     # the action is look[x]: two tokens, one of them sure
     assert found["action_token_probability"] == pytest.approx(np.exp([-0.5, -1.0]).mean())
     assert found["action_entropy_confidence"] == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<action>" * 100_000,
-        "action: x" + "\n" * 400_000 + "x",
-        "action:" + "\n" * 400_000 + "x",
-        "action: x" + " " * 400_000 + "x",
-        "action: x\n" + "\t" * 400_000 + "thought",
-        "action: x\n" * 50_000,
-        "action" + " *" * 200_000,
-    ],
-    ids=lambda text: repr(text[:12]),
-)
-def test_a_long_text_takes_no_longer_than_it_is_long(text):
-    """It would be hours, were the time to go with the square of the length."""
-    written = Step("agent", text, tokens=(text,), logprobs=(-0.1,))
-    assert len(values(written)["verbal"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "action"),
-    [
-        ("Action: look[x]\n\nThought: y", "look[x]"),
-        ("**Action**: a\n  b \n \n", "a\n  b"),
-        ("Action:\n\n a\nAction Input: b", "b"),
-        ("action: a\nno action here: b\nObservation: c", "a\nno action here: b"),
-        ("<action> a < b\n</action> c", " a < b\n"),
-        ("<action> a <action>b</action>", "b"),
-        ("action:\nthought: a", ""),
-        ("an action: a", None),
-    ],
-)
-def test_usual_actions(text, action):
-    span = _usual_action(Step("agent", text, tokens=(text,)))
-    assert (None if span is None else text[slice(*span)]) == action
 
 
 def test_entropy_is_that_of_the_five_likeliest_brought_to_one():
@@ -111,6 +71,13 @@ def test_what_is_not_recorded_is_missing():
         (("Action", ": ", "go\n", "Thought: ", "well"), slice(2, 3)),
         (("no", " such", " thing"), slice(0, 0)),
         (("Action:",), slice(0, 0)),
+        (("Action: ", "look[x]", "\n\nThought: ", "y"), slice(1, 2)),
+        (("**Action**", ": ", "a\n", "  b", " \n"), slice(2, 4)),
+        (("Action:\n\n a", "\nAction Input: ", "b"), slice(2, 3)),
+        (("action: ", "a\n", "no action here: b", "\nObservation: c"), slice(1, 3)),
+        (("<action> ", "a", " <action>", "b", "</action>"), slice(3, 4)),
+        (("action:\n", "thought: ", "a"), slice(0, 0)),
+        (("an action: ", "a"), slice(0, 0)),
     ],
 )
 def test_the_action(tokens, action):
@@ -162,19 +129,6 @@ def test_chosen_streams_and_what_is_counted():
         StepConfidence().fit([Run("b", [Step("user", "hi")])])
 
 
-def test_runs_with_a_missing_value_are_left_out_and_counted(rng):
-    runs = []
-    for k in range(40):
-        stated = [f"Confidence: {rng.random():.2f}" for _ in range(3)]
-        if k < 4:
-            stated[1] = "no idea"
-        runs.append(Run(f"r{k:02d}", [Step("agent", text) for text in stated], outcome=k % 2))
-    X = StepConfidence(channels=["verbal"]).fit_transform(runs)
-    report = evaluate(X, io.outcomes(runs), intervals=IntervalOptions(20))
-    assert report.table.loc[("verbal", "as_given"), "n_runs"] == 36
-    assert report.excluded["n_runs"].tolist() == [4]
-
-
 def test_alternatives_that_fit_no_token_are_refused_by_name():
     one = {"tokens": ("a",), "logprobs": (-0.1,)}
     for listed in ((FLAT, SURE), (FLAT,) * 3):
@@ -192,17 +146,3 @@ def test_alternatives_that_fit_no_token_are_refused_by_name():
     few = Step("agent", "x", top_logprobs=padded, **one)
     assert np.isnan(values(few)["entropy_confidence"]).all()
     assert values(few, top=3)["entropy_confidence"] == pytest.approx(0)
-
-
-def test_a_bare_1_is_read_as_in_fit_whatever_comes_after_it():
-    def run(*stated):
-        return Run("a", [Step("agent", f"Confidence: {number}") for number in stated])
-
-    shares, marks = run("0.2", "0.9"), run("3", "5")
-    for known, first in ((shares, 1.0), (marks, np.nan)):
-        fitted = StepConfidence(channels=["verbal"]).fit([known])
-        assert fitted.reads_one_ == (first == 1.0)
-        for n in (1, 2, 3):
-            cells = fitted.transform([run("1", "0.5", "80%")][:1])[0][:n]
-            np.testing.assert_array_equal(np.ravel(cells)[0], first)
-        np.testing.assert_array_equal(np.ravel(fitted.transform([run("1", "4")])[0])[0], first)

@@ -1,17 +1,18 @@
-"""TRACER's scorer: the published formulas, prefixes, attribution, and life inside scikit-learn."""
+"""TRACER's scorer: the published formulas, its tail, tuning, and life inside scikit-learn."""
 
+import itertools
 import math
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 
 from trajscore import (
@@ -23,18 +24,31 @@ from trajscore import (
     io,
     make_tps_scorer,
 )
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, early_warning
-from trajscore.tracer._tuning import TUNED, grid_scores, pairwise_logistic_loss, tuned
+from trajscore.tracer import MeanSurprisal, early_warning
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
 
 AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
+NAN = np.nan
 
 
-def by_hand(steps, alpha, beta, gamma, k, w, aggregation):
+def of_two(cells, lengths):
+    """Signals of two components."""
+    channels = ["surprisal", "repetition", "is_agent"][: len(cells[0])]
+    ids = [f"r{k}" for k in range(len(lengths))]
+    return TrajectoryArray(cells, lengths, channels=channels, missing="allow", ids=ids)
+
+
+# ------------------------------------------------------------------ formulas
+
+
+def by_hand(steps, alpha, beta, gamma, k, w, aggregation, actors="both"):
     """The formulas, one step at a time, None for what is absent."""
-    parts = [[None if math.isnan(x) else x for x in step[:4]] for step in steps.tolist()]
+    parts = [
+        [None if math.isnan(x) or actors not in ("both", ("user", "agent")[int(step[4])]) else x
+         for x in step[:4]] for step in steps.tolist()
+    ]  # fmt: skip
     penalty = [
         alpha * (a or 0.0) + beta * (oa or 0.0) + gamma * (ou or 0.0) for _, a, oa, ou in parts
     ]
@@ -60,56 +74,20 @@ def by_hand(steps, alpha, beta, gamma, k, w, aggregation):
 settings_of = st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3)
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-@given(settings_of, st.sampled_from([0.05, 0.1, 0.34, 1.0]), st.sampled_from([0.0, 0.1, 1.0]),
-       st.integers(0, 5))  # fmt: skip
-def test_the_formulas(signals_of, aggregation, weights, k, w, seed):
+@settings(max_examples=60)
+@given(
+    st.sampled_from(AGGREGATIONS), settings_of, st.sampled_from([0.05, 0.1, 0.29, 0.34, 1.0]),
+    st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from(["both", "agent", "user"]),
+    st.integers(0, 5),
+)  # fmt: skip
+def test_the_formulas(signals_of, aggregation, weights, k, w, actors, seed):
     S = signals_of(np.random.default_rng(seed), absent=0.2 if seed else 0.0)
-    has = [bool((~np.isnan(run[:, 0])).any()) for run in S]
-    S = S[has]
-    scorer = TracerScorer(*weights, k=k, w=w, aggregation=aggregation).fit(S)
-    expected = [by_hand(run, *weights, k, w, aggregation) for run in S]
-    assert np.allclose(scorer.score_samples(S), expected, rtol=0, atol=1e-12)
+    S = S[[bool((~np.isnan(run[:, 0])).any()) for run in S]]
+    scorer = TracerScorer(*weights, k=k, w=w, aggregation=aggregation, actors=actors).fit(S)
+    expected = [by_hand(run, *weights, k, w, aggregation, actors) for run in S]
+    np.testing.assert_allclose(scorer.score_samples(S), expected, rtol=0, atol=1e-12)
     trace = scorer.transform(S)
     assert np.array_equal(trace.cells[trace.offsets[1:] - 1].ravel(), scorer.score_samples(S))
-
-
-def test_saup_is_the_root_mean_square(signals):
-    scores = SAUP(alpha=0.5, beta=2, gamma=1).fit(signals).score_samples(signals)
-    for run, score in zip(signals, scores, strict=True):
-        u, a, oa, ou = np.nan_to_num(run[:, :4]).T
-        there = ~np.isnan(run[:, 0])
-        if not there.any():
-            assert math.isnan(score)
-            continue
-        squares = ((1 + 0.5 * a + 2 * oa + ou) * u)[there] ** 2
-        assert score == pytest.approx(math.sqrt(squares.mean()), abs=1e-12)
-
-
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-@pytest.mark.parametrize("actors", ["both", "agent", "user"])
-def test_the_grid_is_many_scorers(signals_of, rng, aggregation, actors):
-    S = signals_of(rng, absent=0.0)
-    grid = {"alpha": [0, 1.5], "beta": [0.5, 2], "gamma": [1], "k": [0.1, 0.5, 1], "w": [0, 0.3]}
-    arrays = {name: np.array(values, dtype=float) for name, values in grid.items()}
-    scores = grid_scores(S, **arrays, aggregation=aggregation, actors=actors)
-    assert scores.shape == (2, 2, 1, 3, 2, len(S))
-    for place in np.ndindex(scores.shape[:-1]):
-        values = {name: grid[name][i] for name, i in zip(grid, place, strict=True)}
-        scorer = TracerScorer(**values, aggregation=aggregation, actors=actors).fit(S)
-        assert np.allclose(scores[place], scorer.score_samples(S), rtol=0, atol=1e-12)
-
-
-@given(st.integers(0, 50), st.integers(0, 3), st.floats(0, 2))
-def test_monotone_in_every_component(signals_of, seed, component, more):
-    rng = np.random.default_rng(seed)
-    S = signals_of(rng, n_runs=5, absent=0.0)
-    cells = S.cells.copy()
-    cells[rng.random(len(cells)) < 0.5, component] += more
-    for aggregation in AGGREGATIONS:
-        scorer = TracerScorer(aggregation=aggregation).fit(S)
-        worse = scorer.score_samples(S.with_cells(cells, channels=S.channels))
-        assert (worse >= scorer.score_samples(S) - 1e-12).all()
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
@@ -125,90 +103,6 @@ def test_attribution_bounds_the_whole(signals_of, rng, aggregation):
     assert parts.index.tolist() == S.ids.tolist()
 
 
-def test_no_look_ahead_and_no_company_counts(signals):
-    scorer = TracerScorer(k=0.4).fit(signals)
-    trace = scorer.transform(signals)
-    cut = signals.prefix(3)
-    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells, equal_nan=True)
-    order = np.random.default_rng(1).permutation(len(signals))
-    assert np.array_equal(
-        scorer.score_samples(signals[order]), scorer.score_samples(signals)[order], equal_nan=True
-    )
-    assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
-
-
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_there_is_no_risk_until_a_component_is_recorded(aggregation):
-    nan = np.nan
-    S = TrajectoryArray(
-        [[nan, nan], [nan, nan], [0.0, nan], [nan, 0.4], [nan, nan]], [5],
-        channels=["surprisal", "repetition"], missing="allow",
-    )  # fmt: skip
-    scorer = TracerScorer(aggregation=aggregation).fit(S)
-    trace = scorer.transform(S).cells.ravel()
-    assert np.isnan(trace).tolist() == [True, True, False, False, False]
-    assert trace[2] == 0
-    for t in range(1, 6):
-        assert np.array_equal(
-            scorer.transform(S.prefix(t)).cells.ravel(), trace[:t], equal_nan=True
-        )
-        assert np.array_equal(scorer.score_samples(S.prefix(t)), trace[[t - 1]], equal_nan=True)
-
-
-def test_a_multiple_of_surprisal_needs_one():
-    S = TrajectoryArray([[np.nan, 0.4], [0.2, 0.1]], [2], channels=["surprisal", "repetition"],
-                        missing="allow")  # fmt: skip
-    scorer = TracerScorer(aggregation="multiplicative").fit(S)
-    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, False]
-    assert np.isnan(scorer.score_samples(S.prefix(1))).all()
-
-
-def test_absent_surprisal_is_left_out():
-    without = TrajectoryArray([[np.nan, 0.4]], [1], channels=["surprisal", "repetition"],
-                              missing="allow")  # fmt: skip
-    only = without[["repetition"]]
-    for aggregation in ("max", "additive"):
-        for signals in (without, only):
-            assert TracerScorer(aggregation=aggregation).fit(signals).score_samples(signals) == 0.4
-
-
-@pytest.mark.parametrize("aggregation", ["max", "additive", "separate"])
-def test_a_run_of_which_nothing_is_recorded_has_no_risk(aggregation):
-    nan = np.nan
-    S = TrajectoryArray(
-        [[nan, nan, 1], [nan, nan, 0], [nan, 0.0, 1], [0.4, 0.2, 1]], [2, 1, 1],
-        channels=["surprisal", "repetition", "is_agent"], missing="allow",
-    )  # fmt: skip
-    scorer = TracerScorer(aggregation=aggregation).fit(S)
-    risk = scorer.score_samples(S)
-    assert np.isnan(risk).tolist() == [True, False, False]
-    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, True, False, False]
-    usual = {name: np.array([getattr(scorer, name)]) for name in TUNED}
-    grid = grid_scores(S, **usual, aggregation=aggregation, actors="both")
-    assert np.array_equal(grid.ravel(), risk, equal_nan=True)
-    assert np.isnan(scorer.attribution(S).to_numpy()).all(axis=1).tolist() == [True, False, False]
-    warning = early_warning([1, 1, 0], scorer.transform(S))
-    assert (len(warning.failure_times), len(warning.success_times)) == (1, 1)
-    assert warning.detected_within(1) == 1
-    assert warning.false_alarms_within(1) == 0
-    tuned = TracerScorer(aggregation=aggregation, tune="pairwise_logistic")
-    assert tuned.fit(S, [1, 1, 0]).loss_ == tuned.fit(S[1:], [1, 0]).loss_
-    with pytest.raises(ValueError, match="tune needs runs that have an outcome and a recorded"):
-        tuned.fit(S[[0]], [1])
-
-
-def test_some_runs_without_surprisal_are_said_under_max():
-    S = TrajectoryArray([[np.nan, 0.4], [0.2, 0.1]], [1, 1], missing="allow",
-                        channels=["surprisal", "repetition"])  # fmt: skip
-    with pytest.warns(UserWarning, match="1 of 2 runs have no surprisal") as said:
-        TracerScorer().fit(S).score_samples(S)
-    assert len(said) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        TracerScorer(aggregation="additive").fit(S)
-        TracerScorer().fit(S[[0]])
-
-
 def test_explain(signals):
     scorer = TracerScorer(alpha=2, beta=3, gamma=5, k=0.3).fit(signals)
     out = scorer.explain(signals)
@@ -220,12 +114,8 @@ def test_explain(signals):
 
 
 def test_explain_where_parts_are_averaged_apart():
-    S = TrajectoryArray([[1.0, 2.0], [3.0, 0.5], [2.0, np.nan], [2.0, 0.0]], [3, 1],
-                        channels=["surprisal", "repetition"], missing="allow")  # fmt: skip
+    S = of_two([[1.0, 2.0], [3.0, 0.5], [2.0, NAN], [2.0, 0.0]], [3, 1])
     out = TracerScorer(alpha=4, k=0.7, w=0.25, aggregation="separate").fit(S).explain(S)
-    assert out.channels == (
-        "surprisal", "repetition", "agent_gap", "user_gap", "risk", "critical",
-    )  # fmt: skip
     # a quarter of the penalty, three quarters of the surprisal
     assert out["risk"].cells.tolist() == [0.75 + 2, 2.25 + 0.5, 1.5, 1.5]
     # of equal risks the earlier comes first
@@ -233,7 +123,134 @@ def test_explain_where_parts_are_averaged_apart():
     assert out["repetition"].cells.tolist() == [8, 2, 0, 0]
 
 
-# ------------------------------------------------------------------ tuning
+# ------------------------------------------------------------------ the tail: A.2 to A.4, A.9
+
+fractions, mixes = st.floats(0.01, 1.0), st.floats(0.0, 1.0)
+numbers = st.floats(0, 5, allow_nan=False).map(lambda x: round(x, 6))
+
+
+@st.composite
+def pairs(draw):
+    n = draw(st.integers(1, 25))
+    one = st.lists(numbers, min_size=n, max_size=n).map(np.array)
+    return draw(one), draw(one)
+
+
+def rho(k, w, *runs):
+    X = TrajectoryArray(np.concatenate(runs), [len(run) for run in runs])
+    return TracerScorer(k=k, w=w).fit(X).score_samples(X)
+
+
+@settings(max_examples=25)
+@given(pairs(), fractions, mixes)
+def test_the_tail_is_coherent_stable_and_between_mean_and_maximum(two, k, w):
+    r, s = two
+    of_r, of_s, upper, shifted, scaled, total = rho(
+        k, w, r, s, np.maximum(r, s), r + 1.5, 2.5 * r, r + s
+    )
+    assert upper >= max(of_r, of_s) - 1e-12  # monotone
+    assert shifted == pytest.approx(of_r + 1.5, abs=1e-9)
+    assert scaled == pytest.approx(2.5 * of_r, abs=1e-9)
+    assert total <= of_r + of_s + 1e-9  # subadditive
+    assert abs(of_r - of_s) <= np.abs(r - s).max() + 1e-9  # 1-Lipschitz
+    assert r.mean() - 1e-9 <= of_r <= r.max() + 1e-9
+    assert rho(1.0, 0.0, r) == pytest.approx(r.mean(), abs=1e-9)
+    assert rho(k, 1.0, r) == r.max()
+
+
+def test_the_size_of_a_tail_is_that_of_the_number_as_written():
+    # 0.29 * 100 is 28.999999999999996
+    for n, k, size in [(1, 0.1, 1), (9, 0.1, 1), (10, 0.1, 1), (100, 0.1, 10), (100, 0.29, 29)]:
+        risk = np.arange(n, dtype=float)
+        assert rho(k, 0, risk) == pytest.approx(risk[n - size :].mean()), (n, k)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(1, 15), min_size=1, max_size=8), fractions, mixes)
+def test_running_tail_is_the_tail_of_each_prefix(lengths, k, w):
+    rng = np.random.default_rng(sum(lengths))
+    X = TrajectoryArray(rng.integers(0, 4, sum(lengths)) / 3, lengths)  # with ties
+    trace = TracerScorer(k=k, w=w).fit(X).transform(X)
+    expected = rho(k, w, *(run.ravel()[: t + 1] for run in X for t in range(len(run))))
+    np.testing.assert_allclose(trace.cells.ravel(), expected, rtol=0, atol=1e-12)
+
+
+def test_a_long_run_needs_no_square_of_memory(rng):
+    X = TrajectoryArray(rng.random(3000), [3000])
+    scorer = TracerScorer(k=0.1).fit(X)
+    tracemalloc.start()
+    trace = scorer.transform(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # squares of steps took 160 MB
+    assert trace.cells[-1] == scorer.score_samples(X)
+
+
+# ------------------------------------------------------------------ what is not recorded
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_there_is_no_risk_until_a_component_is_recorded(aggregation):
+    S = of_two([[NAN, NAN], [NAN, NAN], [0.0, NAN], [NAN, 0.4], [NAN, NAN]], [5])
+    scorer = TracerScorer(aggregation=aggregation).fit(S)
+    trace = scorer.transform(S).cells.ravel()
+    assert np.isnan(trace).tolist() == [True, True, False, False, False]
+    assert trace[2] == 0
+    for t in range(1, 6):
+        cut = S.prefix(t)
+        assert np.array_equal(scorer.transform(cut).cells.ravel(), trace[:t], equal_nan=True)
+        assert np.array_equal(scorer.score_samples(cut), trace[[t - 1]], equal_nan=True)
+
+
+def test_absent_surprisal_is_left_out_but_of_multiples_of_it():
+    S = of_two([[NAN, 0.4], [0.2, 0.1]], [2])
+    scorer = TracerScorer(aggregation="multiplicative").fit(S)
+    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, False]
+    for aggregation in ("max", "additive"):
+        for signals in (S.prefix(1), S.prefix(1)[["repetition"]]):
+            assert TracerScorer(aggregation=aggregation).fit(signals).score_samples(signals) == 0.4
+
+
+@pytest.mark.parametrize("aggregation", ["max", "additive", "separate"])
+def test_a_run_of_which_nothing_is_recorded_has_no_risk(aggregation):
+    S = of_two([[NAN, NAN, 1], [NAN, NAN, 0], [NAN, 0.0, 1], [0.4, 0.2, 1]], [2, 1, 1])
+    scorer = TracerScorer(aggregation=aggregation).fit(S)
+    assert np.isnan(scorer.score_samples(S)).tolist() == [True, False, False]
+    assert np.isnan(scorer.transform(S).cells.ravel()).tolist() == [True, True, False, False]
+    assert np.isnan(scorer.attribution(S).to_numpy()).all(axis=1).tolist() == [True, False, False]
+    warning = early_warning([1, 1, 0], scorer.transform(S))
+    assert (len(warning.failure_times), len(warning.success_times)) == (1, 1)
+    tuned = TracerScorer(aggregation=aggregation, tune="pairwise_logistic")
+    assert tuned.fit(S, [1, 1, 0]).loss_ == tuned.fit(S[1:], [1, 0]).loss_
+    for rows, y in [([0], [1]), ([1, 2], [-1, -1])]:
+        with pytest.raises(ValueError, match="tune .*outcome"):
+            tuned.fit(S[rows], y)
+
+
+def test_some_runs_without_surprisal_are_said_under_max():
+    S = of_two([[NAN, 0.4], [0.2, 0.1], [NAN, 0.2]], [1, 1, 1])
+    with pytest.warns(UserWarning, match="2 of 3 runs have no surprisal") as said:
+        TracerScorer().fit(S).score_samples(S)
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TracerScorer(aggregation="additive").fit(S)
+        for rows in ([0, 2], [1]):
+            TracerScorer().fit(S[rows])
+        TracerScorer().fit(S[["repetition"]])
+
+
+def test_no_look_ahead_and_no_company_counts(signals):
+    scorer = TracerScorer(k=0.4).fit(signals)
+    trace, scores = scorer.transform(signals), scorer.score_samples(signals)
+    cut = signals.prefix(3)
+    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells, equal_nan=True)
+    order = np.random.default_rng(1).permutation(len(signals))
+    assert np.array_equal(scorer.score_samples(signals[order]), scores[order], equal_nan=True)
+    assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
+
+
+# ------------------------------------------------------------------ tuning: Appendix G
 
 
 @pytest.fixture
@@ -246,32 +263,62 @@ def separable(signals_of, rng):
     worst = S.offsets[:-1]
     cells[worst, 2] = np.where(y == 0, 3.0, 0.5)
     cells[np.setdiff1d(np.arange(len(cells)), worst), 2] = 0.4
-    return TrajectoryArray(cells, S.lengths, channels=S.channels, ids=S.ids, missing="allow"), y
+    return S.with_cells(cells, channels=S.channels), y
 
 
-def test_tuning_finds_the_signal(separable):
-    S, y = separable
-    plain = TracerScorer().fit(S)
-    tuned = TracerScorer(tune="pairwise_logistic", tau=0.2).fit(S, y)
-    assert tuned.beta_ > 4 * max(tuned.alpha_, tuned.gamma_)
-    assert roc_auc_score(y, tuned.decision_function(S)) > 0.99
-    assert tuned.loss_ <= pairwise_logistic_loss(y, plain.score_samples(S), 0.2)
-    assert tuned.loss_ == pytest.approx(
-        pairwise_logistic_loss(y, tuned.score_samples(S), 0.2), abs=1e-12
-    )
+def loss_of(y, risk, tau):
+    return np.mean([
+        np.log1p(np.exp(-(risk[i] - risk[j]) / tau))
+        for i in np.flatnonzero(y == 0) for j in np.flatnonzero(y == 1)
+    ])  # fmt: skip
+
+
+def search_by_hand(S, y, w, tau, aggregation):
+    """From coarse to fine to the mix, one setting at a time; of equal ones the first."""
+    parts = [np.nan_to_num(S.padded()[..., k]) for k in range(4)]
+
+    def score(alpha, beta, gamma, k, w):
+        size = np.maximum(1, np.floor(k * S.lengths + 1e-9)).astype(int)
+
+        def top(values):
+            return np.cumsum(-np.sort(-values, axis=1), axis=1)[range(len(S)), size - 1] / size
+
+        U, A, G, V = parts
+        if aggregation == "max":
+            risk = np.max([U, alpha * A, beta * G, gamma * V], axis=0)
+        elif aggregation == "additive":
+            risk = U + alpha * A + beta * G + gamma * V
+        else:
+            return (1 - w) * top(U) + w * top(alpha * A + beta * G + gamma * V)
+        return (1 - w) * top(risk) + w * risk.max(axis=1)
+
+    def best(*grid):
+        settings = list(itertools.product(*grid))
+        risks = np.array([score(*one) for one in settings])
+        margin = (risks[:, y == 0, None] - risks[:, None, y == 1]) / tau
+        losses = np.log1p(np.exp(-margin)).mean(axis=(1, 2)).round(12)
+        return settings[losses.argmin()], losses.min()
+
+    weights, tails = [0, 0.25, 0.5, 1, 2, 4], [0.05, 0.1, 0.2, 0.3, 0.5, 1]
+    setting, _ = best(weights, weights, weights, tails, [w])
+    fine = [sorted({round(x * f, 6) for f in (0.6, 0.8, 1, 1.25, 1.6)}) for x in setting[:3]]
+    tails = sorted({min(1, round(setting[3] * f, 6)) for f in (0.6, 0.8, 1, 1.25, 1.6)})
+    setting, _ = best(*fine, tails, [w])
+    return best(*([x] for x in setting[:4]), sorted({*np.arange(11) / 10, w}))
+
+
+@pytest.mark.parametrize("aggregation", ["max", "additive", "separate"])
+def test_the_search_is_from_coarse_to_fine_to_the_mix(signals_of, aggregation):
+    S = signals_of(np.random.default_rng(3), n_runs=12, absent=0.1)
+    S, y = S[np.argsort(S.ids)], np.array([0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1])
+    tuned = TracerScorer(aggregation=aggregation, tune="pairwise_logistic", w=0.25, tau=0.5)
+    tuned.fit(S, y)
+    expected, loss = search_by_hand(S, y, 0.25, 0.5, aggregation)
+    found = tuned.alpha_, tuned.beta_, tuned.gamma_, tuned.k_, tuned.w_
+    assert found == pytest.approx(expected)
+    assert tuned.loss_ == pytest.approx(loss)
+    assert tuned.loss_ == pytest.approx(loss_of(y, tuned.score_samples(S), 0.5))
     assert tuned.alpha == 1.0  # the parameters given stay as they are
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_finer_grids_never_lose_what_the_coarse_one_has(signals_of, seed):
-    rng = np.random.default_rng(seed)
-    S, y = signals_of(rng, n_runs=40, absent=0.0), np.arange(40) % 2
-    options = {"aggregation": "additive", "actors": "both"}
-    weights = np.array([0, 0.25, 0.5, 1, 2, 4])
-    coarse = {"alpha": weights, "beta": weights, "gamma": weights, "w": np.array([0.5])}
-    scores = grid_scores(S, **coarse, k=np.array([0.1, 0.3, 1]), **options)
-    _, loss = tuned(S, y, 0.5, 1.0, **options)
-    assert loss <= pairwise_logistic_loss(y, scores, 1.0).min() + 1e-9
 
 
 def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):
@@ -286,138 +333,79 @@ def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):
         assert getattr(one, name) == getattr(other, name) == getattr(kept, name)
 
 
-def test_loss_by_hand():
-    y, risk = np.array([0, 0, 1]), np.array([2.0, 1.0, 1.5])
-    expected = (math.log1p(math.exp(-0.5 / 2)) + math.log1p(math.exp(0.5 / 2))) / 2
-    assert pairwise_logistic_loss(y, risk, 2) == pytest.approx(expected, abs=1e-15)
-    assert pairwise_logistic_loss(np.array([0, 1]), np.array([1.0, 0.0]), 1) == pytest.approx(
-        0.3133, abs=5e-5
-    )
-    with pytest.raises(ValueError, match="tune needs failures and successes"):
-        TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 1])
-    with pytest.raises(
-        ValueError, match=r"run 1: outcome 0\.5 must be 0 or 1; leave out graded runs"
-    ):
-        TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], [1, 0.5])
-
-
 # ------------------------------------------------------------------ inside scikit-learn
 
 
-def test_roc_auc_reads_right(separable):
+def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     S, y = separable
+    grid = {"alpha": [0, 1], "beta": [0, 2], "gamma": [0, 1]}
     search = GridSearchCV(
-        TracerScorer(k=0.05, w=1.0),
-        {"alpha": [0, 1], "beta": [0, 2], "gamma": [0, 1]},
-        scoring="roc_auc",
-        cv=GroupKFold(3),
+        TracerScorer(k=0.05, w=1.0), grid, scoring="roc_auc", cv=GroupKFold(3)
     ).fit(S, y, groups=np.arange(len(y)) // 2)
     assert search.best_params_["beta"] == 2
     assert search.best_score_ > 0.9
-    assert search.score_samples(S).shape == (len(S),)
-
-
-def test_proper_scores_choose_too(separable):
-    S, y = separable
-    model = make_pipeline(
-        TracerScorer(), PlattCrossFitCalibrator(link="identity", increasing=False),
-        TraceAggregator(),
-    )  # fmt: skip
+    calibrator = PlattCrossFitCalibrator(link="identity", increasing=False)
+    model = make_pipeline(TracerScorer(), calibrator, TraceAggregator())
     grid = {"tracerscorer__beta": [0, 3], "tracerscorer__k": [0.05, 1.0]}
-    search = GridSearchCV(
-        model, grid, scoring={"tps": make_tps_scorer("log"), "auroc": "roc_auc"}, refit="tps", cv=3
-    ).fit(S, y)
+    scoring = {"tps": make_tps_scorer("log"), "auroc": "roc_auc"}
+    search = GridSearchCV(model, grid, scoring=scoring, refit="tps", cv=3).fit(S, y)
     assert search.best_params_["tracerscorer__beta"] == 3
     assert np.isfinite(search.cv_results_["mean_test_auroc"]).all()
 
 
-def test_weights_reach_the_calibrator_behind_a_tuned_scorer(separable):
-    S, y = separable
-    weight = np.linspace(0.5, 1.5, len(y))
-    tuned = TracerScorer(tune="pairwise_logistic", tau=0.2)
-    with config_context(enable_metadata_routing=True):
-        calibrator = PlattCrossFitCalibrator(link="identity", increasing=False)
-        model = make_pipeline(tuned, calibrator.set_fit_request(sample_weight=True))
-        search = GridSearchCV(
-            model, {"tracerscorer__tau": [0.2, 1.0]}, cv=3,
-            scoring=make_tps_scorer("log").set_score_request(sample_weight=True),
-        ).fit(S, y, sample_weight=weight)  # fmt: skip
-    risk = clone(tuned).set_params(tau=search.best_params_["tracerscorer__tau"]).fit(S, y)
-    expected = clone(calibrator).fit(risk.transform(S), y, sample_weight=weight)
-    found = search.best_estimator_.transform(S)
-    assert np.array_equal(found.cells, expected.transform(risk.transform(S)).cells)
-
-
-def test_from_runs_to_scores_in_one_pipeline(talk):
-    y = io.outcomes(talk)
-    model = make_pipeline(TracerSignals(), TracerScorer())
-    scores = cross_validate(model, talk, y, scoring="roc_auc", cv=3)
-    assert np.isfinite(scores["test_score"]).all()
-    assert model.fit(talk, y).score_samples(talk).shape == (12,)
-
-
-def test_clone_pickle_and_channels(signals):
-    scorer = TracerScorer(alpha=2, tune=None).fit(signals)
+def test_pickle_names_and_output(signals):
+    scorer = TracerScorer(alpha=2).fit(signals)
+    scores = scorer.score_samples(signals)
     again = pickle.loads(pickle.dumps(scorer))
-    assert np.array_equal(
-        again.score_samples(signals), scorer.score_samples(signals), equal_nan=True
-    )
-    assert clone(scorer).get_params() == scorer.get_params()
-    with pytest.raises(ValueError, match="gives runs of different lengths, not a table"):
+    assert np.array_equal(again.score_samples(signals), scores, equal_nan=True)
+    np.testing.assert_array_equal(scorer.decision_function(signals), -scores)
+    with pytest.raises(ValueError, match="table"):
         scorer.set_output(transform="pandas")
     assert scorer.get_feature_names_out().tolist() == ["risk"]
     assert scorer.transform(signals).channels == ("risk",)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"alpha": -1}, "alpha must be a number of at least 0, got -1"),
-        ({"k": 0}, r"k must be a fraction in \(0, 1\]"),
-        ({"w": 2}, r"w must be a weight in \[0, 1\], got 2"),
-        ({"aggregation": "mean"}, "aggregation must be"),
-        ({"actors": "all"}, "actors must be"),
-        ({"tune": "auroc"}, "tune must be"),
-        ({"tau": 0}, "tau must be a positive temperature"),
-        ({"tau": "x"}, "tau must be a positive temperature, got 'x'"),
-        ({"alpha": "a"}, "alpha must be a number of at least 0, got 'a'"),
-        ({"alpha": "x"}, "alpha must be a number of at least 0, got 'x'"),
-        ({"k": "a"}, r"k must be a fraction in \(0, 1\], got 'a'"),
-        ({"k": [0.1, 0.2]}, r"k must be a fraction in \(0, 1\], got \[0.1, 0.2\]"),
-        ({"w": None}, r"w must be a weight in \[0, 1\], got None"),
-        ({"tune": "pairwise_logistic"}, "needs y in fit"),
-    ],
-)
-def test_bad_parameters(signals, change, message):
-    with pytest.raises(ValueError, match=message):
-        TracerScorer(**change).fit(signals)
+# ------------------------------------------------------------------ bad input
 
 
-def test_bad_signals(signals):
-    with pytest.raises(ValueError, match=r"TracerSignals\(\)\.fit_transform\(runs\)"):
-        TracerScorer().fit([io.Run("a", [io.Step("agent", "hi")])])
-    with pytest.raises(ValueError, match="needs at least one of the channels surprisal"):
-        TracerScorer().fit(signals[["tool_calls"]])
-    with pytest.raises(ValueError, match="needs the channel 'is_agent'"):
-        TracerScorer(actors="agent").fit(signals[["surprisal"]])
+def test_bad_parameters_are_named(signals):
+    for name, values in {
+        "alpha": (-1, np.inf, NAN, "a", None), "beta": (-0.1,), "gamma": ("1",),
+        "k": (0, 1.2, "a", [0.1, 0.2]), "w": (-1, 2, None), "tau": (0, "x"),
+        "aggregation": ("mean",), "actors": ("all",), "tune": ("auroc",),
+    }.items():  # fmt: skip
+        for value in values:
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                TracerScorer(**{name: value}).fit(signals)
+            fitted = TracerScorer().fit(signals).set_params(**{name: value})
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                fitted.score_samples(signals)
+    for y, problem in [(None, "needs y"), ([1, 1], "one class"), ([1, 0.5], "run 1.* 0.5")]:
+        with pytest.raises(ValueError, match=problem):
+            TracerScorer(tune="pairwise_logistic").fit([[0.1], [0.2]], y)
+
+
+def test_bad_signals_are_named(signals):
+    silent = of_two([[NAN, 0.4]], [1])
     negative = TrajectoryArray([[0.1], [-0.2]], [2], channels=["surprisal"], ids=["a"])
-    with pytest.raises(ValueError, match=r"run 'a' \(row 0\), step 2, channel 'surprisal'.*-0\.2"):
-        TracerScorer().fit(negative)
-    silent = TrajectoryArray([[np.nan, 0.4]], [1], channels=["surprisal", "repetition"],
-                             missing="allow", ids=["b"])  # fmt: skip
-    with pytest.raises(ValueError, match=r"run 'b' \(row 0\): .*no token log-probabilities"):
-        TracerScorer(aggregation="multiplicative").fit(silent)
+    run = io.Run("a", [io.Step("agent", "hi")])
+    for scorer, X, problem in [
+        (TracerScorer(), [run], r"TracerSignals\(\)"),
+        (MeanSurprisal(), (run, run), "got runs"),
+        (TracerScorer(), signals[["tool_calls"]], "channels surprisal.*tool_calls"),
+        (TracerScorer(actors="agent"), signals[["surprisal"]], "'is_agent'"),
+        (TracerScorer(), negative, r"run 'a' \(row 0\), step 2, channel 'surprisal'.*-0\.2"),
+        (TracerScorer(aggregation="multiplicative"), silent, r"run 'r0' \(row 0\).*surprisal"),
+        (TracerScorer(aggregation="multiplicative"), silent[["repetition"]], "'surprisal'"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            scorer.fit(X)
 
 
-@pytest.mark.parametrize("scorer", [TracerScorer(), SAUP(), MeanSurprisal(), RunLength()], ids=repr)
-def test_other_channels_than_in_fit_are_refused(scorer):
-    S = TrajectoryArray(np.eye(3) / 2, [3], channels=["surprisal", "repetition", "is_agent"])
-    scorer = scorer.fit(S)
-    assert scorer.n_channels_in_ == 3
-    assert scorer.channels_in_ == S.channels
-    name = type(scorer).__name__
-    for method in (scorer.transform, scorer.score_samples, scorer.decision_function):
-        with pytest.raises(ValueError, match=f"{name} was fitted on 3 channels, got 2"):
-            method(S[["surprisal", "is_agent"]])
-        with pytest.raises(ValueError, match=f"{name} was fitted on the channels surprisal, rep"):
-            method(S[["repetition", "surprisal", "is_agent"]])
+def test_public_log(public_file):
+    runs = io.read_runs(public_file("tau2", "toolorchestra_airline_gpt-5_1trial.json"))
+    y = io.outcomes(runs)
+    risk = TracerScorer().fit_transform(TracerSignals().fit_transform(runs))
+    final = risk.cells[risk.offsets[1:] - 1].ravel()
+    assert (len(y), y.sum()) == (50, 28)
+    assert roc_auc_score(1 - y, final) == pytest.approx(0.677, abs=5e-4)

@@ -1,21 +1,19 @@
 """Signals: a dialogue computed by hand, and logs as they come."""
 
 import math
-from importlib.util import find_spec
-from typing import ClassVar
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-from sklearn.model_selection import GridSearchCV
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from trajscore import TracerScorer, TracerSignals, io
+from trajscore import TracerScorer, TracerSignals
 from trajscore.io import Run, Step, ToolCall
-from trajscore.tracer._embedders import WordLlamaEmbedder, make_embedder
-from trajscore.tracer._stated_confidence import StatedConfidence
 
 NAN = float("nan")
 
@@ -139,48 +137,12 @@ def test_turns_of_one_side():
             signals(*steps, **{parameter: "theirs"})
 
 
-def test_calls_are_compared_as_objects():
-    as_text = ToolCall("find", '{"b": 2, "a": 1}')
-    as_object = ToolCall("find", {"a": 1, "b": 2})
-    odd = ToolCall("find", "not json")
-    S = signals(agent("", as_text), agent("", as_object), agent("", odd), agent("", odd))
-    assert S["repetition"].cells.ravel().tolist() == [0, 1, 0, 1]
-
-
 def test_the_window_of_calls_counts_turns_of_users_too():
     between = [Step("user", "yes"), agent("hm")] * 2
     S = signals(agent("", find()), *between, agent("", find()))
     assert S["repetition"].cells[-1] == 1
     S = signals(agent("", find()), *between, Step("user", "no"), agent("", find()))
     assert S["repetition"].cells[-1] == 0
-
-
-def test_keys_of_any_type_in_arguments():
-    odd = ToolCall("find", {1: "a", "b": {None: [{2: 3, "x": 4}]}})
-    assert signals(agent("", odd), agent("", odd))["repetition"].cells.ravel().tolist() == [0, 1]
-
-
-def test_half_a_surrogate_pair_is_replaced():
-    half = "bag \ud83d lost"
-    call = ToolCall("find", {"bag": half})
-    steps = [agent(half, call, observation=half), Step("user", half), agent("bag ? lost")]
-    S = TracerSignals().fit_transform([Run("a", steps)])
-    assert S["repetition"].cells[-1] == 1
-
-
-def test_a_text_of_none_is_empty():
-    assert signals(agent(None), agent("bag"))["repetition"].cells.ravel().tolist() == [0, 0]
-
-
-def test_placeholders_for_logprobs_are_missing():
-    words = ("bag", "lost")
-    S = signals(
-        agent("bag lost", tokens=words, logprobs=(-9999.0, -2.0)),
-        agent("bag lost", tokens=words, logprobs=(-10000.0, -9999.0)),
-        agent("bag lost", tokens=words, logprobs=(0.0, 0.0)),
-        agent("bag lost", tokens=words, logprobs=(0.0, -1.0)),
-    )
-    assert np.array_equal(S["surprisal"].cells.ravel(), [2.0, NAN, NAN, 1.0], equal_nan=True)
 
 
 def test_runs_and_users_do_not_mix():
@@ -193,30 +155,6 @@ def test_runs_and_users_do_not_mix():
     assert math.isnan(gaps[2])  # the turn before is the user's
     alone = TracerSignals().fit([one, two]).transform([two])
     assert np.array_equal(alone.cells, S[[1]].cells, equal_nan=True)
-
-
-@pytest.mark.parametrize("least", [0.0, 0.05, 1.0])
-def test_without_token_strings_only_the_filter_counts(least):
-    S = signals(agent("lost bag", logprobs=(-0.01, -0.5, NAN)), least_surprisal=least)
-    expected = {0.0: 0.255, 0.05: 0.5, 1.0: 1e-4}[least]
-    assert S["surprisal"].cells[0] == pytest.approx(expected)
-
-
-def test_logprobs_of_minus_infinity_and_above_zero():
-    S = signals(agent("bag", tokens=("bag",), logprobs=(-math.inf,)))
-    assert S["surprisal"].cells[0] == 100.0
-    assert np.isnan(signals(agent("bag", logprobs=(NAN,)))["surprisal"].cells[0])
-    run = Run("r7", [Step("user", "hi"), agent("bag", logprobs=(-0.1, 0.3), index=4)],
-              meta={"file": "log.json"})  # fmt: skip
-    with pytest.raises(
-        ValueError,
-        match=r"log\.json, run 'r7' \(row 0\), step 2 \(message 4\), token 1: the logprob 0\.3 is "
-        r"above 0",
-    ):
-        TracerSignals().fit([run])
-    short = Run("r8", [agent("bag", tokens=("b", "ag"), logprobs=(-0.1,))])
-    with pytest.raises(ValueError, match=r"run 'r8' \(row 0\), step 1: there are 2 tokens for 1"):
-        TracerSignals().fit([short])
 
 
 def test_turns_without_text_results_without_calls_and_unknown_roles():
@@ -234,250 +172,202 @@ def test_turns_without_text_results_without_calls_and_unknown_roles():
     assert TracerScorer().fit(S).score_samples(S).tolist() == [0.0]
 
 
-def test_other_scripts():
-    S = signals(agent("你的航班号是多少"), agent("你的航班号是多少?"), agent("Где мой багаж?"),
-                agent("где мой багаж"), embedder="char")  # fmt: skip
-    repeated = S["repetition"].cells.ravel()
-    assert repeated[1] > 0.85
-    assert repeated[2] == 0
-    assert repeated[3] > 0.6
+# ------------------------------------------------------------------ calls, tokens, words
 
 
-def test_a_message_of_a_megabyte():
+def repeated(*steps, **parameters):
+    return signals(*steps, **parameters)["repetition"].cells.ravel().tolist()
+
+
+def test_calls_are_compared_as_objects():
+    for arguments, same in [
+        (('{"b": 2, "a": 1}', {"a": 1, "b": 2}), True),
+        (("not json", "not json"), True),
+        (({"a": 1}, {"a": 2}), False),
+        (({1: "a", "b": {None: [{2: 3, "x": 4}]}}, {1: "a", "b": {None: [{2: 3, "x": 4}]}}), True),
+        (({}, {}), True),
+    ]:
+        steps = [agent("", ToolCall("find", one)) for one in arguments]
+        assert repeated(*steps) == [0, same], arguments
+
+
+def test_odd_texts():
+    assert repeated(agent(None), agent("bag")) == [0, 0]
+    half = "bag \ud83d lost"  # half a surrogate pair is replaced
+    steps = [agent(half, ToolCall("find", {"bag": half}), observation=half), agent("bag ? lost")]
+    assert repeated(*steps, embedder="char")[-1] == 1
+    assert np.isnan(signals(agent(), user(), embedder="char")["user_gap"].cells).all()
     long = "Where is my bag? " * 62_000
-    S = signals(Step("user", long), agent(long), agent(long), embedder="char")
-    assert S["repetition"].cells.ravel().tolist()[1:] == [0, 1]
+    assert repeated(user(long), agent(long), agent(long), embedder="char")[1:] == [0, 1]
+    # a word in other scripts is a character, or what spaces part
+    assert repeated(agent("\u65c5\u884c"), agent("\u65c5 x"))[-1] == 0
 
 
-def test_empty_texts_everywhere():
-    assert np.isnan(signals(agent(), Step("user"), embedder="char")["user_gap"].cells).all()
+def test_words_that_overlap():
+    # cosine of counts of words, times the share of words in common, but for stop words and numbers
+    for first, second, expected in [
+        ("the red bag", "red car", 1 / 3 / math.sqrt(6)),
+        ("bag 7", "bag 8", 1 / 2),
+        ("the", "the", 0),
+        ("BAG, lost!", "lost bag", 1),
+    ]:
+        words = CountVectorizer(token_pattern=r"\w+")
+        found = repeated(agent(first), agent(second), embedder=words)[-1]
+        assert found == pytest.approx(expected), first
+    assert repeated(agent("lost bag"), agent("lost ring"))[-1] == pytest.approx(1 / 6)
+    alone = repeated(agent("lost bag"), agent("lost ring"), stop_words=["lost"])
+    assert alone[-1] == 0  # bag and ring have no word in common
 
 
-@pytest.mark.parametrize(
-    ("runs", "error", "message"),
-    [
-        ("log.json", TypeError, r"got str; read a log with trajscore\.io\.read_runs"),
-        (5, TypeError, "got int; read a log with"),
-        ([Run("a", [agent("hi")]), "b"], TypeError, "row 1 is of type str"),
-        ([Run("a", [agent("hi")]), Run("b")], ValueError, r"run 'b' \(row 1\) has no turn of the"),
-        ([], ValueError, "got an empty list of runs"),
-    ],
-)
-def test_what_is_no_list_of_runs(runs, error, message):
-    with pytest.raises(error, match=message):
-        TracerSignals().fit(runs)
+def test_surprisal_by_hand():
+    for tokens, logprobs, options, expected in [
+        # placeholders for what was not recorded
+        (("bag", "lost"), (-9999.0, -2.0), {}, 2.0), (("a",), (-10000.0,), {}, NAN),
+        (("bag", "lost"), (0.0, 0.0), {}, NAN), (("bag", "lost"), (0.0, -1.0), {}, 1.0),
+        (("bag",), (-math.inf,), {}, 100.0), (None, (NAN,), {}, NAN),
+        # words that say nothing, and parts of none
+        (("the", " Bag,", "12.5%", "..."), (-9.0, -2.0, -9.0, -9.0), {}, 2.0),
+        (("the", " bag"), (-9.0, -2.0), {"stop_words": ["bag"]}, 9.0),
+        # without texts of tokens only the least surprisal counts
+        (None, (-0.01, -0.5, NAN), {"least_surprisal": 0.0}, 0.255),
+        (None, (-0.01, -0.5, NAN), {}, 0.5), (None, (-0.01, -0.5), {"least_surprisal": 1.0}, 1e-4),
+        (None, (-0.5, -0.2), {"least_surprisal": 0.5}, 0.5),
+    ]:  # fmt: skip
+        S = signals(agent("bag lost", tokens=tokens, logprobs=logprobs), **options)
+        found = S["surprisal"].cells.ravel()
+        np.testing.assert_allclose(found, [expected], err_msg=f"{tokens} {logprobs}")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"window": 0}, "window must be a whole number of at least 1, got 0"),
-        ({"stop_words": "the"}, r"must be a list of words, got the text 'the'; pass \['the'\]"),
-        ({"least_surprisal": -1}, "least_surprisal must be at least 0"),
-        ({"embedder": 3}, "embedder must be 'char', 'wordllama'"),
-    ],
-)
-def test_bad_parameters(change, message):
-    with pytest.raises(ValueError, match=message):
-        TracerSignals(**change).fit([Run("a", [agent("hi")])])
+# ------------------------------------------------------------------ embedders
 
 
-def test_embedders_that_return_nonsense():
-    for function, message in (
-        (lambda texts: np.zeros((1, 2)), "one row of numbers for each text"),
-        (lambda texts: np.full((len(texts), 2), np.inf), "not finite"),
-    ):
-        with pytest.raises(ValueError, match=message):
+def test_triples_of_characters_are_those_of_scikit_learn(rng):
+    texts = [
+        "Where is my bag?", "", "ab", "abc", "aaaaaa", "WHERE  is\n\nmy bag?", "lost bag",
+        "\u0433\u0434\u0435 \U0001f9f3 \u0431\u0430\u0433", "Caf\u00e9 " * 5, "a\U0001f44b \n\tb",
+    ]  # fmt: skip
+    texts += ["".join(map(chr, rng.choice([97, 98, 32, 0x4E00, 0x1F44B], 40))) for _ in range(9)]
+    steps = [step for one in texts for step in (agent(one), user(texts[0] + one))]
+    theirs = make_pipeline(
+        HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18),
+        TfidfTransformer(),
+    )
+    ours, expected = (signals(*steps, embedder=embedder) for embedder in ("char", theirs))
+    np.testing.assert_allclose(ours.cells, expected.cells, rtol=0, atol=1e-12)
+
+
+def by_length(batches, as_sparse=False):
+    def rows(texts):
+        batches.append([len(text) for text in texts])
+        out = np.array([[len(text), 1.0] for text in texts])
+        return sparse.csr_array(out) if as_sparse else out
+
+    return FunctionTransformer(rows)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_texts_are_embedded_once_in_batches_of_similar_length(as_sparse):
+    batches, shown = [], []
+    runs = [Run(f"r{k}", [agent("x" * (k + 1)), agent("y" * k)]) for k in range(200)]
+    S = TracerSignals(
+        by_length(batches, as_sparse), progress=lambda parts: shown.extend(parts) or parts
+    )
+    S = S.fit_transform(runs)
+    assert [len(one) for one in batches] == [128, 128, 128, 15]
+    lengths = [length for one in batches for length in one]
+    assert lengths == sorted(lengths)
+    assert len(shown) == 4
+    # no word in common; the gap of results and answers is not there, and repetition is 0
+    assert np.nanmax(S["repetition"].cells) == 0
+    batches.clear()
+    long = [Step("user", "x" * (1 << 19)), agent("y" * (1 << 19)), user("z" * (1 << 20))]
+    TracerSignals(by_length(batches, as_sparse)).fit([Run("a", long)])
+    assert [len(one) for one in batches] == [2, 1]  # a megabyte at a time
+
+
+def test_gaps_are_one_minus_cosines_of_rows():
+    S = signals(agent("xxx"), user("yyyyyyy"), embedder=by_length([]))
+    assert S["user_gap"].cells[-1] == pytest.approx(1 - (3 * 7 + 1) / math.sqrt(10 * 50))
+    opposite = FunctionTransformer(lambda texts: np.array([[1.0 - 2 * ("x" in t)] for t in texts]))
+    assert signals(agent("x"), user("y"), embedder=opposite)["user_gap"].cells[-1] >= 1
+
+
+def test_rows_that_are_none_are_refused():
+    for function, problem in [
+        (lambda texts: np.zeros((1, 2)), r"\(1, 2\) for 2 texts"),
+        (lambda texts: np.ones(2), r"\(2,\) for 2 texts"),
+        (lambda texts: np.full((2, 2), np.inf), "not finite"),
+        (lambda texts: sparse.csr_array(np.full((2, 2), np.nan)), "not finite"),
+    ]:
+        with pytest.raises(ValueError, match=f"embedder .*{problem}"):
             signals(agent("a b"), agent("c d"), embedder=FunctionTransformer(function))
 
 
-def test_each_text_is_embedded_once_and_kept(tmp_path):
-    class Counting(CountVectorizer):
-        seen: ClassVar[list] = []
+def test_what_is_learned_from_texts_is_remembered_in_a_folder(talk, tmp_path):
+    n_fits = []
 
+    class Counting(CountVectorizer):
         def fit_transform(self, texts, y=None):
-            Counting.seen.append(list(texts))
+            n_fits.append(len(texts))
             return super().fit_transform(texts)
 
-    steps = [agent("lost bag"), Step("user", "lost bag"), agent("lost bag")]
-    run = Run("a", steps)
-    first = TracerSignals(Counting()).fit_transform([run, run])
-    assert Counting.seen == [["lost bag"]]
+    plain = TracerSignals(Counting()).fit_transform(talk)
     kept = TracerSignals(CountVectorizer(), memory=str(tmp_path))
-    assert np.array_equal(kept.fit_transform([run]).cells, first[[0]].cells, equal_nan=True)
-    again = clone(kept).fit_transform([run])
-    assert np.array_equal(again.cells, first[[0]].cells, equal_nan=True)
-    assert list(tmp_path.rglob("output.pkl"))
+    for signals_of_talk in (kept, clone(kept)):
+        again = signals_of_talk.fit_transform(talk)
+        assert np.array_equal(again.cells, plain.cells, equal_nan=True)
+    assert len(list(tmp_path.rglob("output.pkl"))) == 2
+    assert len(n_fits) == 1
 
 
-def test_batches_and_progress(monkeypatch):
-    sizes, shown = [], []
+def test_a_pretrained_model_by_name(monkeypatch):
+    seen = []
 
-    def lengths(texts):
-        sizes.append(len(texts))
-        return np.array([[len(text), 1.0] for text in texts])
+    class Model:
+        def __init__(self, name):
+            seen.append(name)
 
-    monkeypatch.setattr("trajscore.tracer._similarity._BATCH_TEXTS", 4)
-    runs = [Run(f"r{k}", [agent("x" * (k + 1)), agent("y" * k)]) for k in range(10)]
+        def encode(self, texts, show_progress_bar):
+            seen.append(max(len(text) for text in texts))
+            return [[len(text), 1] for text in texts]
 
-    def progress(batches):
-        for batch in batches:
-            shown.append(batch)
-            yield batch
-
-    embedder = FunctionTransformer(lengths)
-    S = TracerSignals(embedder, progress=progress).fit_transform(runs)
-    assert len(shown) == len(sizes) == 5
-    assert sum(sizes) == 19
-    assert max(sizes) == 4
-    monkeypatch.setattr("trajscore.tracer._similarity._BATCH_TEXTS", 100)
-    whole = TracerSignals(FunctionTransformer(lengths)).fit_transform(runs)
-    assert np.array_equal(S.cells, whole.cells, equal_nan=True)
-
-
-def test_default_embedder_by_name():
-    assert make_embedder("char").fit_transform(["bag"]).shape[0] == 1
-    given = make_pipeline(CountVectorizer())
-    assert make_embedder(given) is given
-    assert make_embedder("all-MiniLM-L6-v2").get_params()["model_name"] == "all-MiniLM-L6-v2"
+    module = SimpleNamespace(SentenceTransformer=Model)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    steps = [agent("xxx"), user("y" * 70_000)]
+    for _ in range(2):
+        S = signals(*steps, embedder="a model of this test")
+    assert seen == ["a model of this test", 60_000, 60_000]  # loaded once; the end is kept
+    cosine = (3 * 60_000 + 1) / math.sqrt(10 * (60_000**2 + 1))
+    assert S["user_gap"].cells[-1] == pytest.approx(1 - cosine, abs=1e-6)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ImportError, match='sentence-transformers.*"char"'):
+        signals(*steps, embedder="another model")
 
 
-@pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="it is installed")
-def test_missing_package_says_what_to_install():
-    with pytest.raises(ImportError, match=r"scikit-trajscore\[sentence-transformers\]"):
-        signals(agent("a b"), embedder="all-MiniLM-L6-v2")
-    if find_spec("wordllama") is None:
-        with pytest.raises(ImportError, match=r"scikit-trajscore\[embed\]"):
-            signals(agent("a b"), embedder="wordllama")
+# ------------------------------------------------------------------ bad input
 
 
-@pytest.mark.skipif(find_spec("wordllama") is None, reason="needs wordllama")
-def test_packaged_model_without_network():
-    rows = WordLlamaEmbedder().transform(["my flight", "my flight", "a purple cow"])
-    assert rows.shape == (3, 256)
-    S = signals(agent("my flight"), agent("my flight"), embedder="wordllama")
-    assert S["repetition"].cells.ravel().tolist() == [0, 1]
-    long = signals(agent("Where is my bag? " * 62_000), agent("bag"), embedder="wordllama")
-    assert np.isfinite(long["repetition"].cells).all()
-
-
-def test_public_log(public_file):
-    runs = io.read_runs(public_file("tau_bench", "gpt-4o-airline.json"))
-    S = TracerSignals().fit_transform(runs)
-    assert len(S) == 200
-    assert S.lengths.tolist() == [len(run) for run in runs]
-    assert np.isnan(S["surprisal"].cells).all()
-    is_agent = S["is_agent"].cells.ravel() > 0
-    assert np.array_equal(np.isnan(S["repetition"].cells.ravel()), ~is_agent)
-    assert np.isnan(S["user_gap"].cells.ravel()[is_agent]).all()
-    assert np.nanmax(S["repetition"].cells) == 1.0
-    assert S["tool_calls"].cells.sum() == 1074 + 90
-    assert S.meta["task"].nunique() == 50
-
-
-@pytest.mark.parametrize(
-    ("text", "scale", "value"),
-    [
-        ("<confidence>0.85</confidence>", "auto", 0.85),
-        ('{"answer": 4, "confidence": 0.3}', "auto", 0.3),
-        ("Confidence: 85%", "auto", 0.85),
-        ("**Confidence:** 85", "auto", 0.85),
-        ("Confidence is 8/10.", "auto", 0.8),
-        ("confidence = .5", "auto", 0.5),
-        ("Confidence: 0.2\nOn reflection:\nConfidence: 0.9", "auto", 0.9),
-        ("Confidence: 1", "auto", 1.0),
-        ("Confidence: 1%", "auto", 0.01),
-        ("Confidence: 1.4", "fraction", 1.0),
-        ("Confidence: -0.2", "fraction", 0.0),
-        ("Confidence: 1", "percent", 0.01),
-        ("Confidence: 250", "auto", NAN),
-        ("Confidence: -0.2", "auto", NAN),
-        ("Confidence: high", "auto", NAN),
-        ("Confidence: 0,85", "auto", 0.85),
-        ("Confidence: 85,5%", "auto", 0.855),
-        ("Confidence: 85, or so", "auto", 0.85),
-        ("Confidence: 0.85.", "auto", 0.85),
-        ('{"confidence": 0.85,"n": 3}', "auto", 0.85),
-        ('{"confidence": 5e-2}', "auto", 0.05),
-        ("Confidence: 1,000", "auto", NAN),
-        ("Confidence: 1.2.3", "auto", NAN),
-        ("<confidence>0,85</confidence>", "auto", 0.85),
-        ("Confidence: 150%", "auto", NAN),
-        ("Confidence: -5%", "auto", NAN),
-        ("Confidence: 150%", "fraction", 1.0),
-        ("Confidence: 60%", "fraction", 0.6),
-        ("Confidence: 6/10", "percent", 0.6),
-        ("Confidence: 12/10", "auto", NAN),
-        ("Confidence: 8/10", "auto", 0.8),
-        ("Confidence (0-100): 80", "auto", 0.8),
-        ("Confidence (0-100): 1", "auto", 0.01),
-        ("**Confidence (0 to 10)**: 8", "auto", 0.8),
-        ("Confidence (0-1): 0.8", "auto", 0.8),
-        ("Confidence (0-100): 80%", "auto", 0.8),
-        ("Confidence (0-10): 80", "auto", NAN),
-        ("Confidence (high): 80", "auto", 0.8),
-        ("I have every confidence", "auto", NAN),
-        ("", "auto", NAN),
-    ],
-)
-def test_stated_confidence(text, scale, value):
-    found = StatedConfidence(scale=scale)([Step("agent", text)])
-    assert np.array_equal(found, [value], equal_nan=True)
-
-
-def test_stated_confidence_by_field_pattern_and_function():
-    step = Step("agent", "I am 70 sure. Confidence: 0.1", confidence=0.4)
-    assert StatedConfidence()([step]).tolist() == [0.4]
-    step = Step("agent", "I am 70 sure")
-    assert StatedConfidence(r"I am (\d+) sure")([step]).tolist() == [0.7]
-    assert StatedConfidence(lambda one: len(one.text) / 100)([step]).tolist() == [0.12]
-    assert np.isnan(StatedConfidence(lambda one: None)([step])).all()
-    for bad, message in (("(", "a regular expression or a function"), ("sure", "needs a group")):
-        with pytest.raises(ValueError, match=message):
-            StatedConfidence(bad)
-    with pytest.raises(ValueError, match="scale must be"):
-        StatedConfidence(scale="ten")
-
-
-def test_counts_of_texts_are_those_of_scikit_learn(rng):
-    texts = [
-        "lost bag",
-        "",
-        "lost  bag",
-        "Caf\u00e9 " * 5,
-        "lo",
-        "lost bags",
-        "a\U0001f44b \n\tb",
-    ]
-    texts += ["".join(map(chr, rng.choice([97, 98, 32, 0x4E00, 0x1F44B], 40))) for _ in range(20)]
-    ours = make_embedder("char")[0]
-    theirs = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
-    for some in (texts[:3], texts, texts[::-1], [""]):
-        found, expected = ours.fit_transform(some), theirs.fit_transform(some)
-        assert found.shape == expected.shape
-        assert (found != expected).nnz == 0
-
-
-class Counting(CountVectorizer):
-    n_fits: ClassVar[int] = 0
-
-    def fit_transform(self, texts, y=None):
-        Counting.n_fits += 1
-        return super().fit_transform(texts)
-
-
-def test_stop_words_of_ones_own():
-    steps = agent("lost bag"), agent("lost ring")
-    assert signals(*steps)["repetition"].cells[-1] == pytest.approx(1 / 6)
-    without = signals(*steps, stop_words=["lost"])
-    assert without["repetition"].cells[-1] == 0  # bag and ring have no word in common
-
-
-def test_a_search_with_memory_embeds_each_fold_once(talk, tmp_path):
-    grid = {"tracerscorer__alpha": [0, 0.5, 1, 2], "tracerscorer__k": [0.1, 0.5]}
-    for memory, n_fits in ((None, 8 * 3), (str(tmp_path), 3)):
-        Counting.n_fits = 0
-        model = make_pipeline(TracerSignals(Counting(), memory=memory), TracerScorer())
-        search = GridSearchCV(model, grid, scoring="roc_auc", cv=3, refit=False)
-        search.fit(talk, io.outcomes(talk))
-        assert Counting.n_fits == n_fits
+def test_bad_input_is_named():
+    fine = Run("a", [agent("hi")])
+    for runs, problem in [
+        ("log.json", "got str.*read_runs"), (5, "got int.*read_runs"),
+        (np.ones((2, 2)), "got ndarray"), ([fine, "b"], "row 1 .*str"),
+        ([Run("a", ["hi"])], "'a': step 1 .*io.Step"), ([Run("a", [{}])], "'a': step 1 is dict"),
+        ([], "empty list"), ([fine, Run("b")], r"run 'b' \(row 1\) has no turn"),
+        ([Run("a", [Step("assistant", "hi")])], "'assistant'"),
+        ([Run("a", [agent("x", logprobs=(-1.0,)), agent("x", logprobs=(0.5,))])],
+         "step 2, token 0.* 0.5"),
+        ([Run("r", [user("hi"), agent("x", logprobs=(-0.1, 0.3), index=4)],
+              meta={"file": "log.json"})],
+         r"log\.json, run 'r' \(row 0\), step 2 \(message 4\), token 1.* 0\.3"),
+        ([Run("r", [agent("bag", tokens=("b", "ag"), logprobs=(-0.1,))])],
+         r"run 'r' \(row 0\), step 1.* 2 tokens for 1"),
+    ]:  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=problem):
+            TracerSignals().fit(runs)
+    for name, value in {
+        "window": 0, "tool_window": 0, "stop_words": "the", "least_surprisal": -1, "embedder": 3,
+        "definition": "theirs", "actors": "all",
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            TracerSignals(**{name: value}).fit([fine])

@@ -42,7 +42,6 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
     --------
     trajscore.calibration.cross_fit_traces : Out-of-fold traces, where ``cross_val_predict`` gives
         none.
-    trajscore.metrics.aggregate : The function behind it.
 
     Examples
     --------

@@ -92,8 +92,7 @@ def cross_fit_traces(
         Runs of one group (say, trials of one task) stay in one fold. Passed on to fits that take
         groups, and to the folds of a search that read them.
     cv : int, splitter or list of (train, test), default=5
-        Folds, as of `trajscore.core.folds.assign_folds`: every run is held out once, and trained on
-        otherwise.
+        Folds: every run is held out once, and trained on otherwise.
     sample_weight : array-like of shape (n_runs,), optional
         Weight of each run, passed on to fits that take weights.
     q_z : float or array-like of shape (n_runs,), optional

@@ -42,9 +42,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         over runs, whose step weights add up to one on average, for standardised values. The
         intercept is not penalised.
     cv : int, splitter or list of (train, test), default=2
-        Folds of the cross-fit, as of `trajscore.core.folds.assign_folds`: every run is held out
-        once, and trained on otherwise. Every map needs a success and a failure to be fitted on, and
-        one of the outcomes as many runs as there are folds.
+        Folds of the cross-fit: every run is held out once, and trained on otherwise. Every map
+        needs a success and a failure to be fitted on, and one of the outcomes as many runs as there
+        are folds.
     weights, horizon : str or callable, and int, "own" or None
         Step weights, as in `trajscore.metrics.tps_score`; should be those of the score that judges
         the result. Default: "early", 1/sqrt(t). They depend on the step alone, so that forecasts

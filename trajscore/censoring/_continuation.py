@@ -52,9 +52,8 @@ class ContinuationModel(BaseEstimator):
     min_branches : int, default=1
         Resumed runs with fewer valid continuations are not learnt from.
     cv : int, splitter or None, default=5
-        Folds of runs for the held-out estimates that `check` reads, see
-        `trajscore.core.folds.assign_folds`; None makes none. Where the other folds have a constant
-        outcome, that is the estimate, with a warning.
+        Folds of runs for the held-out estimates that `check` reads; None makes none. Where the
+        other folds have a constant outcome, that is the estimate, with a warning.
     allow_predictor : bool, default=False
         Whether the history may contain the very forecast that will be judged. If not, `fit` wants
         to know which one that is, and warns where it is not told.

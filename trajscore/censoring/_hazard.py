@@ -21,7 +21,7 @@ from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_numbers, is_number, number_of
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum
-from trajscore.inference import influence_interval
+from trajscore.inference.influence import influence_interval
 
 
 class StopHazard(BaseEstimator):
@@ -44,8 +44,7 @@ class StopHazard(BaseEstimator):
         Maps the container to an array with one row a step that must not look ahead. Default: the
         step number, and for each channel its latest value, its mean so far and its first value.
     cv : int or splitter, default=5
-        Folds of runs for cross-fitting, see `trajscore.core.folds.assign_folds`; they are balanced
-        in stopped runs.
+        Folds of runs for cross-fitting, which are balanced in stopped runs.
     min_probability : float, default=0.01
         Chances of not being stopped below this are raised to it, with a warning.
 

@@ -116,7 +116,8 @@ def termination_audit(
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended.
     rule : mapping or callable, optional
-        Which reasons are which mechanism, see `trajscore.core.stops.classify_stops`.
+        Which reasons are which mechanism, before the usual ones: such as
+        ``{"quota": "administrative"}``, or a function from a reason, in lower case with "_".
     by : str or array-like of shape (n_runs,), optional
         Column of the meta table, or labels: one row of the table for each.
 

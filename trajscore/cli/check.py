@@ -12,13 +12,12 @@ from trajscore.cli.inputs import (
     TABLE,
     add_censored,
     add_input_options,
-    add_judge,
     check_folder,
     note_if_same,
 )
 from trajscore.core.storage import replacing
-from trajscore.gates import Gate, check, read_gates
-from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules
+from trajscore.gates import Gate, check
+from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules, read_gates
 from trajscore.gates._result import CheckResult
 
 
@@ -51,7 +50,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
     add_input_options(parser)
     add_censored(parser)
-    add_judge(parser)
     return parser
 
 
@@ -62,17 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             check_folder(f"--{kind}", path)
     rules = _rules(arguments)
-    labels = {"judge": arguments.judge, "labels": arguments.labels}
-    # labels are of the new runs; of an earlier set they are in what --json wrote
-    earlier = {} if arguments.labels is not None else labels
     path = arguments.baseline
     if path is not None and not path.exists():
         raise ValueError(
             f"--baseline: {path} does not exist; write it from earlier runs: "
             f"trajscore check OLD --json {path}"
         )
-    baseline = None if path is None else read(path, arguments, **earlier)
-    new = read(arguments.new, arguments, **labels)
+    baseline = None if path is None else read(path, arguments)
+    new = read(arguments.new, arguments)
     if path is not None:
         note_if_same(path, arguments.new)
     if rules.gates:

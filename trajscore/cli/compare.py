@@ -40,10 +40,10 @@ def run(arguments: argparse.Namespace) -> None:
     print(compare(*sets))
 
 
-def read(path: Path, arguments: argparse.Namespace, **labels: Any) -> RunSet:
+def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
     with naming(path):
-        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments), **labels)
+        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
     for line in runs.notes.splitlines():
         print(f"{path}: {line}")
     return runs

@@ -13,8 +13,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import NAMED_PARTS, Fields
-from trajscore.io.outcome_tables import LABEL_PROBABILITY
-from trajscore.io.tables import read_table
 
 TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
 
@@ -121,30 +119,6 @@ def add_censored(parser: argparse.ArgumentParser) -> None:
         default="failure",
         help="what runs without an observed outcome count as (%(default)s)",
     )
-
-
-def add_judge(parser: argparse.ArgumentParser) -> None:
-    """Add the options for runs of which few are labelled."""
-    add = parser.add_argument_group("few labels").add_argument
-    add(
-        "--judge",
-        metavar="NAME",
-        help="field or column of a judge's verdicts on all runs, which the labels correct",
-    )
-    add(
-        "--labels",
-        type=Path,
-        metavar="FILE",
-        help="what trajscore label wrote, with outcomes filled in",
-    )
-
-
-def labelled(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what `load_labelled` is to know beside the file."""
-    table = arguments.outcomes
-    if table is not None and LABEL_PROBABILITY in read_table(table):
-        raise ValueError(f"--outcomes: trajscore label wrote {table}; give it as --labels {table}")
-    return reading(arguments) | {"judge": arguments.judge, "labels": arguments.labels}
 
 
 def check_folder(option: str, path: Path, ending: str = "") -> None:

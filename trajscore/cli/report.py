@@ -16,9 +16,7 @@ from trajscore.cli.inputs import (
     TABLE,
     add_censored,
     add_input_options,
-    add_judge,
     check_folder,
-    labelled,
     number,
     reading,
     whole_number,
@@ -29,8 +27,7 @@ from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
-from trajscore.report._inputs import Inputs
-from trajscore.report._labelled_inputs import load_labelled
+from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
 from trajscore.report._monitoring import tokens_of, without_threshold
 
@@ -109,7 +106,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="what recalibrates predictors, out of fold (%(default)s)",
     )
     add_censored(parser)
-    add_judge(parser)
     add(
         "--by",
         action="append",
@@ -188,16 +184,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a table or a log, what was guessed, and the runs of a log."""
-    known = labelled(arguments)
-    if arguments.judge is not None and arguments.labels is None and arguments.table is not None:
-        choose = shlex.join(
-            ["trajscore", "label", str(arguments.table), "--judge", arguments.judge]
-        )
-        raise ValueError(
-            f"--judge needs hand labels: {choose} --out lab.csv chooses runs to read; fill in its "
-            f"column outcome, and add --labels lab.csv"
-        )
-    inputs = load_labelled(arguments.table, **known, by=arguments.by, missing=arguments.missing)
+    known = reading(arguments)
+    inputs = load(arguments.table, **known, by=arguments.by, missing=arguments.missing)
     guesses = str(inputs)
     if guesses:
         print(f"{guesses}\n")
@@ -206,8 +194,6 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
         inputs.y,
         stop_reason=inputs.stop_reason,
         groups=inputs.groups,
-        judge=inputs.judge,
-        label_probability=inputs.label_probability,
         **_options(arguments, inputs),
     )
     report = replace(report, source=replace(report.source, outcome=inputs.outcome))
@@ -216,8 +202,6 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
 
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
-    if arguments.judge is not None or arguments.labels is not None:
-        raise ValueError("--judge and --labels are for runs that are read at once; give one file")
     options, known = _options(arguments), reading(arguments)
     batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered=False)
     if guesses:

@@ -14,6 +14,7 @@ from trajscore.core import convert, storage
 from trajscore.core.frame import parts_of_frame
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.parts import as_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label
@@ -474,7 +475,7 @@ class TrajectoryArray(Ragged):
         1    1     1    0.4
         2    1     2    0.6
         """
-        table = self.cells.reshape(len(self.cells), -1)
+        table = as_table(self.cells)
         columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
         frame = pd.DataFrame(columns)
         frame.insert(0, step, step_numbers(self))

@@ -43,24 +43,3 @@ class ArgumentError(ValueError):
             return f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)
-
-    def proposal(self, options: Mapping[str, str]) -> list[str]:
-        """Return the words of a command line that would mend it, the first proposed; or none.
-
-        >>> ArgumentError("{argument:a=1} {argument:b=2}, or {argument:c=3}").proposal(
-        ...     {"a": "--a", "b": "--b", "c": "--c"}
-        ... )
-        ['--a', '1', '--b', '2']
-        """
-        if self.value is not None and self.part in options:
-            return [options[self.part], str(self.value)]
-        words: list[str] = []
-        end = None
-        for match in _ARGUMENT.finditer(self.text):
-            if match[2] is None or match[1] not in options:
-                continue
-            if end is not None and self.text[end : match.start()].strip():
-                break
-            words += [options[match[1]], match[2]]
-            end = match.end()
-        return words

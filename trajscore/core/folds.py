@@ -33,34 +33,8 @@ def assign_folds(
 ) -> IntArray:
     """Return the fold in which each run is held out; it does not depend on the order of rows.
 
-    Parameters
-    ----------
-    cv : int, splitter, or iterable of (train, test)
-        A number of folds: they alternate within each stratum, in the order of the ids (Appendix D
-        of the TPS paper), or with `groups` are scikit-learn's ``StratifiedGroupKFold`` over the
-        different runs. A splitter sees the runs in the order of their ids. Lists of rows, and
-        ``PredefinedSplit``, mean the rows as they are given.
-    ids : ndarray of shape (n_runs,)
-        Identifiers; rows of one id and stratum are one run, given several times.
-    strata : array-like of int of shape (n_runs,)
-        1 success, 0 failure.
-    counts : array-like of bool of shape (n_runs,), optional
-        Whether each run has a positive weight. The others do not change the folds of these.
-    groups : array-like of shape (n_runs,), optional
-        Runs of one group stay in one fold.
+    Folds by number alternate within a stratum, in the order of ids (TPS paper, Appendix D).
 
-    Returns
-    -------
-    ndarray of int of shape (n_runs,)
-        Folds from 0; each holds a run that counts.
-
-    Raises
-    ------
-    ValueError
-        If there are too few runs or groups, or the splits are not a partition.
-
-    Examples
-    --------
     >>> assign_folds(2, np.array(["d", "a", "c", "b"]), [1, 1, 0, 0])
     array([1, 0, 1, 0])
     """
@@ -89,24 +63,8 @@ def folds_of_checked(
 def out_of_fold(
     fold: IntArray, fit: Callable[[BoolArray], Fitted]
 ) -> Iterator[tuple[IntArray, Fitted]]:
-    """Fit on all folds but one, for each fold in turn.
+    """Fit on all folds but one, for each fold in turn; yield its rows and what was fitted.
 
-    Parameters
-    ----------
-    fold : ndarray of int of shape (n_runs,)
-        The fold of each run, from 0, see `assign_folds`.
-    fit : callable
-        Takes a mask of the training runs and returns what is fitted on them.
-
-    Yields
-    ------
-    rows : ndarray of int
-        The runs of the fold that was held out.
-    fitted : object
-        What was fitted on the others.
-
-    Examples
-    --------
     >>> y = np.array([1.0, 0.0, 1.0, 1.0])
     >>> for rows, mean in out_of_fold(np.array([0, 1, 1, 0]), lambda train: y[train].mean()):
     ...     print(rows, mean)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.convert import Parts
 from trajscore.core.ids import as_ids
@@ -18,6 +18,11 @@ from trajscore.core.within_runs import offsets_of
 
 def width(cells: FloatArray) -> int:
     return 1 if cells.ndim == 1 else cells.shape[1]
+
+
+def as_table(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return cells as a table of one column a channel; "-1" would not do without a cell."""
+    return cells.reshape(len(cells), width(cells))
 
 
 def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
@@ -101,9 +106,7 @@ def joined_parts(several: Sequence[Parts]) -> Parts:
 
 def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> Parts:
     """Put the channels of the same runs side by side."""
-    cells = np.concatenate(
-        [parts["cells"].reshape(len(parts["cells"]), -1) for parts in several], axis=1
-    )
+    cells = np.concatenate([as_table(parts["cells"]) for parts in several], axis=1)
     names = [name for parts in several for name in (parts["channels"] or ("value",))]
     return several[0] | {
         "cells": cells,

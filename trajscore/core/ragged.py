@@ -17,6 +17,7 @@ from trajscore.core.parts import (
     as_ended,
     as_meta,
     as_row_index,
+    as_table,
     joined_parts,
     row_key,
     stacked_parts,
@@ -130,7 +131,7 @@ class Ragged:
         bad = ~np.isfinite(self._cells) if missing == "raise" else np.isinf(self._cells)
         if not bad.any():
             return
-        place = self.place(int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0]))
+        place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
         name, remedy = f"{self._cells[bad][0]:g}", ""
         if name == "nan":
             name = "NaN"
@@ -277,7 +278,7 @@ class Ragged:
         if isinstance(key, tuple):
             key = row_key(key)
         if isinstance(key, str):
-            column = np.ascontiguousarray(self._table()[:, self._column(key)])
+            column = np.ascontiguousarray(as_table(self._cells)[:, self._column(key)])
             return self._replace(cells=column, channels=(key,))
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
             return self._pick_several(key)
@@ -323,16 +324,13 @@ class Ragged:
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ValueError(f"channel {repeated!r} is picked twice; name each channel once")
-        return self._replace(cells=self._table()[:, columns], channels=tuple(names))
+        return self._replace(cells=as_table(self._cells)[:, columns], channels=tuple(names))
 
     def _column(self, name: str) -> int:
         have = self._channels or ()
         if name not in have:
             raise KeyError(unknown_name("channel", name, have))
         return have.index(name)
-
-    def _table(self) -> FloatArray:
-        return self._cells.reshape(len(self._cells), -1)
 
     def with_cells(self, cells: ArrayLike, channels: Sequence[str] | None = None) -> Self:
         """Return the same runs, with their ids, horizons and meta, and other values.

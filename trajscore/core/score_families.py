@@ -71,29 +71,7 @@ class ScoreFamily:
 
 @dataclass(frozen=True)
 class LogScore(ScoreFamily):
-    """Logarithmic score, log p_y in nats, with p clipped to [clip, 1 - clip].
-
-    The clip is the price of a sure forecast that is wrong: log(clip), 13.8 nats for 1e-6 and 4.6
-    for 1e-2. Where forecasts are saturated, it decides which of two predictors is ahead.
-
-    Parameters
-    ----------
-    clip : float, default=1e-6
-        Forecasts closer than this to 0 or 1 are moved to this distance from it.
-
-    Raises
-    ------
-    ValueError
-        If `clip` does not lie strictly between 0 and 1/2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> LogScore().success(np.array([0.5, 0.0])).round(3)
-    array([ -0.693, -13.816])
-    >>> LogScore(clip=0.01).success(np.array([0.5, 0.0])).round(3)
-    array([-0.693, -4.605])
-    """
+    """Logarithmic score, log p_y in nats, with p clipped to [clip, 1 - clip]."""
 
     keyword, unit = "log", "nats"
     clip: float = CLIP  # type: ignore[misc]
@@ -122,14 +100,7 @@ class LogScore(ScoreFamily):
 
 @dataclass(frozen=True)
 class BrierScore(ScoreFamily):
-    """Brier score, -(p - y)^2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> BrierScore().failure(np.array([0.5]))
-    array([-0.25])
-    """
+    """Brier score, -(p - y)^2."""
 
     keyword = "brier"
 
@@ -145,42 +116,8 @@ class BetaScore(ScoreFamily):
     """Beta family S_{a,b}: thresholds c weighted by c^(a-1) (1-c)^(b-1).
 
     S(p, 1) = -B(a, b+1) (1 - I_p(a, b+1)) and S(p, 0) = -B(a+1, b) I_p(a+1, b), where I is the
-    regularised incomplete beta function. (1, 1) is half the Brier score; a = b -> 0 is the log
-    score. a > b weights large thresholds and punishes most what is too optimistic about runs that
-    fail, as is wanted where these do harm; b > a weights small thresholds and punishes most what
-    is too pessimistic about runs that succeed, and would be stopped in vain.
-
-    Parameters
-    ----------
-    a, b : float
-        Positive parameters.
-
-    Raises
-    ------
-    ValueError
-        If a or b is not positive.
-
-    Notes
-    -----
-    The prose of Appendix J.3 and J.4 of Raghu et al. says a and b the other way round. It
-    contradicts the largest losses in their J.2, -B(a, b+1) for a success and -B(a+1, b) for a
-    failure, which are shown below and hold here.
-
-    References
-    ----------
-    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix J;
-    Buja, Stuetzle and Shen (2005), Loss functions for binary class probability estimation.
-
-    Examples
-    --------
-    What the wrong certainty costs, in a run that succeeds and in one that fails:
-
-    >>> import numpy as np
-    >>> for a, b in [(2, 4), (4, 2)]:
-    ...     score = BetaScore(a, b)
-    ...     print(score.success(np.array([0.0])).round(4), score.failure(np.array([1.0])).round(4))
-    [-0.0333] [-0.0167]
-    [-0.0167] [-0.0333]
+    regularised incomplete beta function: Appendix J.2 of Raghu et al. (2026), whose J.3 and J.4 say
+    a and b the other way round.
     """
 
     keyword = "beta"

@@ -80,25 +80,6 @@ _MECHANISM_OF_REASON = {
 def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
     """Return what a stop reason means: the rule's answer, else that of the table `STOP_REASONS`.
 
-    Parameters
-    ----------
-    reason : str or None
-        The reason; "Max Steps", "max-steps" and "MaxSteps" are all max_steps.
-    rule : mapping or callable, optional
-        As in `classify_stops`.
-
-    Returns
-    -------
-    str
-        One of `MECHANISMS`; "unknown" where there is no reason.
-
-    Raises
-    ------
-    ValueError
-        If the rule says something else.
-
-    Examples
-    --------
     >>> mechanism_of("Max Steps"), mechanism_of("timeout", {"timeout": "administrative"})
     ('administrative', 'administrative')
     """
@@ -108,42 +89,13 @@ def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
 def classify_stops(
     y: ArrayLike, reasons: ArrayLike, *, kinds: ArrayLike | None = None, rule: Rule | None = None
 ) -> NDArray[Any]:
-    """Tell by which mechanism each run ended.
+    """Tell by which mechanism each run ended (Raghu et al. 2026, Appendix G).
 
     A run whose outcome was observed is complete, whatever its stop reason. For the others the
     first of these answers: what the reader of the log noted (`kinds`), the `rule`, the table
     `STOP_REASONS`. What remains is unknown: any other reason, none at all, or a run that came to
     its own end without an outcome.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_runs,)
-        Checked outcomes.
-    reasons : array-like of shape (n_runs,)
-        Stop reason of each run; "Max Steps", "max-steps" and "MaxSteps" are all max_steps.
-    kinds : array-like of shape (n_runs,), optional
-        What the reader of the log took each reason to mean, one of `MECHANISMS`, as in the column
-        "stop_kind" of `trajscore.io.meta`; missing where it does not say.
-    rule : mapping or callable, optional
-        Reasons with the mechanism to take them for, before the table and in addition to it; or a
-        function from a reason, in lower case with "_", to the mechanism, in its place.
-
-    Returns
-    -------
-    ndarray of str of shape (n_runs,)
-        One of `MECHANISMS` for each run.
-
-    Raises
-    ------
-    ValueError
-        If the rule or a kind names another mechanism, or there is another number of reasons.
-
-    References
-    ----------
-    Raghu et al. (2026), Appendix G.
-
-    Examples
-    --------
     >>> reasons = ["done", "max_steps", "parse_error", "rate limit"]
     >>> classify_stops([1, -1, -1, -1], reasons).tolist()
     ['complete', 'administrative', 'informative', 'unknown']

@@ -225,7 +225,7 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     if hasattr(values, "offsets"):
         raise ValueError(
             f"{name} must be one number for each run, but these are runs of steps; take the last "
-            f"step, say, by trajscore.metrics.aggregate(X, 'last')"
+            f"step, say, by TraceAggregator('last').fit(X).predict_proba(X)[:, 1]"
         )
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -32,36 +29,6 @@ def retrieve(
         )
     known = None if sha256 is None else f"sha256:{sha256}"
     return Path(pooch.retrieve(url, known_hash=known, fname=file, path=folder))
-
-
-def of_archive(archive: Path, wanted: str, sha256: str, kind: str) -> dict[str, bytes]:
-    """Return the files of an archive whose path matches, by its first group; check them all.
-
-    The bytes of an archive differ each time that GitHub makes one, so paths and contents are
-    checked.
-    """
-    pattern, files = re.compile(wanted), {}
-    with tarfile.open(archive) as members:
-        for member in members:
-            path = pattern.fullmatch(member.name)
-            if path and (content := members.extractfile(member)):
-                files[path[1]] = content.read()
-    files = dict(sorted(files.items()))
-    actual = checksum(files)
-    if actual != sha256:
-        raise ValueError(
-            f"{archive} does not hold the published {kind}: their SHA-256 starts with "
-            f"{actual[:12]}, not with {sha256[:12]}; delete the file and fetch it again"
-        )
-    return files
-
-
-def checksum(files: dict[str, bytes]) -> str:
-    """Return the SHA-256 of paths and contents."""
-    digest = hashlib.sha256()
-    for file, content in files.items():
-        digest.update(f"{file}\n{len(content)}\n".encode() + content)
-    return digest.hexdigest()
 
 
 def as_data(X: Any, y: Any, return_X_y: bool, **fields: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from trajscore.gates._check import check
 from trajscore.gates._compare import compare
-from trajscore.gates._gate import Gate, read_gates
+from trajscore.gates._gate import Gate
 from trajscore.gates._run_set import RunSet
 
-__all__ = ["Gate", "RunSet", "check", "compare", "read_gates"]
+__all__ = ["Gate", "RunSet", "check", "compare"]

@@ -265,7 +265,6 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         np.add.at(totals, units, influence / n_runs)
         return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
-    errors *= measure.widened
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
     if not isinstance(statistic, MeanOfRuns):
         return Estimate(value, errors, freedom, used)

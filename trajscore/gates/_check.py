@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from trajscore.gates._gate import (
     Gate,
     Rules,
     allowed,
+    read_gates,
 )
 from trajscore.gates._measures import (
     MARGIN,
@@ -63,7 +65,7 @@ class _Question:
 def check(
     new: RunSet,
     baseline: RunSet | None = None,
-    rules: Rules | Gate | None = None,
+    rules: Rules | Gate | str | Path | None = None,
 ) -> CheckResult:
     """Hold gates against a set of runs, and an earlier set.
 
@@ -73,8 +75,11 @@ def check(
         The runs to be judged.
     baseline : RunSet, optional
         Earlier ones.
-    rules : Rules or Gate, optional
-        What must hold, as `read_gates` gives it, or one gate. Default: success is no worse than the
+    rules : str, Path or Gate, optional
+        What must hold: the TOML file of gates, or one gate. The file has ``[[gate]]`` tables with
+        the parameters of `Gate`; ``level`` (0.05) and ``undecided`` for all of them; and a table
+        ``[data]`` with ``least_runs``, and the shares ``most_left_out`` of runs that do not count
+        and ``most_unobserved`` of runs without an outcome. Default: success is no worse than the
         baseline's.
 
     Returns
@@ -135,12 +140,14 @@ def check(
     return CheckResult(gates, problems, all_rules, new, baseline, matched)
 
 
-def _rules(rules: Rules | Gate | None, baseline: RunSet | None) -> Rules:
+def _rules(rules: Rules | Gate | str | Path | None, baseline: RunSet | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
+    if isinstance(rules, str | Path):
+        return read_gates(rules)
     checked = Rules() if rules is None else rules
     if not isinstance(checked, Rules):
-        raise ValueError(f"rules must be a Gate, or what read_gates returns, got {rules!r}")
+        raise ValueError(f"rules must be a Gate, or the path of a file of gates, got {rules!r}")
     if checked.gates:
         return checked
     if baseline is None:

@@ -242,5 +242,4 @@ def more_runs(n_in_total: float, new: RunSet) -> str:
     if np.isinf(n_in_total):
         return "more than a million runs in each set would settle it"
     n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
-    labelled = "" if new.few is None else f", {new.few.labelled.mean():.0%} of them labelled,"
-    return f"about {number_of(n, 'more run')} in each set{labelled} would settle it"
+    return f"about {number_of(n, 'more run')} in each set would settle it"

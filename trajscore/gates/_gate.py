@@ -117,7 +117,7 @@ class DataRules:
 
 @dataclass(frozen=True)
 class Rules:
-    """All that `check` asks for; see `read_gates`."""
+    """All that `check` asks for; what a file of gates holds."""
 
     gates: tuple[Gate, ...] = ()
     level: float = 0.05  # chance that any gate fails that holds, or passes that does not
@@ -131,38 +131,7 @@ class Rules:
 
 
 def read_gates(path: str | Path) -> Rules:
-    r"""Read gates from a TOML file; a key that is not known is an error.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file: ``[[gate]]`` tables with the parameters of `Gate`; ``level`` (0.05) and
-        ``undecided`` for all of them; and a table ``[data]`` with ``least_runs``, and the shares
-        ``most_left_out`` of runs that do not count and ``most_unobserved`` of runs without an
-        outcome.
-
-    Returns
-    -------
-    Rules
-        For `check`.
-
-    Raises
-    ------
-    ValueError
-        If the file is not TOML, or a key or value is not understood, with what is allowed.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from trajscore.gates import read_gates
-    >>> with TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "gates.toml"
-    ...     _ = file.write_text('[[gate]]\nmetric = "success"\nmargin = 0.05\n')
-    ...     rules = read_gates(file)
-    >>> print(*rules.gates)
-    success no worse than the baseline by more than 0.05
-    """
+    """Read gates from a TOML file; a key that is not known is an error."""
     file = as_path(path)
     try:
         contents = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -19,15 +19,12 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
-from trajscore.inference._labels import FewLabels, OutcomeRatio, rate_of
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
-from trajscore.report._few_label_table import metrics_of
-from trajscore.report._few_labels import with_few_labels
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
-from trajscore.report._rows import Row, base_rate, predictor_rows
+from trajscore.report._rows import base_rate, predictor_rows
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"
@@ -53,7 +50,6 @@ class Measure:
 
     statistic: Statistic
     is_rate: bool = False  # of a run or task it is 0, 1 or between
-    widened: float = 1.0  # by what few labels may not have shown
     of_tasks: bool = False  # each task counts the same, however many runs it has
 
 
@@ -67,7 +63,7 @@ class Measures:
     def __getitem__(self, key: Key) -> Measure:
         runs = self.runs
         if key.metric == SUCCESS:
-            return _success(runs)
+            return Measure(MeanOfRuns(runs.labels), is_rate=True)
         if key.metric == LENGTH:
             return Measure(MeanOfRuns(runs.lengths))
         if power := _PASS.fullmatch(key.metric):
@@ -135,34 +131,6 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _success(runs: RunSet) -> Measure:
-    if runs.few is None:
-        return Measure(MeanOfRuns(runs.labels), is_rate=True)
-    return of_few_labels(rate_of(runs.n_runs), runs.few)
-
-
-def of_few_labels(ratio: OutcomeRatio, few: FewLabels, rows: IntArray | None = None) -> Measure:
-    """Return a ratio of outcomes by their pseudo-outcomes."""
-    if why := few.estimate(ratio, 0.95)["note"]:
-        raise ValueError(why)
-    above, below = few.pseudo_terms(ratio, few.trust(ratio))
-    return Measure(MeanOfRuns(above, rows, None, below), widened=few.widened(ratio))
-
-
-def _few_label_metrics(rows: list[Row], runs: RunSet) -> dict[tuple[str, str], Measure]:
-    """All metrics by few labels, of each form, and what they are above the base rate."""
-    metrics: dict[tuple[str, str], Measure] = {}
-    for row in rows:
-        few, places = row.runs.few, runs.places(row.runs.source_rows)
-        assert few is not None
-        constant = metrics_of(base_rate(row.traces, row.runs, OPTIONS.weights), OPTIONS)
-        for name, own in metrics_of(row, OPTIONS).items():
-            metrics[row.form, name] = of_few_labels(own.moved, few, places)
-            above = (own - constant[name]).moved
-            metrics[row.form, f"{name}{MARGIN}"] = of_few_labels(above, few, places)
-    return metrics
-
-
 def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Measure]:
     """All metrics of a predictor in each form, and what they are above the base rate."""
     judged = runs.judged
@@ -175,10 +143,8 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
         )
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
-    alone = with_few_labels(leave_out_missing(alone, "own_runs", notes))
+    alone = leave_out_missing(alone, "own_runs", notes)
     rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
-    if rows[0].runs.few is not None:
-        return _few_label_metrics(rows, runs)
     metrics: dict[tuple[str, str], Measure] = {}
     for row in rows:
         # places among all runs that count, of which some have no forecast that is judged
@@ -209,8 +175,6 @@ def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
             f"pass^{k} needs the task of each run; name the column of tasks (--group), or give "
             f"RunSet its tasks"
         )
-    if runs.few is not None:
-        raise ValueError(f"pass^{k} needs an outcome of every run, and few are labelled")
     labels = runs.labels
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")

@@ -16,7 +16,6 @@ from trajscore.core.version import __version__
 from trajscore.gates._change import Matching
 from trajscore.gates._compare import interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
-from trajscore.gates._measures import SUCCESS
 from trajscore.gates._run_set import FORMAT, VERSION, RunSet
 
 EXIT_CODES = {PASS: 0, FAIL: 1, UNUSABLE: 2, UNDECIDED: 3}
@@ -101,30 +100,9 @@ class CheckResult:
         lines += [f"{gate.verdict:<10} {self._sentence(gate)}" for gate in self.gates]
         lines.append(f"{self.verdict.upper()}: {self._summary()}")
         if self.verdict == UNDECIDED:
-            lines.append(
-                _TO_DECIDE if self.new.few is None else _TO_DECIDE.replace("collect", "label")
-            )
-        lines += self.on_verdicts()
+            lines.append(_TO_DECIDE)
         lines += [_ONE_LOOK] if self._has_intervals() else []
         return "\n".join(lines)
-
-    def on_verdicts(self) -> list[str]:
-        """Say of outcomes by a judge that they are, and what a more lenient one would do."""
-        if not self.new.is_judged:
-            return []
-        text = (
-            "Outcomes are a judge's verdicts, so these gates compare verdicts. A judge that has "
-            "become more lenient looks like a better agent"
-        )
-        change = next((gate for gate in self.gates if gate.gate.metric == SUCCESS), None)
-        if change is not None and change.verdict != UNUSABLE:
-            rate = self.new.success_rate
-            share = 0.1 * (1 - rate) / 0.9
-            text += (
-                f": calling one failure in ten a success would lift success by about {share:.3f}, "
-                f"where the change is {change.change:+.3f}"
-            )
-        return [f"{text}. Label some runs of both sets (trajscore label), and give the labels."]
 
     def to_json(self) -> str:
         """Return everything, the runs too, so that the text serves as the next baseline."""

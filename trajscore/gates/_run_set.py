@@ -17,21 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
-from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path, number_of
-from trajscore.inference._labels import FewLabels, check_verdict, rate_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.report._few_labels import with_few_labels
 from trajscore.report._from_log import FromLog
-from trajscore.report._labelled_inputs import load_labelled
-from trajscore.report._missing import whole_runs
+from trajscore.report._inputs import load
 from trajscore.report._runs import (
-    Coverage,
     Judged,
-    check_labelling,
     check_predictors,
     choose_runs,
     counted,
@@ -61,10 +56,6 @@ class RunSet:
         are judged, as by `trajscore.evaluate`, without unobserved runs that no budget stopped.
     spent : dict of str to array-like of shape (n_runs,), optional
         What each run took, such as ``{"cost": ..., "tokens": ...}``; NaN where that is not known.
-    judge, label_probability : array-like of shape (n_runs,), optional
-        A judge's verdicts, and the chance with which each run was chosen to be labelled, where few
-        are: as in `trajscore.evaluate`. Where none is, the verdicts are the outcomes, and what
-        comes of it says so.
     censored : {"failure", "drop"}, default="failure"
         What runs with outcome -1 count as, crashed ones too.
     n_unread : int, default=0
@@ -104,8 +95,6 @@ class RunSet:
         tasks: ArrayLike | None = None,
         stop_reason: ArrayLike | None = None,
         spent: Mapping[str, ArrayLike] | None = None,
-        judge: ArrayLike | None = None,
-        label_probability: ArrayLike | None = None,
         censored: str = "failure",
         n_unread: int = 0,
     ) -> None:
@@ -124,13 +113,6 @@ class RunSet:
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
-        # without any label, outcomes are what the judge says
-        self.is_judged = judge is not None and bool((self._sample.y == CENSORED).all())
-        if self.is_judged:
-            verdicts = check_verdict(judge, n_runs, "judge")
-            self._sample = replace(self._sample, y=check_outcomes(verdicts))
-            judge = label_probability = None
-        self._labelling = check_labelling(self._sample, judge, label_probability)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self._spent = {n: _one_a_run(n, values, n_runs) for n, values in named.items()}
@@ -139,25 +121,21 @@ class RunSet:
         self.notes = ""
         # whether the runs came with ids, by which they can be found again
         self.has_ids = not are_default_ids(self._sample.X.ids)
-        codes, unlabelled = self._sample.y, np.zeros(n_runs, dtype=bool)
-        if self._labelling is not None:
-            unlabelled = self._labelling.unlabelled
-            codes = np.where(unlabelled, FAILURE, codes)
-        self._unlabelled: BoolArray = unlabelled
-        outcomes, rows = as_labels(codes, censored=censored), self._sample.id_order()
+        codes, rows = self._sample.y, self._sample.id_order()
+        outcomes = as_labels(codes, censored=censored)
         reasons, kinds = self._stops
         # ended by an infrastructure error, which says nothing of the agent
         self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
         if reasons is not None:
             self._faults |= classify_stops(codes, reasons, kinds=kinds) == EXCLUDED
-        if problem := outcome_problem(self._sample.y[~self._faults & ~unlabelled], False):
+        if problem := outcome_problem(codes[~self._faults], False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.n_runs = len(self._rows)
         self.predictors = [name for name in self._sample.traces if name]
         # of the runs that count, in order; outcomes are -1 where they were not observed
         self.ids: NDArray[Any] = self._sample.X.ids[self._rows]
-        self.y: NDArray[Any] = self._sample.y[self._rows]
+        self.y: NDArray[Any] = codes[self._rows]
         self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
         self._tasks = all_tasks
@@ -202,7 +180,7 @@ class RunSet:
                 f"{file} is a report, which does not hold the runs themselves; give the table "
                 f"or log that it was made from, or a file of trajscore check --json"
             )
-        inputs = load_labelled(file, fields, needs_scores=False, **reading)
+        inputs = load(file, fields, needs_scores=False, **reading)
         origin = inputs.origin
         runs = cls(
             inputs.predictors,
@@ -210,8 +188,6 @@ class RunSet:
             tasks=inputs.groups,
             stop_reason=inputs.stop_reason,
             spent=inputs.spent,
-            judge=inputs.judge,
-            label_probability=inputs.label_probability,
             censored=censored,
             n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
@@ -222,7 +198,7 @@ class RunSet:
     def to_json(self) -> dict[str, Any]:
         """Return all runs as JSON holds them; what is made of it again is equal in every digit."""
         X = self._sample.X
-        (reasons, kinds), own = self._stops, self._labelling
+        reasons, kinds = self._stops
         return {
             "ids": X.ids.tolist(),
             "tasks": None if self._tasks is None else self._tasks.tolist(),
@@ -235,11 +211,6 @@ class RunSet:
             "predictors": {name: _null(value.cells) for name, value in self._sample.traces.items()},
             "spent": {name: _null(value) for name, value in self._spent.items()},
             "n_unread": self._n_unread,
-            "is_judged": self.is_judged,
-            "judge": None if own is None or own.judge is None else own.judge.tolist(),
-            "label_probability": (
-                None if own is None or own.probability is None else _null(own.probability)
-            ),
             "has_ids": self.has_ids,
         }
 
@@ -256,11 +227,8 @@ class RunSet:
         }
         spent = {name: _numbers(values) for name, values in runs["spent"].items()}
         options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        labels = {name: runs.get(name) for name in ("judge", "label_probability")}
-        options |= {name: _numbers(own) for name, own in labels.items() if own is not None}
         run_set = cls(X, runs["outcomes"], spent=spent, **options)
         run_set.has_ids = runs["has_ids"]
-        run_set.is_judged = bool(runs.get("is_judged", False))
         return run_set
 
     @property
@@ -271,22 +239,7 @@ class RunSet:
     @cached_property
     def judged(self) -> Judged:
         """Return the runs on which forecasts are judged."""
-        options = self._stop_reason, self.censored, self._labelling
-        return choose_runs(self._sample, *options, needs_both=False)
-
-    @cached_property
-    def few(self) -> FewLabels | None:
-        """What few labels say of the runs that count; None where all are labelled."""
-        if self._labelling is None:
-            return None
-        groups = None if self._sample.groups is None else self._sample.groups[self._rows]
-        own = self._labelling.take(self._rows)
-        runs = Coverage(self.y, self.labels, groups, self._rows, None, own)
-        whole = {name: trace for name, trace in self.traces.items() if whole_runs(trace).all()}
-        lengths = TrajectoryArray(np.zeros(int(self.lengths.sum())), self.lengths.astype(int))
-        few = with_few_labels(Judged(whole or {"": lengths}, runs, {})).runs.few
-        assert few is not None
-        return few
+        return choose_runs(self._sample, self._stop_reason, self.censored, needs_both=False)
 
     def places(self, source_rows: IntArray) -> IntArray:
         """Return places, among the runs that count, of rows of what was given."""
@@ -302,15 +255,13 @@ class RunSet:
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
-        hidden = (self._sample.y == CENSORED) & ~self._faults & ~self._unlabelled
+        hidden = (self._sample.y == CENSORED) & ~self._faults
         return int(hidden.sum())
 
     @property
     def success_rate(self) -> float:
         """Share of runs that succeed."""
-        if self.few is None:
-            return float(self.labels.mean())
-        return self.few.value(rate_of(self.n_runs))
+        return float(self.labels.mean())
 
     @property
     def n_tasks(self) -> int:
@@ -331,10 +282,6 @@ class RunSet:
             _, excluded = counted(self._sample.y[~self._faults], *stops)
             parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
-        if self._labelling is not None:
-            parts.insert(0, f"{int((self.y != CENSORED).sum()):,} labelled")
-        if self.is_judged:
-            parts.insert(0, "outcomes by a judge")
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"
 

@@ -2,10 +2,9 @@
 
 from trajscore.inference._bootstrap import bootstrap, paired_bootstrap
 from trajscore.inference._compare import compare_predictors
-from trajscore.inference._influence import influence_interval
 from trajscore.inference._label_design import LabelDesign, labels_needed
 from trajscore.inference._labels import label_intervals
-from trajscore.inference._sample_size import design_effect, runs_needed
+from trajscore.inference._sample_size import runs_needed
 from trajscore.inference._sequential import SequentialComparison
 
 __all__ = [
@@ -13,8 +12,6 @@ __all__ = [
     "SequentialComparison",
     "bootstrap",
     "compare_predictors",
-    "design_effect",
-    "influence_interval",
     "label_intervals",
     "labels_needed",
     "paired_bootstrap",

@@ -14,12 +14,12 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_random_state, check_choice, is_count
-from trajscore.inference._influence import Spread
 from trajscore.inference.bootstrap_intervals import (
     bca_interval,
     percentile_interval,
     stratum_influence,
 )
+from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units, any_units, draw_counts, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.

@@ -195,7 +195,7 @@ class LabelDesign(BaseEstimator):
         verdict = None if verdict is None else verdict[order]
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= FEWEST_LABELS:
-            fitted = FewLabels.of([ordered.X], ordered.y, before[order], verdict, ordered.groups)
+            fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
             forecast = fitted.forecast
         drawn, probability = self._draw(
             self._sizes(ordered.X, forecast), forecast, ordered.y, before[order], n_labels, rng

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import collapse
@@ -22,15 +21,11 @@ from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.inference._influence import Spread, warn_few_clusters
+from trajscore.inference.influence import Spread, warn_few_clusters
 from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
 from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile
 
-RATE = "success rate"
-MISSED = "judge wrong on successes"
-PASSED = "judge wrong on failures"
-FLAGGED = ("false alarm rate", "power")
 FEWEST_LABELS = 20
 """Labelled runs below which nothing is said."""
 # a judge that was never wrong in n labelled runs may be wrong in one of the next
@@ -147,17 +142,19 @@ def label_intervals(
     verdict = None if judge is None else check_verdict(judge, len(sample), "judge")[order]
     alarms = None if flagged is None else check_verdict(flagged, len(sample), "flagged")[order]
     ordered = sample.take(order)
-    labels = FewLabels.of([ordered.X], ordered.y, probability, verdict, ordered.groups)
-    rows = {RATE: labels.estimate(rate_of(len(order)), level)}
+    labels = FewLabels.of(ordered.X, ordered.y, probability, verdict, ordered.groups)
+    rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()), labelled.sum())
     if verdict is not None:
-        rows[MISSED] = labels.estimate(shares_by_outcome(1 - verdict)[0], level)
-        rows[PASSED] = labels.estimate(shares_by_outcome(verdict)[1], level)
+        missed, passed = shares_by_outcome(1 - verdict)[0], shares_by_outcome(verdict)[1]
+        rows["judge wrong on successes"] = labels.estimate(missed, level)
+        rows["judge wrong on failures"] = labels.estimate(passed, level)
     if alarms is not None:
-        for name, ratio in zip(FLAGGED, shares_by_outcome(alarms), strict=True):
-            rows[name] = labels.estimate(ratio, level)
+        false_alarms, caught = shares_by_outcome(alarms)
+        rows["false alarm rate"] = labels.estimate(false_alarms, level)
+        rows["power"] = labels.estimate(caught, level)
     low, high = ordered.X.value_range()
     if low >= 0 and high <= 1:
         name = f"TPS {family_name(family)}"
@@ -226,15 +223,6 @@ class OutcomeRatio:
         success = np.stack([self.success, self.success_weight])
         failure = np.stack([self.failure, self.failure_weight])
         return np.asarray(failure + y * (success - failure))
-
-    def __sub__(self, other: OutcomeRatio) -> OutcomeRatio:
-        """Return what it is above another one with the same weights."""
-        return replace(
-            self,
-            success=self.success - other.success,
-            failure=self.failure - other.failure,
-            is_rate=False,
-        )
 
     def at(self, y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the ratio, the influence of each run, and its slope in the run's outcome."""
@@ -306,38 +294,34 @@ class FewLabels:
     inverse: FloatArray  # 1 / probability where there is a label, else 0
     forecast: FloatArray  # by judge and trace
     units: Units
-    fold: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    # forecasts of all runs without the labels of each fold
-    by_fold: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def of(
         cls,
-        traces: Sequence[TrajectoryArray],
+        X: TrajectoryArray,
         y: IntArray,
         probability: FloatArray,
         judge: FloatArray | None,
         groups: IntArray | None,
     ) -> Self:
-        """Forecast outcomes by all traces out of fold; runs are in the order of their ids."""
+        """Forecast outcomes out of fold; runs are in the order of their ids."""
         labelled = y != CENSORED
         n_labels = int(labelled.sum())
         if n_labels < FEWEST_LABELS:
             raise ValueError(
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
-                f"{FEWEST_LABELS}, chosen by LabelDesign or trajscore label, to draw a conclusion"
+                f"{FEWEST_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
         outcome = np.where(labelled, y, 0).astype(np.float64)
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
         units = any_units(groups, len(y))
         _check_total(inverse, units)
-        fold = _folds(traces[0].ids, outcome, labelled, groups)
+        fold = _folds(X.ids, outcome, labelled, groups)
         train = labelled & (fold != np.arange(fold.max() + 1)[:, None])
-        features = outcome_features(traces, judge)
+        features = outcome_features(X, judge)
         coefficients = ridge_logistic(features[labelled], outcome[labelled], train[:, labelled])
-        by_fold = expit(coefficients @ features.T)
-        forecast = by_fold[fold, np.arange(len(y))]
-        return cls(outcome, inverse, forecast, units, fold, by_fold)
+        forecast = expit(coefficients @ features.T)[fold, np.arange(len(y))]
+        return cls(outcome, inverse, forecast, units)
 
     @property
     def labelled(self) -> BoolArray:
@@ -373,7 +357,7 @@ class FewLabels:
         value, scale = _ratio(self.pseudo_terms(ratio, self.trust(ratio)))
         if note := self._problem(ratio, value):
             return {**row, "note": note}
-        _, variance, of_runs = self._variances(ratio)
+        variance, of_runs = self._variances(ratio)
         seen = _residual(ratio.terms(self.outcome), value)
         alone = float(self.inverse @ (scale * seen) ** 2) / self.inverse.sum()
         used = self._used(ratio)
@@ -386,14 +370,8 @@ class FewLabels:
         row |= {"std_error": math.sqrt(variance), "std_error_all": math.sqrt(of_runs)}
         return {**row, "worth": min(alone / variance, n) if variance > 0 else n, "note": ""}
 
-    def widened(self, ratio: OutcomeRatio) -> float:
-        """Return by what factor an interval from influences alone would be too short."""
-        plain, variance, _ = self._variances(ratio)
-        few = t_quantile(self._n_equal(self._used(ratio)) - 1, 0.9)
-        return math.sqrt(variance / plain) * few / float(ndtri(0.95)) if plain > 0 else 1.0
-
-    def _variances(self, ratio: OutcomeRatio) -> tuple[float, float, float]:
-        """Return the variance of a ratio by influences, with what labels hide, and of all runs."""
+    def _variances(self, ratio: OutcomeRatio) -> tuple[float, float]:
+        """Return the variance of a ratio, with what labels hide, and that of all runs."""
         n, trust = len(self.outcome), self.trust(ratio)
         terms = self.pseudo_terms(ratio, trust)
         value, scale = _ratio(terms)
@@ -411,7 +389,7 @@ class FewLabels:
             expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
             spread = of_runs + max(of_labels, float(noise @ expected))
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()
-        return plain, spread + share * float(noise @ (other - guess) ** 2), of_runs
+        return spread + share * float(noise @ (other - guess) ** 2), of_runs
 
     def _n_equal(self, used: BoolArray) -> float:
         """Return how many equally large clusters the labelled runs that count are equivalent to."""
@@ -470,17 +448,15 @@ def _bounds(
 # ------------------------------------------------------------ forecasts of outcomes
 
 
-def outcome_features(traces: Sequence[TrajectoryArray], judge: FloatArray | None) -> FloatArray:
-    """Return what an outcome is forecast from: verdict, traces and length, and a constant."""
-    mean, columns = as_step_weights("uniform"), []
-    for X in traces:
-        low, high = X.value_range()
-        cells = X.cells
-        if low >= 0 and high <= 1:
-            bound = float(expit(_LARGEST_LOGIT))
-            cells = logit(np.clip(cells, 1 - bound, bound))
-        columns += [collapse(X.with_cells(cells), phi, mean) for phi in ("last", "mean", "min")]
-    steps = np.log(traces[0].lengths)
+def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
+    """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
+    mean, cells = as_step_weights("uniform"), X.cells
+    low, high = X.value_range()
+    if low >= 0 and high <= 1:
+        bound = float(expit(_LARGEST_LOGIT))
+        cells = logit(np.clip(cells, 1 - bound, bound))
+    columns = [collapse(X.with_cells(cells), phi, mean) for phi in ("last", "mean", "min")]
+    steps = np.log(X.lengths)
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:
         columns.append(judge)

@@ -106,31 +106,8 @@ def runs_needed(
     return math.ceil(design_effect * simple)
 
 
-def design_effect(samples: ArrayLike, groups: ArrayLike) -> float:
-    """Return how much clusters inflate the variance of a mean.
-
-    Parameters
-    ----------
-    samples : array-like of shape (n_runs,) or (n_runs, 2)
-        Scores, paired differences, or two columns whose difference is meant.
-    groups : array-like of shape (n_runs,)
-        Cluster of each run.
-
-    Returns
-    -------
-    float
-        Variance of the mean over clusters divided by that over independent runs; near
-        1 + (k - 1) times the intracluster correlation for clusters of k runs.
-
-    Examples
-    --------
-    >>> design_effect([0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 2, 2, 3, 3, 4, 4])
-    2.33
-    """
-    return _design_effect(_differences(samples), groups)
-
-
 def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
+    """Return the variance of the mean over clusters, over that of independent runs."""
     units = resampling_units(len(values), groups)
     if units.n_units == len(values):
         raise ValueError("every cluster has one run, so there is no design effect to estimate")

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._influence import Spread
+from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units
 
 _DRAWS = 4_000

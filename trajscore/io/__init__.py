@@ -1,6 +1,6 @@
 """From the logs of agents to runs of steps, with the outcome and the reason for the end."""
 
-from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
+from trajscore.io._run import Run, Step, ToolCall
 from trajscore.io.formats.tau2 import read_tau2
 from trajscore.io.live import as_run
 from trajscore.io.reading import iter_runs, read_runs
@@ -9,7 +9,6 @@ from trajscore.io.runs import Runs, meta, outcomes
 
 __all__ = [
     "Format",
-    "MalformedRunError",
     "Run",
     "Runs",
     "Step",

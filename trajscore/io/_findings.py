@@ -19,7 +19,6 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
-from trajscore.io._vocabulary import PERSON
 from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
@@ -30,7 +29,6 @@ _ODD = {  # the word to count, and what is said of them
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
-    "unknown_events": ("event", "that starts or ends nothing known, not used"),
     "unanswered": ("call", "of a model without an answer, which is not a turn"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
@@ -109,32 +107,6 @@ class Findings:
                 "outcome",
             )
 
-    def model_problem(self) -> str:
-        """Ask whose calls are a run, where several models were asked the same; or ""."""
-        return self._of_models() if self.tally.asked_alike else ""
-
-    def _of_models(self) -> str:
-        if not self.tally.models or self.selection.fields.id is not None:
-            return ""
-        own, field, *names = self.tally.models
-        return (
-            f"{number_of(self.tally.n_of_models, 'run')} made of calls of several models by "
-            f"{field!r}, such as {', '.join(map(repr, names[:_MAX_EXAMPLES]))}; if the calls of "
-            f"each model are a run, pass {{argument:id={own}}} {{argument:id={field}}}; if not, "
-            f"pass {{argument:id={own}}}"
-        )
-
-    def session_problem(self) -> str:
-        """Ask whether runs that others begin with are one session, where a field may say; or ""."""
-        n, name = self.tally.n_beginnings(), self.tally.session_field()
-        if not n or name is None or self.selection.fields.id is not None:
-            return ""
-        return (
-            f"{number_of(n, 'run')} of {self.tally.n_runs:,} hold only the beginning of another "
-            f"run, and several have the same {name!r}; if a session is a run, pass "
-            f"{{argument:id={name}}}; if not, pass the id of each record with {{argument:id}}"
-        )
-
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
         tally, table = self.tally, self.selection.table
@@ -156,28 +128,13 @@ class Findings:
         hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
-            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}; "
-            f"where none is known, trajscore label chooses runs to read"
+            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}"
         )
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        of_records = (self.side_problem, self.model_problem, self.session_problem)
-        of_runs = (self.outcome_problem, self.id_problem, self.role_problem)
-        problems = (problem() for problem in (*of_records, *of_runs))
+        problems = (self.outcome_problem(), self.id_problem(), self.role_problem())
         return next(filter(None, problems), "")
-
-    def side_problem(self) -> str:
-        """Say which runs are two sides of one conversation; "" where none are."""
-        if not self.tally.mirrored:
-            return ""
-        first, second = self.tally.mirrored[0]
-        return (
-            f"runs {first!r} and {second!r} have the same texts with user and agent exchanged, as "
-            f"have {number_of(len(self.tally.mirrored), 'pair')} of runs in all: one conversation "
-            f"saved from both sides. Save only the agent's side, in AutoGen "
-            f"agent.chat_messages[user_proxy]"
-        )
 
     def role_problem(self) -> str:
         """Ask who acts under roles that are not known, where these have most turns; or ""."""
@@ -198,15 +155,10 @@ class Findings:
             )
         else:
             return ""
-        # beside an agent that is known, others may be its tools
-        guess = dict.fromkeys(names, "agent" if users or not n_agent else "?")
-        if len(names) > 1:  # who begins may be the one who gives the task
-            guess |= dict.fromkeys(self.tally.openers, "?")
-        guess |= dict.fromkeys(filter(PERSON.match, names), "user")
-        roles = ",".join(f"{name}={guess[name]}" for name, _ in names.most_common(_MAX_ROLES))
+        listed = [name for name, _ in names.most_common(_MAX_ROLES)]
         return (
-            f"{problem}; say which are the agent's, the user's or the environment's, for example "
-            f"with {{argument:roles={roles}}}"
+            f"{problem} ({', '.join(map(repr, listed))}); say which are the agent's, the user's or "
+            f"the environment's, for example with {{argument:roles={listed[0]}=agent}}"
         )
 
     def id_problem(self) -> str:
@@ -277,9 +229,7 @@ class Findings:
                 f"{number_of(n, 'run')}: calls of a model in one session, events of one run, "
                 f"or states that grow"
             )
-        if not tally.asked_alike and (models := self._of_models()):
-            yield models
-        if (n := tally.n_beginnings()) and not self.session_problem():
+        if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "
                 f"run; if they are calls or states of one run, name what these share with "

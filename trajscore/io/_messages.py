@@ -21,8 +21,6 @@ from trajscore.io._message_parts import (
     thought_of,
     type_of,
 )
-from trajscore.io._message_trees import find_tree
-from trajscore.io._numbered_steps import find_steps
 from trajscore.io._steps import (
     is_event_of_openhands,
     is_step,
@@ -151,8 +149,6 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
 
 
 def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
-    if (steps := find_steps(record)) is not None:
-        return steps
     for name in keys.MESSAGE_LISTS:
         value = parsed(record[name]) if name in record else None
         usual = name == keys.MESSAGE_LISTS[0]
@@ -173,7 +169,7 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
             return (outputs if repeats else [*inputs, *outputs]), {left, right}
     if lists:
         return next((value, {name}) for name, value in lists.items())
-    for find in (_under_other_names, _find_transcript):
+    for find in (_only_list, _find_transcript):
         messages, own = find(record)
         if messages:
             return messages, own
@@ -183,19 +179,10 @@ def _find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str
     return (states[name], {name}) if name and states[name] else (None, set())
 
 
-def _under_other_names(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
-    """Return the only list of messages, or the messages of fields message_1, message_2 ..."""
+def _only_list(record: Mapping[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the only list of messages."""
     lists = {name: value for name, v in record.items() if is_chat_list(value := parsed(v))}
-    if len(lists) == 1:
-        return next(iter(lists.values())), set(lists)
-    tree, used = find_tree(record)
-    if tree:
-        return tree, used
-    named = (re.fullmatch(r"(\D+)(\d+)", str(name)) for name in record if is_message(record[name]))
-    numbers = {int(name[2]): name for name in named if name is not None}
-    is_one = len({name[1] for name in numbers.values()}) == 1 < len(numbers)
-    names = [numbers[number][0] for number in sorted(numbers)] if is_one else []
-    return [record[name] for name in names], set(names)
+    return (next(iter(lists.values())), set(lists)) if len(lists) == 1 else ([], set())
 
 
 def _in_state(value: Any, depth: int = 5) -> list[Any]:

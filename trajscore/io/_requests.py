@@ -12,20 +12,12 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._events import (
-    ends_run,
-    is_beside_calls,
-    is_event,
-    moment_of,
-    payload_of,
-    spans_of_events,
-)
 from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
 from trajscore.io._payloads import messages_in
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
-from trajscore.io.fields import USUAL, Fields, dig, may_be_duration, scalar, usual_names
+from trajscore.io.fields import USUAL, Fields, may_be_duration, scalar, usual_names
 from trajscore.io.files import LogFile, Place
 
 Item = tuple[Place, Any]
@@ -36,26 +28,14 @@ _OF_A_RECORD = {"id", "uuid"}  # names of an id that need not be a run's
 
 
 class Calls(list[Any]):
-    """The calls of a model, or the events, that make one run."""
+    """The calls of a model that make one run."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the run, the last of each; of events, those beside what they say."""
-        fields = {k: v for call in self for k, v in call.items() if v is not None}
-        if not any(map(is_event, self)):
-            return fields
-        of_events = {name for record in self if is_event(record) for name in record}
-        own = self[0].keys() & self[-1].keys()  # such as the id of the run
-        own |= {name for name in self[-1] if usual_names("outcome", [name])}
-        end = [payload_of(record) for record in self if moment_of(record)[1] == "end"][-1:]
-        others = {k: v for k, v in fields.items() if k not in of_events or k in own & _OF_A_RUN}
-        n_unknown = sum(moment_of(record) == ("", "") for record in self) if end else 0
-        return dict(*end) | others | ({"unknown_events": n_unknown} if n_unknown else {})
+        """Return the fields of the run, the last of each."""
+        return {k: v for call in self for k, v in call.items() if v is not None}
 
     def spans(self) -> Iterator[Span]:
         """Yield them as a trace would hold them."""
-        if any(map(is_event, self)):
-            yield from spans_of_events(self)
-            return
         for index, call in enumerate(self):
             request, answer = sides_of(call)
             request = request[:-1] if _ends_with(request, answer) else request
@@ -175,45 +155,22 @@ def continues_later(place: Place, name: str) -> ValueError:
 def joined(records: Iterable[Item], file: LogFile) -> Iterator[Item]:
     """Yield the runs of a log; records that are one run come together."""
     seen: set[Hashable] = set()
-    n_ended = 0  # runs of events without ids
 
     def key_of(item: Item) -> Hashable:
-        nonlocal n_ended
         place, raw = item
         name = file.fields.id_of(raw) if isinstance(raw, dict) else None
         if name is not None and not (is_call(raw) and _is_of_record(raw, file.fields)):
             return name
-        if is_event(raw):
-            number = n_ended
-            n_ended += ends_run(raw)
-            return ("events", number)
         if is_call(raw):
             return _start(raw)
         first_id = _first_id(raw)
         return (place.index,) if first_id is None else ("message", first_id)
 
-    records = _without_events_beside(records, file)
     for name, items in by_id(records, key_of, one_by_one=file.one_by_one):
         if name in seen and is_call(items[0][1]):
             raise continues_later(items[0][0], str(name))
         seen.add(name)
         yield from items if len(items) == 1 else _runs_of(items, file.fields)
-
-
-def _without_events_beside(records: Iterable[Item], file: LogFile) -> Iterator[Item]:
-    """Leave out what a log of events holds beside the calls of a model."""
-    n_left = n_kept = 0
-    for item in records:
-        if is_beside_calls(item[1]):
-            n_left += 1
-        else:
-            n_kept += 1
-            yield item
-    if n_left and not n_kept:
-        raise ValueError(
-            f"{file.path} holds events of AutoGen without the calls of a model (LLMCall); save "
-            f"task_result.model_dump(mode='json') as JSON, for each run or all of them"
-        )
 
 
 def _first_id(record: Any) -> Any:
@@ -245,11 +202,8 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
     """Yield the runs of records that share an id, or a beginning."""
     items = [item for item in items if not _is_blank(item[1])] or items
     places, records = zip(*items, strict=True)
-    if any(map(is_event, records)):
-        yield replace(places[0], n_records=len(records)), Calls(records)
-        return
     if _are_one_session(records, fields):
-        yield _with_models(replace(places[0], n_records=len(records)), records), Calls(records)
+        yield replace(places[0], n_records=len(records)), Calls(records)
         return
     chains: list[list[tuple[int, Item]]] = []
     ends: dict[Hashable, list[tuple[int, Item]]] = {}  # by the hash of what each chain holds
@@ -274,22 +228,6 @@ def _runs_of(items: list[Item], fields: Fields) -> Iterator[Item]:
             replace(place, n_records=len(parts)),
             Calls(record for _, record in parts) if calls else raw,
         )
-
-
-def _with_models(place: Place, records: tuple[Any, ...]) -> Place:
-    """Note the models of calls where there are several, and whether they were asked the same."""
-    for field in ("model", "request.model", "body.model", "response.model"):
-        models = [str(dig(record, field)) for record in records]
-        if "None" in models:
-            continue
-        if len(set(models)) > 1:
-            first_turns = [_turns(record)[:1] for record in records]
-            asked = set(zip(models, first_turns, strict=True))
-            own = [*place.fields.ids, *usual_names("id", records[0]), "id"][0]
-            place.models = (own, field, *dict.fromkeys(models))
-            place.asked_alike = len({turn for _, turn in asked}) < len(asked)
-        break
-    return place
 
 
 def _is_blank(state: Any) -> bool:

@@ -194,14 +194,7 @@ class Run:
 
 
 class MalformedRunError(ValueError):
-    """A run that cannot be read; it is left out and counted.
-
-    Examples
-    --------
-    >>> from trajscore.io import MalformedRunError
-    >>> print(MalformedRunError("it has no 'messages'"))
-    it has no 'messages'
-    """
+    """A run that cannot be read; it is left out and counted."""
 
 
 def as_object(raw: Any, subject: str = "it is") -> Mapping[str, Any]:

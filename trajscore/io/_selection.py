@@ -5,6 +5,7 @@ A format gives a run its outcome where it defines one, and all judgements and ot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, get_args
@@ -81,7 +82,6 @@ class Selection:
             tally.note_values(reward | run.extra | run.scores)
         if self.fields.stop_reason is not None or run.stop_reason is None:
             _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
-        tally.note_side(run)
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
@@ -153,7 +153,8 @@ class Selection:
         if not is_number(number) or isinstance(number, bool) or 0 < number < 1:
             return
         fields = dig(record, owner) if owner and name not in record else record
-        other = None if self.meanings else opposite_of(last, fields)
+        named = isinstance(fields, Mapping) and not self.meanings
+        other = opposite_of(last, fields) if named else None
         path = name.removesuffix(last) + other if other else None
         tally.counts.setdefault((name, path), set()).add((number, other and scalar(fields[other])))
 
@@ -215,5 +216,6 @@ def _set_stop_reason(run: Run, record: Mapping[str, Any], name: str, tally: Tall
 
 
 def as_confidence(value: Any) -> float | None:
-    """Read a confidence: a number, or per cent as text; None for all else."""
-    return None if value is None or isinstance(value, bool) else parse_number(str(value))
+    """Read a confidence: a finite number, or per cent as text; None for all else."""
+    number = None if value is None or isinstance(value, bool) else parse_number(str(value))
+    return number if number is not None and math.isfinite(number) else None

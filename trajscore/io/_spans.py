@@ -20,11 +20,10 @@ from trajscore.io._conversation import (
     read_arguments,
     read_call,
 )
-from trajscore.io._numbered_steps import find_steps
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread, set_result
-from trajscore.io._vocabulary import NOT_TOOLS, Kind, as_fields, unnested
+from trajscore.io._vocabulary import NOT_TOOLS, Kind, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.text import text_of
 
@@ -60,30 +59,7 @@ class Span:
 
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
-    spans = list(spans)
-    steps = _numbered_steps(spans)
-    if steps is None:
-        return _add_conversation(talk, _Tree(spans), run)
-    talk.add_all(steps)
-    run.scores |= {name: value for span in spans for name, value in span.scores.items()}
-    talk.finish(run)
-    add_tokens(run, (span.tokens for span in spans if span.kind == "model"))
-    return run
-
-
-def _numbered_steps(spans: list[Span]) -> list[Any] | None:
-    """Return the messages of steps that a span around the calls of a model has as its result."""
-    for span in spans:
-        if span.kind == "other" and "trajectory" in as_fields(result := unnested(span.outputs)):
-            inputs = as_fields(unnested(span.inputs))
-            inputs = as_fields(inputs.get("input_args")) or inputs
-            steps = find_steps({"inputs": inputs, "prediction": result})
-            return None if steps is None else steps[0]
-    return None
-
-
-def _add_conversation(talk: Conversation, tree: _Tree, run: Run) -> Run:
-    """Put together the conversation that the calls of a model repeat."""
+    tree = _Tree(list(spans))
     tree.check_content()
     thread = Thread(talk)
     turns: dict[str, Step] = {}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids, parse_numbers
+from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import bare_name, listed_outcomes
 from trajscore.core.values import number_of, run_label
 from trajscore.io.fields import (
@@ -22,62 +20,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 
-_OF_HEADERS = ("id", "step", "outcome", "confidence", "task")
-_DECIMAL_COMMA = r"-?\d*,\d+"
-_MEASURED = ("outcome", "confidence", "cost", "tokens")
 _DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"  # without the year first
-
-
-def refuse_lines_above(head: list[str], sep: str) -> None:
-    """Refuse a table with other lines above its column names."""
-    for number, line in enumerate(head, start=1):
-        names = [name.strip().strip('"') for name in line.split(sep)]
-        if sum(bool(usual_names(part, names)) for part in _OF_HEADERS) > 1:
-            if number > 1:
-                raise ValueError(
-                    f"the names of its columns seem to stand in line {number}; delete the lines "
-                    f"above, tail -n +{number} FILE > table.csv, and give table.csv"
-                )
-            return
-
-
-def refuse_shared_names(head: list[str], sep: str) -> None:
-    """Refuse a table of which several columns have one name, as of two lines of names."""
-    names = next(csv.reader(head[:1], delimiter=sep), [])
-    counts = Counter(filter(None, names))
-    name = max(counts, key=counts.__getitem__, default="")
-    if counts[name] > 1:
-        raise ValueError(
-            f"{counts[name]} of its columns are named {name!r}; give each a name of its own. If "
-            f"the names stand in two lines, write the table again, in pandas: df.columns = "
-            f"['_'.join(map(str, names)) for names in df.columns]"
-        )
-
-
-def refuse_names_in_rows(frame: pd.DataFrame) -> None:
-    """Refuse a table with a row for each value, whose name stands in a column."""
-    for column in frame.select_dtypes(["object", "string"]):
-        words = list({value for value in frame[column] if isinstance(value, str)})
-        known = [name for part in _MEASURED for name in usual_names(part, words)]
-        value = next(iter(frame.select_dtypes("number").columns[::-1]), None)
-        index = [name for name in frame if name not in (column, value)]
-        if (
-            len(known) > 1
-            and value is not None
-            and index
-            and frame[index].astype(str).duplicated().any()
-        ):
-            raise ValueError(
-                f"column {column!r} holds names of values, such as {known[0]!r}; write a column "
-                f"for each of them, in pandas: df = df.pivot_table(index={index!r}, "
-                f"columns={column!r}, values={value!r}).reset_index()"
-            )
-
-
-def is_row_a_run(frame: pd.DataFrame) -> bool:
-    """Tell a table in which no run or task has two rows, or that names none."""
-    names = (*usual_names("id", frame)[:1], *usual_names("task", frame)[:1])[:1]
-    return not names or not frame[names[0]].astype(str).duplicated().any()
 
 
 def refuse_durations(frame: pd.DataFrame, steps: tuple[str, ...], ids: list[str]) -> None:
@@ -159,32 +102,6 @@ def refuse_lists(
         )
 
 
-def ids_of_tasks(frame: pd.DataFrame) -> str:
-    """Return how to name tasks and trials as the id, where no step stands twice in them; or ""."""
-    tasks, steps = list(usual_names("task", frame)[:1]), list(usual_names("step", frame)[:1])
-    ids = [*tasks, *_own_of_runs(frame, tasks)] if tasks else []
-    is_unique = ids and steps and not frame.duplicated([*ids, *steps]).any()
-    return " ".join(f"{{argument:id={name}}}" for name in ids) if is_unique else ""
-
-
-def refuse_words(frame: pd.DataFrame, scores: Sequence[str]) -> None:
-    """Refuse scores that are words, and say how to make numbers of them."""
-    for name in scores:
-        column = frame[name].dropna()
-        if column.dtype.kind != "O" or not len(column) or not parse_numbers(column).isna().all():
-            continue
-        column = column.astype(str)
-        kind, map_ = "words", ".map({'low': 0.2, 'high': 0.9})"
-        if column.str.fullmatch(_DECIMAL_COMMA).all():
-            kind, map_ = "numbers with decimal commas", ".str.replace(',', '.').astype(float)"
-        raise ArgumentError(
-            f"column {name!r} holds {kind} such as {', '.join(map(repr, column.unique()[:3]))}. "
-            f"Write a number from 0 to 1 for each of them, in pandas: df[{name!r}] = df[{name!r}]"
-            f"{map_}; or name another column with {{argument}}",
-            "scores",
-        )
-
-
 def refuse_codes(frame: pd.DataFrame, scores: Sequence[str]) -> None:
     """Ask about a -1 among fractions, which may stand for a missing value."""
     for name in scores:
@@ -197,21 +114,6 @@ def refuse_codes(frame: pd.DataFrame, scores: Sequence[str]) -> None:
                 f"df[{name!r}].replace(-1, np.nan); if it is a score, name the column with "
                 f"{{argument}}",
                 "scores",
-            )
-
-
-def refuse_codes_of(frame: pd.DataFrame, columns: Mapping[str, list[str]]) -> None:
-    """Ask about a -1 among the fractions of columns of steps, behind the last one as anywhere."""
-    for score, names in columns.items():
-        numbers = frame[names].apply(parse_numbers).to_numpy()
-        codes = numbers == -1
-        if codes.any() and (codes | ((numbers >= 0) & (numbers <= 1)) | np.isnan(numbers)).all():
-            raise ArgumentError(
-                f"columns {names[0]} to {names[-1]} are -1 in {number_of(int(codes.sum()), 'cell')}"
-                f", and between 0 and 1 in the others. If -1 means that a run has no such step, "
-                f"leave these cells empty, in pandas: df = df.replace(dict.fromkeys({names!r}, "
-                f"-1), np.nan); if it is a score, name {score!r} with {{argument:scores}}",
-                "wide",
             )
 
 

@@ -28,11 +28,10 @@ WRAPPERS = (
 
 CALL_SIDES = (
     ("inputs", "outputs"), ("input", "output"), ("request", "response"), ("prompt", "completion"),
-    ("prompt", "response"), ("input", "response"), ("question", "answer"), ("messages", "response"),
-    ("query", "answer"), ("query", "response"),
+    ("prompt", "response"), ("input", "response"), ("messages", "response"),
     ("messages", "output_message"), ("messages", "output"), ("messages", "completion"),
     ("messages", "raw"),
-    ("prompt", "steps"), ("input", "steps"), ("question", "steps"),
+    ("prompt", "steps"), ("input", "steps"),
     ("original_input", "session_items"), ("original_input", "generated_items"),
 )
 """What a model was given, and what it answered."""
@@ -195,7 +194,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def is_own_score(name: Any) -> bool:
-    """Tell a score that ``trajscore annotate`` wrote, and not a judge of the log."""
+    """Tell a score that a guard gave, and not a judge of the log."""
     return str(name).startswith(OWN_SCORES)
 
 

@@ -25,7 +25,6 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet")
-TEXT_ENDINGS = (".md", ".txt", ".log")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
@@ -56,8 +55,6 @@ class Place:
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
     n_records: int = 1  # of the log, which are one run
-    models: tuple[str, ...] = ()  # fields of id and model, and the models, if several
-    asked_alike: bool = False  # whether these models were asked the same
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""
@@ -144,50 +141,14 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         files = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
         if not files:
             raise FileNotFoundError(
-                f"the folder {place} has no {', '.join(endings)} file{_elsewhere(place, endings)}"
+                f"the folder {place} has no {', '.join(endings)} file; give a log, or the folder "
+                f"that holds its files"
             )
         return files
     if not place.exists():
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
     check_file(place)  # it is read more than once
     return [place]
-
-
-def _elsewhere(folder: Path, endings: Sequence[str]) -> str:
-    """Say where a folder without logs has logs or tables."""
-    if next(parquet_files(folder), None):
-        return "; read its Parquet files with trajscore report"
-    inner = sorted(path for path in folder.rglob("*") if has_ending(path, endings))
-    if folders := list(dict.fromkeys(path.parent for path in inner)):
-        first = folders[0].relative_to(folder)
-        if len(folders) == 1:
-            return f"; its folder {first} has, give {folders[0]}"
-        return (
-            f"; {len(folders)} folders within it have, such as {first}. Copy their files to one: "
-            f"mkdir runs; find {folder} -name '*{inner[0].suffix}' | while read -r f; do cp \"$f\" "
-            f'"runs/$(echo "$f" | tr / _)"; done, and give runs'
-        )
-    if tables := tables_in(folder):
-        more = f" (and {len(tables) - 1} more)" if len(tables) > 1 else ""
-        return f"; tables are read one at a time, give {tables[0]}{more}, or write all to Parquet"
-    return text_hint(sorted(path for path in folder.iterdir() if has_ending(path, TEXT_ENDINGS)))
-
-
-def text_hint(files: list[Path]) -> str:
-    """Say what to make of text that is not JSON, or not named so; "" without any."""
-    if not files:
-        return ""
-    if files[0].is_file() and _begins_with(files[0], b"{"):
-        return f"; {files[0]} holds JSON, give it that ending, mv {files[0]} {files[0]}.jsonl"
-    files = [file for file in files if has_ending(file, (".md",))]
-    if not files:
-        return ""
-    names = files[0] if len(files) == 1 else files[0].parent / "*.md"
-    return (
-        f"; if each text is a run, with user: or assistant: before each turn, write them as JSON, "
-        f'for f in {names}; do jq -R -s -c --arg id "$f" \'{{id: $id, transcript: .}}\' "$f"; '
-        f"done > runs.jsonl, and give runs.jsonl"
-    )
 
 
 def tables_in(folder: Path) -> list[Path]:

@@ -32,7 +32,7 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
 
     Raises
     ------
-    MalformedRunError
+    ValueError
         If a message cannot be read; the error says which.
 
     See Also

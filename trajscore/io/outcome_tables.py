@@ -6,23 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import (
     bare_name,
-    check_map,
-    map_outcomes,
     outcome_candidates,
     refuse_counts_in,
     turned_note,
 )
-from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, as_path, number_of, unknown_name
+from trajscore.core.values import as_path, unknown_name
 from trajscore.io.fields import Fields, usual_names
 from trajscore.io.tables import read_table
 
@@ -79,67 +73,18 @@ def join_outcomes(
     ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
     runs = set(ids)
     n_missing = len(runs - table.keys())
-    if n_missing == len(runs) and table:  # an empty one says that no run has an outcome
+    if n_missing == len(runs):
         raise ArgumentError(
             f"{{argument}}: no run id of the table ({examples(ids)}) is in the table of outcomes "
             f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
             "outcomes",
         )
     frame = frame.assign(**{JOINED: [table.get(run, {}).get("outcome") for run in ids]})
-    notes = tuple(unmatched(len(table.keys() - runs), n_missing)) if table else ()
+    notes = tuple(unmatched(len(table.keys() - runs), n_missing))
     if not table.is_turned:
         return frame, replace(names, outcome=JOINED), notes
     notes = (turned_note(bare_name(str(names.outcome))), *notes)
     return frame, replace(names, outcome=f"not {JOINED}"), notes
-
-
-LABEL_PROBABILITY = "label_probability"
-"""Column of a file of labels: the chance with which a run was chosen to be labelled."""
-
-
-def read_labels(
-    source: Any, names: Fields, ids: NDArray[Any], outcome_map: Any = None
-) -> tuple[NDArray[Any], FloatArray | None, tuple[str, ...]]:
-    """Return the outcome of each run, -1 without one, and the chances of being labelled.
-
-    There are no chances without a column of them. Rows that have no outcome yet make those of the
-    others smaller: these are taken for a random part of all that were chosen.
-    """
-    frame = source if isinstance(source, pd.DataFrame) else read_table(as_path(source, "labels"))
-    try:
-        table = read_outcomes(frame, names)
-    except ArgumentError as error:
-        problem = error.text.partition(";")[0].removeprefix("{argument}: ")
-        hint = "give the file that trajscore label wrote"
-        raise ArgumentError(f"{{argument}}: {problem}; {hint}", "labels") from error
-    runs = list(map(str, ids))
-    if table is None or not (table.keys() & set(runs)):
-        raise ArgumentError(
-            f"{{argument}}: none of its run ids ({examples(table or ())}) are in the data "
-            f"({examples(runs)}); with {{argument:id}}, name the column of run ids that both have",
-            "labels",
-        )
-    if lost := table.keys() - set(runs):
-        raise ArgumentError(
-            f"{{argument}} holds {number_of(len(lost), 'run')} missing from the data, such as "
-            f"{min(lost)!r}; give the data that it was written for",
-            "labels",
-        )
-    outcome = pd.Series([table.get(run, {}).get("outcome") for run in runs], name="outcome")
-    codes = check_outcomes(map_outcomes(outcome, check_map(outcome_map)))
-    if LABEL_PROBABILITY not in frame:
-        return codes, None, ()
-    of_run = dict(zip(table, as_numbers(frame[LABEL_PROBABILITY], LABEL_PROBABILITY), strict=True))
-    probability = np.array([of_run.get(run, 1.0) for run in runs])
-    chosen = np.array([run in table for run in runs])
-    n_read, n_chosen = int((codes[chosen] != CENSORED).sum()), int(chosen.sum())
-    if n_read == n_chosen:
-        return codes, probability, ()
-    note = (
-        f"{n_chosen - n_read} of the {n_chosen} runs to label have no outcome; the others are "
-        f"taken for a random part of them, so do not skip runs for how they look"
-    )
-    return codes, probability * (n_read / n_chosen), (note,)
 
 
 def unmatched(n_rows: int, n_runs: int) -> Iterator[str]:

@@ -68,8 +68,8 @@ def read_runs(
         The field that is the id of a run; several make one of all their values. Default: what the
         format defines, else one of the usual names.
     rule : mapping or callable, optional
-        What stop reasons mean, as in `trajscore.core.stops.classify_stops`, such as
-        ``{"timeout": "administrative"}`` if all runs had the same time on the same machine.
+        What stop reasons mean, such as ``{"timeout": "administrative"}`` if all runs had the same
+        time on the same machine; or a function of a reason. Default: what the usual ones mean.
     roles : mapping of str to {"agent", "user", "environment"} or str, optional
         Who acts under a role, or under a name beside the role, that is not a usual one:
         ``{"WebSurfer": "agent"}``, or as text ``"WebSurfer=agent"``. Default: unknown roles are the
@@ -235,13 +235,21 @@ class _Reading:
         if not n_runs:
             raise self._no_runs(file)
 
+    def _read(self, raw: Any, place: Place) -> Run:
+        try:
+            return self.format.run(raw, place, self.options)
+        except ArgumentError:
+            raise
+        except ValueError as error:  # of a format from outside, too
+            raise MalformedRunError(str(error)) from error
+
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
         run, problem = None, ""
         selection, tally = self.findings.selection, self.findings.tally
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
-            run = self.format.run(raw, place, self.options)
+            run = self._read(raw, place)
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run, place)

@@ -5,19 +5,17 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.io._messages import find_messages, is_message, is_nested
+from trajscore.io._messages import is_message
 from trajscore.io._run import CutRuns, Run
-from trajscore.io._unknown import guess_parts, side_by_side, unknown_json, what_instead
-from trajscore.io._vocabulary import as_list
-from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
+from trajscore.io._unknown import refuse_partial, unknown_json
+from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -30,9 +28,7 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
-from trajscore.io.results import is_results, outcomes_only
 
-_FIRST = 20  # records of a file that are looked at
 _MAX_NAMES = 12  # in an error
 _OF_TURNS = ("id", "step", "outcome", "task", "trial", "cost", "tokens")  # may be numbers
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
@@ -148,8 +144,8 @@ class Format:
 
         Raises
         ------
-        MalformedRunError
-            If the run cannot be read.
+        ValueError
+            If the run cannot be read; it is left out and counted, with what the error says.
         """
         raise NotImplementedError
 
@@ -258,13 +254,8 @@ def detect_format(path: Paths, max_size: int | None = None) -> Format:
     return known
 
 
-def detect_log(
-    path: Path, max_size: int | None = None, *, needs_scores: bool = True
-) -> Format | None:
-    """Return the format of a log; None for a table with one row a step, also in JSON.
-
-    Where no scores are needed, rows with a text of an unknown name are those of a table.
-    """
+def detect_log(path: Path, max_size: int | None = None) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON."""
     if _is_folder_of_tables(path):
         return None
     if path.is_dir() or has_ending(path, _own_endings()):
@@ -276,47 +267,33 @@ def detect_log(
     try:
         known = detect_format(path, max_size)
     except ArgumentError:
-        if _is_table(path, max_size, needs_scores):
+        head = _head(path, max_size)
+        if head.listed and _may_be_row(head.fields):
             return None  # as a table it says what is wrong
         raise
     if known.name != "jsonl":
         return known
-    record = first_record(path, max_size)
+    record = _head(path, max_size).fields
     steps = record.get(steps_field(record) or "")
     step = steps[0] if isinstance(steps, list) and isinstance(steps[0], dict) else {}
     says = is_message(record) or any(usual_names(part, step) for part in (*OF_STEPS, "text"))
-    if (says and not usual_names("confidence", {**record, **step})) or is_turn(record):
+    if (says and not usual_names("confidence", {**record, **step})) or _is_turn(record):
         return known  # messages on lines of their own are a log, numbers a table
-    if steps is None and not (_may_be_row(record) or is_results(path, max_size)):
+    if steps is None and not _may_be_row(record):
         raise unknown_format(path, max_size=max_size)
     return None
 
 
-def _is_table(path: Path, max_size: int | None, needs_scores: bool) -> bool:
-    """Tell rows of a table from JSON of no known format; ask where they may be runs of one turn."""
-    record = first_record(path, max_size)
-    is_text = needs_scores and is_turn(record, guess_parts(record))
-    is_row = _may_be_row(record) and not (is_text or side_by_side(path, record))
-    if is_row and (names := _question_and_answer(record)):
-        asked, answer = names
-        raise ArgumentError(
-            f"{path}: each record has a text {asked!r} and a text {answer!r}, and no run id. If it "
-            f"is a run of one turn, pass {{argument:format=openai}}; if it is a step of a run, "
-            f"name the id of its run with {{argument:id}}",
-            "format",
-        )
-    return (is_row and has_ending(path, LINES_ENDINGS)) or is_results(path, max_size)
-
-
-def is_turn(record: Mapping[str, Any], texts: Container[str] | None = None) -> bool:
-    """Tell a turn with a text and without a number that may be a score from a row of a table."""
+def _is_turn(record: Mapping[str, Any]) -> bool:
+    """Tell a turn with a text, and without a number that may be a score, from a row of a table."""
     known = {name for part in _OF_TURNS for name in usual_names(part, record)}
-    others = [value for name, value in record.items() if name not in known]
-    has_text = usual_names("text", record) if texts is None else "text" in texts
-    is_number = any(isinstance(value, (int, float, type(None))) for value in others)
-    has_result = usual_names("observation", record) and not usual_names("confidence", record)
-    is_step = has_result or (usual_names("step", record) and not is_number)
-    return bool(has_text and is_step)
+    others = (value for name, value in record.items() if name not in known)
+    is_scored = any(isinstance(value, (int, float, type(None))) for value in others)
+    is_step = usual_names("step", record) and not is_scored
+    is_step = is_step or (
+        usual_names("observation", record) and not usual_names("confidence", record)
+    )
+    return bool(usual_names("text", record) and is_step)
 
 
 def _is_folder_of_tables(path: Path) -> bool:
@@ -337,45 +314,20 @@ def _may_be_row(record: Mapping[str, Any]) -> bool:
     return bool(usual_names("step", record)) and not known.issuperset(scores)
 
 
-def _question_and_answer(record: Mapping[str, Any]) -> list[str]:
-    """Return the two texts of a record that has no id, no outcome and no confidence beside them."""
-    _, names = find_messages(record)
-    known = (*usual_names("id", record), *usual_names("outcome", record))
-    known += tuple(name for name in usual_names("confidence", record) if name != "score")
-    are_texts = len(names) == 2 and all(isinstance(record[name], str) for name in names)
-    return sorted(names, key=list(record).index) if are_texts and not known else []
-
-
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, (int, float, type(None))) for x in value)
 
 
 def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -> ArgumentError:
     """Return the error for a file in no known format, or that cannot be read in a general one."""
-    if only := outcomes_only(file, max_size):
-        return ArgumentError(only, "format")
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
-    return unknown_json(file, _best_record(file, max_size), fields, problem)
+    return unknown_json(file, _head(file, max_size).fields, fields, problem)
 
 
-def _best_record(file: Path, max_size: int | None) -> dict[str, Any]:
-    """Return that of the first records of which most parts can be guessed."""
-    items = islice(LogFile(file, max_size=max_size).items(STREAMED), _FIRST)
-    records = [value for key, _, value in items if key is None and isinstance(value, dict)]
-    first = first_record(file, max_size)
-    return max((first, *records), key=_n_guessed)
-
-
-def _n_guessed(record: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many parts of a record can be guessed, and how many steps it has."""
-    parts = guess_parts(record)
-    return len(parts), len(as_list(dig(record, parts.get("steps", ""))))
-
-
-def first_record(path: Path, max_size: int | None = None) -> dict[str, Any]:
-    """Return the fields of the first item or line of a file, or of its object."""
+def _head(path: Path, max_size: int | None) -> Head:
+    """Return the first item or line of a file, or the fields of its object."""
     *_, head = _heads(LogFile(path, max_size=max_size))
-    return head.fields
+    return head
 
 
 def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
@@ -384,28 +336,11 @@ def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
         if candidate.endings and has_ending(file, candidate.endings):
             return candidate
     for head in _heads(LogFile(file, max_size=max_size)):
-        if (instead := what_instead(head.item if head.listed else head.fields)) is not None:
-            raise ValueError(f"{file} {instead}")
+        refuse_partial(file, head.item if head.listed else head.fields)
         for candidate in _formats():
             if candidate.recognise(head):
                 return candidate
     return None
-
-
-def format_of_row(row: dict[str, Any]) -> Format | None:
-    """Return the format of a log of which somebody saved the records as the rows of a table."""
-    head = Head(row, listed=True, whole=True, item=row)
-    known = next((known for known in _formats() if known.recognise(head)), None)
-    is_flat = known is not None and (known.name == "jsonl" or (known.lax and is_message(row)))
-    is_flat = is_flat or (known is not None and known.lax and _is_measured(row))
-    return None if is_flat and not (is_nested(row) or is_turn(row)) else known
-
-
-def _is_measured(row: Mapping[str, Any]) -> bool:
-    """Tell a question, its answer and measures of it from a conversation."""
-    _, names = find_messages(row)
-    is_text = bool(names) and all(isinstance(row[name], str) for name in names)
-    return is_text and any(isinstance(value, float) for value in row.values())
 
 
 def _heads(file: LogFile) -> Iterator[Head]:

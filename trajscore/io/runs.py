@@ -99,7 +99,7 @@ class RunStream(Iterator[Run]):
     def notes(self) -> list[str]:
         """What of the log was not used so far, one sentence each."""
         own = self.findings
-        notes = [own.side_problem(), own.id_problem(), own.role_problem(), *own.notes()]
+        notes = [own.id_problem(), own.role_problem(), *own.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 
 

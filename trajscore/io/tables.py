@@ -29,23 +29,15 @@ from trajscore.core.values import (
     run_label,
     unknown_name,
 )
-from trajscore.io._messages import is_printed
 from trajscore.io._table_problems import (
-    ids_of_tasks,
-    is_row_a_run,
     refuse_codes,
     refuse_dates,
     refuse_durations,
-    refuse_lines_above,
     refuse_lists,
-    refuse_names_in_rows,
     refuse_objects,
     refuse_several,
-    refuse_shared_names,
-    refuse_words,
 )
-from trajscore.io._unknown import json_text_field
-from trajscore.io._vocabulary import ROLES, as_fields, as_list, parsed
+from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import (
     LAST,
     ROWS,
@@ -55,14 +47,11 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import (
-    TEXT_ENDINGS,
     open_text,
     parquet_dataset,
     parquet_files,
-    text_hint,
 )
-from trajscore.io.registry import format_of_row
-from trajscore.io.results import is_result, json_rows
+from trajscore.io.json_rows import json_rows
 
 _MOST_ROWS = 5_000_000
 _OTHER_FILES = {  # which are not read, by their endings
@@ -74,9 +63,6 @@ _OTHER_FILES = {  # which are not read, by their endings
 }
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
-
-RESULTS = "results"
-"""In the attrs of a table: whether it is known to hold outcomes of runs and no steps."""
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
 _ZEROS = r"0\d+"
@@ -105,8 +91,6 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             with open_text(path, max_size) as file:
                 head = list(islice(file, _HEAD_LINES))
             sep = _separator(head, "\t" if name.endswith(".tsv") else ",")
-            refuse_lines_above(head, sep)
-            refuse_shared_names(head, sep)
             has_commas = sep == ";" and any(map(_DECIMAL_COMMA.search, head[1:]))
             options: Any = {"sep": sep, "low_memory": False, "decimal": "," if has_commas else "."}
             with open_text(path, max_size) as file:
@@ -114,10 +98,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             with open_text(path, max_size) as file:
                 return pd.read_csv(file, dtype=dict.fromkeys(texts, str), **options)
         if name.endswith((".json", ".jsonl", ".ndjson")):
-            rows = list(json_rows(path, max_size))
-            frame = pd.DataFrame(rows)
-            frame.attrs[RESULTS] = is_result(rows[0]) if rows else False
-            return frame
+            return pd.DataFrame(list(json_rows(path, max_size)))
         if name.endswith(".parquet"):
             optional("pyarrow", f"{path}: Parquet files need pyarrow", "data")
             return pd.read_parquet(path)
@@ -126,9 +107,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+        raise ValueError(f"{path} cannot be read as a table: {str(error).strip()}") from error
     other = next((hint for ending, hint in _OTHER_FILES.items() if name.endswith(ending)), "")
-    other = (text_hint([path]) if name.endswith(TEXT_ENDINGS) else "") or other
     raise ValueError(
         f"{path} is not a table; expected the ending .csv, .csv.gz, .tsv, .parquet, .jsonl or "
         f".json{other}"
@@ -204,7 +184,6 @@ def choose_columns(
         taken = {*chosen.values(), *fields.ids, fields.step, outcome, fields.stop_reason}
         rest = [str(name) for name in columns if str(name) not in taken]
         scores = guessed["scores"] = _guess_scores(frame, rest)
-    refuse_words(frame, scores)
     refuse_codes(frame, guessed.get("scores", ()))
     return replace(fields, **chosen, scores=scores), guessed
 
@@ -251,23 +230,19 @@ def _check(names: str | Sequence[str], part: str, columns: Sequence[str]) -> Non
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    refuse_records(frame)
-    refuse_names_in_rows(frame)
-    hints = {"step": f", or give {ROWS!r} for the order of the rows"}
-    if is_row_a_run(frame) and not any(_holds_fractions(frame[name]) for name in frame):
-        hints["step"] += (
-            "; or, if each row is a run of its own, compare the table with another by trajscore "
-            "compare or check, or pass it with {argument:outcomes} beside a log"
-        )
+    hints = {
+        "step": f", or give {ROWS!r} for the order of the rows. Where a row is a run, name columns "
+        f"of steps with {{argument:wide}}; without steps it is for trajscore compare, or for "
+        f"{{argument:outcomes}} beside a log"
+    }
     if "outcome" in parts:
         candidates = " or ".join(_outcome_candidates(frame))
         default = "if it holds words, say what they mean with {argument:outcome_map}, pass=1,fail=0"
         hints["outcome"] = (
             f" ({f'it may be {candidates}' if candidates else default}), or give a table of run "
-            f"ids and outcomes with {{argument:outcomes}}; where none is known, trajscore label "
-            f"chooses runs to read"
+            f"ids and outcomes with {{argument:outcomes}}"
         )
-    names = {parts[0]: "{argument}"} | ({"id": ids} if (ids := ids_of_tasks(frame)) else {})
+    names = {parts[0]: "{argument}"}
     problems = "; ".join(
         f"no column has a usual name for the {PARTS[part]} ({', '.join(USUAL[part])}); "
         f"name it with {names.get(part, f'{{argument:{part}}}')}{hints.get(part, '')}"
@@ -275,29 +250,6 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     )
     columns = ", ".join(map(str, frame.columns))
     return ArgumentError(f"{problems}; the table has: {columns}", parts[0])
-
-
-def refuse_records(frame: pd.DataFrame) -> None:
-    """Say what to do with the records of a log that somebody saved as a table."""
-    cells = frame.iloc[0].dropna().to_dict()
-    if name := json_text_field(cells):
-        raise ValueError(
-            f"column {name!r} holds records as JSON text; write them as JSON lines and read these, "
-            f"in pandas: df[{name!r}].to_csv('log.jsonl', header=False, index=False, quoting=3, "
-            f"sep='\t')"
-        )
-    row = {k: parsed(v.tolist() if isinstance(v, np.ndarray) else v) for k, v in cells.items()}
-    steps = (as_fields(next(iter(value), None)) for value in map(as_list, row.values()))
-    if any(usual_names("confidence", part) for part in (row, *steps)):
-        return
-    if (known := format_of_row(row)) is not None:
-        lost = any(map(is_printed, row.values()))
-        raise ValueError(
-            f"the rows are records of a log in the format {known.name}, without scores by step. "
-            f"Save {'what the table was made of' if lost else 'them'} as JSON lines and "
-            f"read these, in pandas: df.to_json('log.jsonl', orient='records', lines=True, "
-            f"date_format='iso')"
-        )
 
 
 def _outcome_candidates(frame: pd.DataFrame) -> list[str]:
@@ -317,7 +269,6 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
     )
     names = tuple(name for name in rest if name in names)
     if not names:
-        refuse_records(frame)
         names_of_top: dict[float, list[str]] = {}
         for name, top in scales_of(frame, rest).items():
             names_of_top.setdefault(top, []).append(name)
@@ -326,9 +277,8 @@ def _guess_scores(frame: pd.DataFrame, rest: list[str]) -> tuple[str, ...]:
             + " ".join(f"{{argument:scales={name}={top:g}}}" for name in named)
             for top, named in names_of_top.items()
         )
-        unread = "".join(f"; column {n!r} {why}" for n, why in unread_scores(frame, rest).items())
         raise ArgumentError(
-            f"no column looks like a score; name the column with {{argument}}{scaled}{unread}"
+            f"no column looks like a score; name the column with {{argument}}{scaled}"
             f"; the table has: {', '.join(map(str, frame.columns))}",
             "scores",
         )
@@ -388,38 +338,6 @@ def scales_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, float]:
         if column.min() >= 0 and 1 < column.max() <= 100:
             scales[str(name)] = 10.0 if column.max() <= 10 else 100.0
     return scales
-
-
-def unread_scores(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, str]:
-    """Say why columns that may be confidences are not taken: they hold text, or values below 0."""
-    reasons = {name: _unread(frame[name], name) for name in names if not is_setting(name)}
-    return {name: reason for name, reason in reasons.items() if reason}
-
-
-def _unread(column: pd.Series, name: str) -> str:
-    is_named = bool(words_of(name) & _STATED)
-    if sounds_bad(name) and _holds_fractions(column):
-        return f"is named like a risk; to judge it, pass {{argument:risks={name}}}"
-    if column.dtype.kind in "iuf":
-        if is_named and column.isna().all():
-            return "is empty"
-        below = is_named and column.min() < 0
-        return f"has values below 0; to judge it, pass {{argument:scores={name}}}" if below else ""
-    is_text = column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
-    if not is_text.any():
-        return ""
-    first = column[is_text].iloc[0]
-    numbers = parse_numbers(column)
-    words = (numbers.isna() & column.notna()).to_numpy()
-    if not words.any() and (is_named or _holds_fractions(numbers)):
-        ask = f"to judge it, pass {{argument:scores={name}}}"
-        return f"holds numbers as text, such as {first!r}; {ask}"
-    if words.any() and 2 * words.sum() < len(words) and _holds_fractions(numbers):
-        row = int(np.argmax(words))
-        return f"has {column.iloc[row]!r} in row {row}, but fractions elsewhere; correct it"
-    if is_named and words.all():
-        return f"holds words such as {first!r}; to judge it, turn them into numbers"
-    return ""
 
 
 _STATED = {

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.meanings import words_of
 from trajscore.io._run import Run, Step
 from trajscore.io._unread import unread_texts
 from trajscore.io.fields import scalar
@@ -18,11 +17,10 @@ from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
 _COUNTED = (
-    "replaced_scores", "unknown_events", "unanswered", "without_role", "lines_of_run", "durations",
+    "replaced_scores", "unanswered", "without_role", "lines_of_run", "durations",
 )  # fmt: skip
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
-_SESSIONS = {"session", "conversation", "thread", "trace", "chat", "dialog"}
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of such a value, where it is text
 
@@ -51,18 +49,11 @@ class Tally:
     n_retried: int = 0  # answers of a model that was asked again
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs
-    models: tuple[str, ...] = ()  # of the calls of a run, after the fields of id and model
-    n_of_models: int = 0  # runs with calls of several models
-    asked_alike: bool = False  # whether such models were asked the same
     n_turns: int = 0  # of the agent
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
-    openers: Counter[str] = field(default_factory=Counter)  # names of who begins, if no agent
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
-    sessions: dict[str, Counter[str]] = field(default_factory=dict)  # what runs may share, by field
-    sides: dict[int, tuple[tuple[str, ...], str]] = field(default_factory=dict)  # by their texts
-    mirrored: list[tuple[str, str]] = field(default_factory=list)  # ids of two sides of one talk
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
 
     def note_run(self, run: Run, place: Place) -> None:
@@ -72,10 +63,6 @@ class Tally:
         if place.n_records > 1:
             self.n_joined += 1
             self.n_records += place.n_records
-        if place.models:
-            self.models = self.models or place.models
-            self.n_of_models += 1
-            self.asked_alike = self.asked_alike or place.asked_alike
         for name in _COUNTED:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
@@ -83,7 +70,6 @@ class Tally:
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
-            self._note_sessions(run)
 
     def note_unread(self, raw: Any, run: Run) -> None:
         """Count the texts of a record that its run does not hold, but where it left some out."""
@@ -95,7 +81,6 @@ class Tally:
         is_named = any(name is not None for name in of_agents)
         names = (name_of(step, is_named) for step in run.steps if step.actor == "user")
         users = Counter(name for name in names if name is not None)
-        self.openers.update(str(name_of(step)) for step in run.steps[:1] if step.actor != "agent")
         if len(users) > 1 or any(name.lower() in _AGENTS for name in users):
             self.names_of_users += users
         for step in run.steps:
@@ -112,28 +97,6 @@ class Tally:
                 self.wholes[beginning] += k > 0
             else:
                 self.beginnings.add(beginning)
-
-    def _note_sessions(self, run: Run) -> None:
-        """Note the fields that may name what several records share."""
-        for name, value in _fields_within(run.extra):
-            if words_of(name) & _SESSIONS and isinstance(value, (str, int)):
-                self.sessions.setdefault(name, Counter())[str(value)] += 1
-
-    def session_field(self) -> str | None:
-        """Return a field of all runs whose values several of them share; None if none."""
-        n_runs = min(self.n_runs, _MAX_RUNS)
-        shared = (k for k, n in self.sessions.items() if 1 < len(n) < n.total() >= n_runs)
-        return max(shared, key=lambda name: len(self.sessions[name]), default=None)
-
-    def note_side(self, run: Run) -> None:
-        """Note a conversation whose turns another run has, where user and agent are exchanged."""
-        actors = tuple(step.actor for step in run.steps)
-        if self.n_runs > _MAX_RUNS or set(actors) != {"agent", "user"}:
-            return
-        texts = hash(tuple(step.text for step in run.steps))
-        others, other = self.sides.setdefault(texts, (actors, run.id))
-        if others != actors:
-            self.mirrored.append((other, run.id))
 
     def n_beginnings(self) -> int:
         """Return how many runs are nothing but the beginning of another."""

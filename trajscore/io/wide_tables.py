@@ -12,21 +12,13 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
 from trajscore.core.values import is_number, number_of
-from trajscore.io._table_problems import refuse_codes_of
-from trajscore.io.fields import OF_STEPS, ROWS, TIME_WORDS, Fields, usual_names
-from trajscore.io.tables import is_setting, refuse_records
+from trajscore.io.fields import OF_STEPS, ROWS, Fields, usual_names
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _OF_RUN = ("id", "outcome", "stop_reason")
-_FEWEST_COLUMNS = 3
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
-_FRACTION = r"-?\d*\.\d*(?:e-?\d+)?"
-_NUMBERS = re.compile(
-    rf"\[\s*{_FRACTION}(?:\s+{_FRACTION})*\s*\]|{_FRACTION}(?:[;|\s]+{_FRACTION})+"
-)
-_LIST = re.compile(rf"\[.*\]|{_NUMBERS.pattern}", re.DOTALL)
+_LIST = re.compile(r"\[.*\]", re.DOTALL)
 
 Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
 
@@ -39,43 +31,6 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
     if not lists:
         return frame, fields, ()
     return _of_lists(frame, fields, lists)
-
-
-def wide_prefixes(frame: pd.DataFrame, fields: Fields) -> list[str]:
-    """Return what columns that seem to be scores of the steps of a run begin with.
-
-    >>> wide_prefixes(pd.DataFrame({"run": [1], "p_1": 0.5, "p_2": 0.4, "p_3": 0.3}), Fields())
-    ['p_']
-    """
-    step = " ".join(usual_names("step", frame.columns)[:1])
-    is_numbered = fields.step is not None or (step and not words_of(step) & TIME_WORDS)
-    if is_numbered or not _has_row_a_run(frame, fields):
-        return []
-    numbers: dict[str, list[int]] = {}
-    for name in map(str, frame.columns):
-        prefix, number = _split(name)
-        if number is not None and frame[name].dtype.kind in "iuf" and not is_setting(prefix):
-            numbers.setdefault(prefix, []).append(number)
-    return [
-        prefix
-        for prefix, own in numbers.items()
-        if len(own) >= _FEWEST_COLUMNS and min(own) in (0, 1)
-        if sorted(own) == list(range(min(own), min(own) + len(own)))
-    ]
-
-
-def refuse_wide(frame: pd.DataFrame, fields: Fields) -> None:
-    """Ask about columns that seem to be the steps of a run."""
-    prefixes = wide_prefixes(frame, fields)
-    if prefixes:
-        names = _columns_of(frame, prefixes[0])
-        hints = " ".join(f"{{argument:wide={prefix}}}" for prefix in prefixes)
-        raise ArgumentError(
-            f"the table has one row a run, and columns {names[0]} to {names[-1]} look like its "
-            f"steps; if they are, pass {hints}; if each row is a step, pass "
-            f"{{argument:step={ROWS}}}",
-            "wide",
-        )
 
 
 def _split(name: str) -> tuple[str, int | None]:
@@ -126,8 +81,6 @@ def _of_columns(frame: pd.DataFrame, fields: Fields) -> Long:
         block = np.full((len(frame), n_steps), np.nan, dtype=object)
         block[:, : len(names)] = frame[names].to_numpy(dtype=object)
         blocks[_score_name(prefix, [*map(str, rest.columns), *blocks])] = block
-    if not fields.scores:
-        refuse_codes_of(frame, dict(zip(blocks, columns.values(), strict=True)))
     there = np.logical_or.reduce([pd.notna(block) for block in blocks.values()])
     lengths = np.where(there.any(axis=1), n_steps - np.argmax(there[:, ::-1], axis=1), 0)
     within = np.arange(n_steps) < lengths[:, None]
@@ -150,10 +103,8 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
         if start == prefix and number is not None
     }
     if not numbered:
-        others = wide_prefixes(frame, Fields())
-        hint = f"; did you mean {{argument:wide={others[0]}}}?" if others else ""
         raise ArgumentError(
-            f"{{argument}}: no columns are named {prefix!r} with numbers from 1 on{hint}", "wide"
+            f"{{argument}}: no columns are named {prefix!r} with numbers from 1 on", "wide"
         )
     order = sorted(numbered)
     for number in range(order[0], order[-1]):
@@ -205,8 +156,6 @@ def _is_list(value: Any) -> bool:
 def _as_list(value: Any) -> list[Any]:
     """Return a list, also of JSON; of a missing value an empty one."""
     if isinstance(value, str):
-        if _NUMBERS.fullmatch(value):  # as NumPy writes an array
-            return [float(number) for number in re.findall(r"[^][;|\s]+", value)]
         try:
             value = json.loads(re.sub(r"\b(nan|None)\b", "null", value))
         except ValueError:
@@ -219,8 +168,6 @@ def _of_lists(frame: pd.DataFrame, fields: Fields, names: list[str]) -> Long:
     asked = {*fields.scores, *fields.risks, *(name for name, _ in fields.scales)}
     names = [name for name in names if name in asked] or names
     lists = {name: frame[name].map(_as_list) for name in names}
-    if not asked:
-        refuse_records(frame)
     lengths = {name: column.map(len) for name, column in lists.items()}
     first = lengths[names[0]]
     if any(not own.equals(first) for own in lengths.values()):

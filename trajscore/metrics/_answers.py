@@ -35,6 +35,7 @@ from trajscore.metrics._uncertainty import (
     as_cost,
     decisions,
     ecuas_costs,
+    largest_uncertainty,
     mean_cost,
 )
 
@@ -150,7 +151,7 @@ class Answers:
         if isinstance(y_proba, TrajectoryArray):
             raise ValueError(
                 "y_proba holds runs of several steps, and one probability a run is needed: "
-                "ecuas_from_confidence(y, metrics.aggregate(X))"
+                "ecuas_from_confidence(y, TraceAggregator().fit(X).predict_proba(X)[:, 1])"
             )
         P, y, weight = check_classes(y_true, y_proba, labels, sample_weight)
         system, log = as_cost(cost, P.shape[1], eps), as_flag(log_proba, "log_proba")
@@ -214,7 +215,7 @@ class Answers:
         paid: ArrayLike,
         u: ArrayLike,
         *,
-        u_max: float,
+        u_max: ArrayLike,
         sample_weight: ArrayLike | None = None,
         eps: float = 1e-7,
     ) -> Answers:
@@ -230,8 +231,9 @@ class Answers:
         u : array-like of shape (n_samples,)
             Uncertainty of each decision, its expected cost as the system states it; >= 0, in the
             units of `paid`.
-        u_max : float
-            Largest uncertainty u_M that can occur: `largest_uncertainty` of a cost matrix.
+        u_max : float or array-like of shape (n_classes, n_decisions)
+            Largest uncertainty u_M that can occur; or the cost of each decision for each class, of
+            which it is the largest over all distributions of classes, found by a linear program.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each sample.
         eps : float, default=1e-7
@@ -253,19 +255,18 @@ class Answers:
         Repairs cost 1, breakdowns 10; a machine is repaired, another left alone, and it breaks
         down:
 
-        >>> from trajscore.metrics import largest_uncertainty
         >>> costs = [[1, 0], [1, 10]]  # of repairing and of leaving a sound, and a worn, machine
-        >>> u_max = largest_uncertainty(costs)
-        >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=u_max).ecuas(), 3)
+        >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=costs).ecuas(), 3)
         6.58
         """
         check_eps(eps)
-        if not is_number(u_max) or not 0 < u_max < np.inf:
-            raise ValueError(f"u_max must be a finite number above 0, got {u_max!r}")
+        largest: Any = largest_uncertainty(u_max) if np.ndim(u_max) == 2 else u_max
+        if not is_number(largest) or not 0 < largest < np.inf:
+            raise ValueError(f"u_max must be a finite number above 0, got {largest!r}")
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.log(uncertainty)
-        return cls(log_u, costs, weight, Scale(float(u_max), eps * float(u_max)))
+        return cls(log_u, costs, weight, Scale(float(largest), eps * float(largest)))
 
     def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
         """Return ECUAS_n, the cost over all costs of rejecting; lower is better.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -64,9 +63,10 @@ class Mass:
         scored += earned(self.failure, family.failure(self.forecast))
         return np.add.reduceat(scored, _run_starts(self.group))
 
-    def parts(self, score: Callable[[Mass], FloatArray]) -> dict[str, FloatArray]:
-        """What scores the mass, and its parts, by name."""
-        forecast, best, constant = map(score, (self, self.recalibrated(), self.constant()))
+    def parts(self, family: Any) -> dict[str, FloatArray]:
+        """Score of each group and its parts, by name."""
+        forecast = self.score(family)
+        best, constant = self.recalibrated().score(family), self.constant().score(family)
         parts = (best - forecast, best - constant, -constant)
         return {"score": forecast} | dict(zip(PARTS, parts, strict=True))
 
@@ -128,7 +128,6 @@ def tps_decomposition(
 
     See Also
     --------
-    murphy_curve : The same parts, threshold by threshold.
     step_profile : Mean scores by step, every run counted alike.
 
     Notes
@@ -163,7 +162,7 @@ def tps_decomposition(
     how = as_step_weights(weights, horizon)
     runs = check_scored(y_true, traces, how, sample_weight)
     mass, steps, counts = weighted_mass(runs, how, by_step=by == "step")
-    parts = mass.parts(lambda part: part.score(family))
+    parts = mass.parts(family)
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
     share = np.add.reduceat(mass.success + mass.failure, _run_starts(mass.group))

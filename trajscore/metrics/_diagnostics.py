@@ -41,7 +41,7 @@ def trajectory_diagnostics(
     traces : TrajectoryArray or array-like of shape (n_runs, T_max)
         Any signal that is higher where success is more likely, one a step.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
-        How a trace is collapsed, see `aggregate`.
+        How a trace is collapsed, see `trajscore.TraceAggregator`.
     weights, horizon : str or callable, and int, "own" or None
         Step weights as in `tps_score`, for ``phi="weighted"``.
     sample_weight : array-like of shape (n_runs,), optional

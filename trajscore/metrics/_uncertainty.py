@@ -139,30 +139,7 @@ def _cost_matrix(cost: ArrayLike) -> FloatArray:
 
 
 def largest_uncertainty(cost: ArrayLike) -> float:
-    """Return the largest Bayes cost u_M over all class distributions, by a linear program.
-
-    Parameters
-    ----------
-    cost : array-like of shape (n_classes, n_decisions)
-        Cost of each decision for each class.
-
-    Returns
-    -------
-    float
-        max over q of min over decisions of the expected cost; 0 where a decision is free for all
-        classes.
-
-    Raises
-    ------
-    ValueError
-        If `cost` is not a matrix of finite costs >= 0, or its entries differ so much in size that
-        the program is not solved to nine digits.
-
-    Examples
-    --------
-    >>> round(largest_uncertainty([[0, 1], [1, 0]]), 12)
-    0.5
-    """
+    """Return the largest Bayes cost u_M over all class distributions, by a linear program."""
     C = _cost_matrix(cost)
     if not C.max(axis=0).all():
         return 0.0

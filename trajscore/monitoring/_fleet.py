@@ -79,7 +79,7 @@ class FleetMonitor(BaseEstimator):
     alpha : float, default=0.05
         Chance of any false alarm: half of it for the first, a quarter for the second, and so on.
     phi : {"weighted", "mean", "last", "min"}, default="weighted"
-        How the forecasts of a run become one: see `trajscore.metrics.aggregate`.
+        How the forecasts of a run become one: see `trajscore.TraceAggregator`.
     n_after : int, default=500
         Runs after an alarm from which its cause is named, and which are the reference then on. No
         alarm is given meanwhile.

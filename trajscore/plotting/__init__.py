@@ -5,11 +5,10 @@ arguments go to matplotlib.
 """
 
 from trajscore.plotting._answers import CostCurveDisplay, RiskCoverageDisplay
-from trajscore.plotting._decomposition import DecompositionDisplay, MurphyDisplay
+from trajscore.plotting._decomposition import DecompositionDisplay
 from trajscore.plotting._early_warning import EarlyWarningDisplay
 from trajscore.plotting._eprocess import EProcessDisplay
 from trajscore.plotting._fleet import FleetDisplay
-from trajscore.plotting._length import LengthDisplay
 from trajscore.plotting._reliability import ReliabilityDisplay
 from trajscore.plotting._score import ScoreDisplay
 from trajscore.plotting._step_profile import StepProfileDisplay
@@ -23,8 +22,6 @@ __all__ = [
     "EProcessDisplay",
     "EarlyWarningDisplay",
     "FleetDisplay",
-    "LengthDisplay",
-    "MurphyDisplay",
     "PowerDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",

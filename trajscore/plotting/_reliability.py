@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.binning import bins_of
 from trajscore.core.checks import check_trajectories
+from trajscore.core.collapse import aggregate
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import Horizon, Weights
-from trajscore.metrics import aggregate
 from trajscore.plotting._display import (
     REFERENCE,
     PredictionDisplayMixin,
@@ -69,7 +69,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         traces : TrajectoryArray or array-like of shape (n_runs, T_max)
             Forecasts in [0, 1].
         phi, weights, horizon
-            As in `trajscore.metrics.aggregate`.
+            As in `trajscore.TraceAggregator`.
         n_bins : int, optional
             Number of bins of equal weight, as those of T-ECE; fewer where ties are large. Default:
             10, or one for every 10 runs where there are fewer than 100.

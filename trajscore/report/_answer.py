@@ -10,7 +10,6 @@ import pandas as pd
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.values import number_of
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -77,12 +76,6 @@ def _advice(data: ReportData, best: str, action: str) -> str:
         return _find_out(data)
     if data.cards["tied"].sum() > 1:
         return "Take the cheapest of the tied ones, in the form that its row names."
-    if data.facts.n_labels is not None:
-        how = "Recalibrate" if action == RECALIBRATE else "Act on"
-        return (
-            f"{how} {quoted(best)}. To choose a threshold, try some as flagged= of "
-            f"trajscore.inference.label_intervals."
-        )
     if action == RECALIBRATE:
         return f"Recalibrate {quoted(best)}, and act on it as below."
     return f"Act on {quoted(best)} as below."
@@ -140,8 +133,6 @@ def _means(data: ReportData, name: str, action: str) -> str:
     key = name, AS_GIVEN
     if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
-    if data.facts.n_labels is not None:
-        return ""
     bins = reliability(data, key)
     gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
     if not gaps:
@@ -173,8 +164,8 @@ def _not_known(data: ReportData) -> Answer:
     open_ = data.cards[data.cards["card"] == TOO_FEW]
     first = min((name for name in ranked(data.cards) if name in open_.index),
                 key=lambda name: int(open_.loc[name, "n_needed"]))  # fmt: skip
-    more, noun = int(open_.loc[first, "n_needed"]), data.facts.noun
-    n = number_of(int(open_.loc[first, "n_runs"]), noun)
+    more = int(open_.loc[first, "n_needed"])
+    n = number_of_runs(int(open_.loc[first, "n_runs"]))
     if have_too_few_runs(open_).all():
         card, won = open_.loc[first], succeeded(data)
         good = card["success_rate"] * card["n_runs"]
@@ -183,27 +174,20 @@ def _not_known(data: ReportData) -> Answer:
             counts = (
                 f"Outcomes are graded, and add up to {good:.1f} of {card['n_runs']:,} successes."
             )
-        headline = (
-            f"Too few {noun}s to say anything: read these {n}, and {data.facts.verb} about "
-            f"{more:,} more."
-        )
+        headline = f"Too few runs to say anything: read these {n}, and collect about {more:,} more."
         reason = (
             f"{counts} With fewer than 10 of either, chance alone makes a predictor look good or "
             f"bad."
         )
-        return Answer(
-            "", TOO_FEW, headline, "Why", reason, f"Read the runs, and {data.facts.verb} more."
-        )
+        return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
     headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
     margin = _margin(data.cards, first, data)
-    outcome = "runs with an outcome" if data.facts.n_labels is None else f"{noun}s"
-    reason = f"{more:,} more {outcome}, if {quoted(first)} keeps its margin of {margin}."
+    reason = f"{more:,} more runs with an outcome, if {quoted(first)} keeps its margin of {margin}."
     ahead = ranked(data.cards)[0]
     if ahead != first:
         needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
         reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
-    more_runs = f"{data.facts.verb.capitalize()} more runs"
-    advice = f"{more_runs}. Until then, read runs, and do not act on these scores."
+    advice = "Collect more runs. Until then, read runs, and do not act on these scores."
     return Answer(first, TOO_FEW, headline, "What would settle it", reason, advice)
 
 

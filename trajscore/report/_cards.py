@@ -21,10 +21,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
-from trajscore.inference._influence import Spread
-from trajscore.inference._label_design import labels_needed
-from trajscore.inference._labels import FewLabels, OutcomeRatio, score_of_outcomes
 from trajscore.inference._sample_size import ONE_DIGIT
+from trajscore.inference.influence import Spread
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
     intervals_of_means,
@@ -45,7 +43,6 @@ from trajscore.report._data import (
 )
 from trajscore.report._margins import score_of
 from trajscore.report._rows import Row, base_rate
-from trajscore.report._runs import Coverage
 
 USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
     "use as it is",
@@ -130,15 +127,13 @@ def n_rarer(cards: Any) -> Any:
 
 
 def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, Any]:
-    """Decide about one predictor, at the level of `draws`; by few labels, by the labelled runs."""
+    """Decide about one predictor, at the level of `draws`."""
     runs, level = forms[AS_GIVEN].runs, draws.confidence_level
-    n, few, n_success = len(runs), runs.few, float(runs.labels.sum())
+    n, n_success = len(runs), float(runs.labels.sum())
     units = any_units(runs.groups, n)
     differences, matters = _differences(forms, options) if n else ({}, 0.0)
-    ends = _intervals(differences, runs, units, draws) if n > 1 else {}
-    if few is not None:
-        n, n_success = int(few.labelled.sum()), float(few.outcome.sum())
-    elif n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
+    ends = _intervals(differences, units, draws) if n > 1 else {}
+    if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope, signal_high = None, np.nan
     if RECALIBRATED in forms and n:
@@ -151,73 +146,38 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
     card |= {"matters": matters, "confidence_level": level}
     card["card"] = decide(card)
     if card["card"] == TOO_FEW:
-        card["n_needed"] = (
-            _n_needed(card, differences, slope, units)
-            if few is None
-            else _labels_needed(card, differences, few)
-        )
+        card["n_needed"] = _n_needed(card, differences, slope, units)
     return card
 
 
-def _labels_needed(
-    card: dict[str, Any], differences: dict[str, OutcomeRatio], few: FewLabels
-) -> int:
-    """Return about how many more labels decide the card, in one digit; at most all runs."""
-    n, matters, level = card["n_runs"], card["matters"], card["confidence_level"]
-    known = [form for form in FORMS if not math.isnan(card[f"{form}_low"])]
-    if not known:
-        return int(ONE_DIGIT[np.searchsorted(ONE_DIGIT, n)])
-    best = max(known, key=lambda form: card[form])
-    pilot, margin = few.estimate(differences[best], level), card[best]
-    most = int(pilot["n_runs"]) - n
-    try:
-        width = margin if margin >= matters else matters - margin
-        needed = labels_needed(width, pd.Series(pilot), confidence_level=level) - n
-    except ValueError:  # not even if all are labelled
-        return most
-    if margin < matters and card["signal_high"] > matters:  # whose error narrows in the same way
-        needed = max(needed, math.ceil(n * (card["signal_high"] / matters - 1)))
-    more = ONE_DIGIT[np.searchsorted(ONE_DIGIT, max(needed, n / 10))]
-    return min(int(more), most)
+def _leading_score(row: Row, options: Options) -> MeanOfRuns:
+    return score_of(row, options.scores[0], options.weights)
 
 
-def _score(row: Row, options: Options) -> Any:
-    """Return the leading score of a row, to be subtracted from that of another one."""
-    if row.runs.few is None:
-        return score_of(row, options.scores[0], options.weights)
-    return score_of_outcomes(row.traces, options.scores[0], options.weights)
-
-
-def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Any], float]:
+def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
     """Return differences of the leading score, and the smallest that matters."""
     runs = forms[AS_GIVEN].runs
     constant = base_rate(forms[AS_GIVEN].traces, runs, options.weights)
-    reference = _score(constant, options)
-    scores = {form: _score(row, options) for form, row in forms.items() if row.is_probability}
+    reference = _leading_score(constant, options)
+    scores = {
+        form: _leading_score(row, options) for form, row in forms.items() if row.is_probability
+    }
     differences = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
-    if runs.few is None:
-        of_constant = reference(np.ones(len(runs)))
-        largest = np.abs(reference.samples).max()
-        for own in differences.values():  # a constant is no better than itself by a rounding error
-            own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
-    else:
-        of_constant = runs.few.value(reference)
+    of_constant = reference(np.ones(len(runs)))
+    largest = np.abs(reference.samples).max()
+    for own in differences.values():  # a constant is no better than itself by a rounding error
+        own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
     family, rate = get_family(options.scores[0]), float(constant.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATTERS * float(perfect[0] - of_constant)
 
 
 def _intervals(
-    differences: dict[str, Any], runs: Coverage, units: Units, draws: IntervalOptions
+    differences: dict[str, MeanOfRuns], units: Units, draws: IntervalOptions
 ) -> dict[str, tuple[float, float, float]]:
     """Return value and interval of each difference."""
-    if (few := runs.few) is not None:
-        rows = {
-            name: few.estimate(own, draws.confidence_level) for name, own in differences.items()
-        }
-        return {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()}
     if not differences or units.n_units < 2:
         return {}
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
@@ -316,10 +276,6 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
     success = family.success(np.array([p - step, p + step]))
     relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
     moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
-    if (few := row.runs.few) is not None:
-        ones, scaled = np.ones(len(X)), moved * (len(X) / information)
-        own = few.estimate(OutcomeRatio(scaled * (1 - p), -scaled * p, ones, ones), 0.95)
-        return Slope(own["value"], own["std_error"], relative * information)
     totals = (moved * (row.runs.labels - p))[:, None]
     of_units = any_units(row.runs.groups, len(X)).sums(totals)
     error = float(np.sqrt((of_units**2).sum())) / information
@@ -342,12 +298,15 @@ def pair_table(
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
     runs = chosen[0].runs
-    scores, units = [_score(row, options) for row in chosen], any_units(runs.groups, len(runs))
+    scores, units = (
+        [_leading_score(row, options) for row in chosen],
+        any_units(runs.groups, len(runs)),
+    )
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - its for other, its in after}
-        ends = _intervals(differences, runs, units, level)
+        ends = _intervals(differences, units, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 

@@ -186,23 +186,11 @@ class Facts:
     intervals: IntervalOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     monitoring: MonitoringOptions | None
-    n_labels: int | None = None  # runs with a label; None where all that were observed have one
-    is_assumed: bool = False  # whether these are taken to be drawn at random
 
     @property
     def n_censored(self) -> int:
         """Runs that count without an observed outcome."""
         return self.n_runs - self.n_observed
-
-    @property
-    def noun(self) -> str:
-        """What more of would settle an answer."""
-        return "run" if self.n_labels is None else "labelled run"
-
-    @property
-    def verb(self) -> str:
-        """How to get more of these."""
-        return "collect" if self.n_labels is None else "label"
 
 
 @dataclass(frozen=True)
@@ -234,7 +222,6 @@ class ReportData:
     observed_cards: pd.DataFrame | None
     by_step: pd.DataFrame
     equal_length: pd.DataFrame
-    from_labels: pd.DataFrame | None
     options: Options
     facts: Facts
     remarks: list[Note]

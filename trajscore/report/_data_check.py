@@ -10,7 +10,6 @@ import numpy as np
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import FEWEST
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.values import number_of
 from trajscore.report._answer import (
     counted_as,
     decision,
@@ -21,7 +20,7 @@ from trajscore.report._answer import (
 )
 from trajscore.report._cards import n_rarer
 from trajscore.report._data import BASE_RATE, CONSTANT, ReportData
-from trajscore.report._disclosures import labels_of, left_out, sentence
+from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._left_out import number_of_runs
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
@@ -41,10 +40,6 @@ class DataCheck(NamedTuple):
 def data_check(data: ReportData) -> DataCheck:
     """Return what may be wrong with the data."""
     problems, looks = list(_problems(data)), list(_looks(data))
-    if data.facts.n_labels is not None:
-        looks.append(f"{labels_of(data)}.".replace("**", ""))
-        level = LOOK if data.facts.is_assumed or len(looks) > 1 else SOUND
-        return DataCheck(PROBLEM if problems else level, problems + looks[::-1])
     if problems or looks:
         return DataCheck(PROBLEM if problems else LOOK, problems + looks)
     area = length_auroc(data)[0]
@@ -64,7 +59,7 @@ def _problems(data: ReportData) -> Iterator[str]:
     card = data.cards.iloc[0]
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
-        yield f"Only {rarer:.0f} of {number_of(int(card['n_runs']), data.facts.noun)} {outcome}."
+        yield f"Only {rarer:.0f} of {number_of_runs(int(card['n_runs']))} {outcome}."
 
 
 def _looks(data: ReportData) -> Iterator[str]:
@@ -76,7 +71,7 @@ def _looks(data: ReportData) -> Iterator[str]:
         and (turned or facts.n_censored > _MANY * facts.n_runs)
     ):
         yield _unobserved(data)
-    area, low, high = length_auroc(data) if facts.n_labels is None else (0.5,) * 3
+    area, low, high = length_auroc(data)
     if (low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED:
         side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
         yield (

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
-
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.inference._influence import FEW_CLUSTERS
-from trajscore.inference._labels import MISSED, PASSED, RATE
+from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.mean_intervals import ENOUGH, FEWEST_OF_DIFFERENCES
 from trajscore.report._data import (
     BASE_RATE,
@@ -28,21 +25,6 @@ from trajscore.report._data import (
 from trajscore.report._left_out import number_of_runs
 
 _SAME_RATE = 5e-4
-OF_FEW_LABELS = (
-    "from the influence of each run on a metric at its pseudo-outcome: what judge and traces make "
-    "one expect, corrected by the labels over the chance with which each run was labelled"
-)
-FITTED_TO_FEW = (
-    "; fitted to the outcomes that judge, traces and the labels of other folds make one expect"
-)
-LEFT_OUT_OF_FEW = (
-    "What is not nearly linear in the outcomes is left out: calibration errors, AUPRC, AURC, "
-    "runs of equal length, and thresholds"
-)
-_ASSUMED = (
-    "**assumed**: each run was equally likely to be labelled; if runs were picked for how they "
-    "look, no number here holds: let LabelDesign, or trajscore label, choose them"
-)
 
 
 # -------------------------------------------------------------------- of single predictors
@@ -113,9 +95,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "runs": (
             f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed:,} with an "
             f"observed outcome succeeded"
-        )
-        if facts.n_labels is None
-        else population(facts),
+        ),
         "score": "; ".join(
             [
                 f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
@@ -144,10 +124,6 @@ def disclosures(data: ReportData) -> dict[str, str]:
             "out of fold are compared within folds"
         ),
     }
-    if facts.n_labels is not None:
-        texts["calibration"] += FITTED_TO_FEW * bool(facts.calibrators)
-        texts["labels"] = f"{labels_of(data)}. {LEFT_OUT_OF_FEW}"
-        del texts["equal length"]
     if facts.monitoring is not None:
         texts["monitoring"] = (
             f"{facts.monitoring.rule!r}, fitted on {facts.monitoring.known_share:.0%} of the "
@@ -218,8 +194,6 @@ def _step_weights(data: ReportData) -> str:
     if facts.n_unscored:
         text += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
     of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
-    if facts.n_labels is not None:
-        of_runs = facts.success_rate
     if abs(facts.rate - of_runs) > _SAME_RATE:
         text += (
             f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
@@ -231,44 +205,12 @@ def _step_weights(data: ReportData) -> str:
 def population(facts: Facts) -> str:
     """Say which runs every number is of, and what unobserved ones stand for."""
     runs = number_of_runs(facts.n_runs)
-    if facts.n_labels is not None:
-        runs += f", {facts.n_labels:,} of them labelled"
     if facts.censored == "drop":
         return f"{runs} with an observed outcome; those without one are left out"
     if not facts.n_censored:
-        return runs if facts.n_labels is not None else f"{runs}, all with an observed outcome"
+        return f"{runs}, all with an observed outcome"
     stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
     return f"{runs}; the {facts.n_censored:,} without an observed outcome count as {stand_for}"
-
-
-def labels_of(data: ReportData) -> str:
-    """Say how many runs are labelled, what that buys, and how far the judge is off."""
-    facts, table = data.facts, data.from_labels
-    assert table is not None
-    assert facts.n_labels is not None
-    rate = table.loc[RATE]
-    text = f"{facts.n_labels:,} of {number_of_runs(facts.n_runs)} are labelled"
-    if rate["note"]:
-        return f"{text}. {rate['note']}"
-    text += f", by which {_share(rate)} succeeded"
-    if rate["worth"] > facts.n_labels:
-        text += f", as precise as {_rounded(rate['worth'])} labels drawn at random would be alone"
-    if PASSED in table.index:
-        missed, passed = (
-            _share(table.loc[name]) if not table.loc[name, "note"] else "an unknown share"
-            for name in (MISSED, PASSED)
-        )
-        text += f". The judge calls {passed} of the failures a success, and {missed} of the "
-        text += "successes a failure"
-    return text + (f"; {_ASSUMED}" if facts.is_assumed else "")
-
-
-def _share(row: pd.Series) -> str:
-    return f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]"
-
-
-def _rounded(value: float) -> str:
-    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def left_out(data: ReportData, most: int = 1000) -> str:
@@ -288,8 +230,6 @@ def left_out(data: ReportData, most: int = 1000) -> str:
 def _intervals(data: ReportData) -> str:
     """Say how intervals were made, and of which metrics by bootstrap where influences do not do."""
     facts, draws = data.facts, data.facts.intervals
-    if facts.n_labels is not None:
-        return f"{draws.confidence_level:.0%}, {OF_FEW_LABELS}; {level_of_margins(data)}"
     resampled = f"bootstrap (BCa, {draws.n_resamples} replicates)"
     methods = data.interval_methods
     drawn = methods.index[(methods == BOOTSTRAP).any(axis=1)]
@@ -362,7 +302,7 @@ def _censoring(facts: Facts) -> str:
             "where what stopped them has nothing to do with how they would have ended"
         )
     if not facts.n_censored:
-        return "none: every outcome was observed" if facts.n_labels is None else "none"
+        return "none: every outcome was observed"
     how = (
         "each counts q_z as a success and 1 - q_z as a failure (the exact censored score if q_z is "
         "right)"

@@ -39,8 +39,6 @@ def by_step_table(
             confidence_level=draws.confidence_level,
         )
 
-    if not judged:
-        return pd.DataFrame()
     tables = work.share(table, judged)
     keys = [row.key for row in judged]
     return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
@@ -51,8 +49,6 @@ def equal_length_table(
 ) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
-    if not judged:
-        return pd.DataFrame()
     index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
     level = draws.confidence_level
     numbers = work.share(lambda row: _of_equals(row, options, level), judged)

@@ -36,8 +36,6 @@ from trajscore.report._data import (
     Source,
 )
 from trajscore.report._equal_length import by_step_table, equal_length_table
-from trajscore.report._few_label_table import few_label_table, label_table
-from trajscore.report._few_labels import refuse_with_few_labels, success_rate, with_few_labels
 from trajscore.report._groups import group_table, small_groups
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
@@ -48,7 +46,6 @@ from trajscore.report._report import Report
 from trajscore.report._rows import heavy_run, make_rows
 from trajscore.report._runs import (
     censored_as,
-    check_labelling,
     check_predictors,
     choose_runs,
     few_clusters,
@@ -78,8 +75,6 @@ def evaluate(
     calibrator: Any = "auto",
     censored: str = "failure",
     q_z: ArrayLike | None = None,
-    judge: ArrayLike | None = None,
-    label_probability: ArrayLike | None = None,
     stop_reason: ArrayLike | None = None,
     missing: str = "same_runs",
     groups: ArrayLike | None = None,
@@ -126,15 +121,6 @@ def evaluate(
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of runs that were not observed; where it is given, they
         count with it. Of batches this, stop reasons and `by` are names of columns in their `meta`.
-    judge : array-like of shape (n_runs,), optional
-        A judge's verdict on every run, 0 or 1 or a grade in [0, 1], where only some runs are
-        labelled. The labels correct it, see `trajscore.inference.label_intervals`: a judge that is
-        wrong costs precision, and cannot bias the result.
-    label_probability : float or array-like of shape (n_runs,), optional
-        Chance with which each run was chosen to be labelled, as `trajscore.inference.LabelDesign`
-        has it. A run with outcome -1 is one that was not chosen; where its chance is NaN it is one
-        that was not observed, of which `censored` speaks. Default with a judge: runs with an
-        outcome are taken to be drawn at random, all equally likely, and the report says so.
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
@@ -234,13 +220,9 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
-    labelling = check_labelling(sample, judge, label_probability)
-    if labelling is not None:
-        refuse_with_few_labels(by=by is not None, monitoring=stopping, missing=missing)
     knowing = knows_end(end, list(sample.traces), calibrator)
     notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
-    chosen = choose_runs(sample, stop_reason, censored, labelling)
-    judged = with_few_labels(leave_out_missing(chosen, missing, notes))
+    judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
@@ -249,14 +231,10 @@ def evaluate(
     observed_cards = None
     observed = judged.runs.observed
     if not observed.all():  # all fitted anew, as if there were no others
-        alone = with_few_labels(judged.take(np.flatnonzero(observed)))
+        alone = judged.take(np.flatnonzero(observed))
         rows_alone = make_rows(alone, maker, options.weights, work, [])
         observed_cards, _ = cards_and_pairs(rows_alone, options, draws, work)
-    few = judged.runs.few
-    if few is None:
-        table, methods = interval_table(rows, judged.runs, options, draws, work)
-    else:
-        table, methods = few_label_table(rows, options, draws.confidence_level)
+    table, methods = interval_table(rows, judged.runs, options, draws, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += [*heavy_run(rows, options.weights), *small_groups(groupings)]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
@@ -272,14 +250,13 @@ def evaluate(
         by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
         sensitivity=sensitivity_table(rows, cards, observed_cards, options),
         observed_cards=observed_cards,
-        by_step=by_step_table(rows if few is None else [], options, draws, work),
-        equal_length=equal_length_table(rows if few is None else [], options, draws, work),
-        from_labels=label_table(judged, draws.confidence_level),
+        by_step=by_step_table(rows, options, draws, work),
+        equal_length=equal_length_table(rows, options, draws, work),
         options=options,
         facts=Facts(
             n_runs=len(judged.runs),
             n_observed=int(observed.sum()),
-            success_rate=success_rate(judged.runs),
+            success_rate=float(judged.runs.y[observed].mean()),
             censored=censored,
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
@@ -289,8 +266,6 @@ def evaluate(
             intervals=draws,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
-            n_labels=None if few is None else int(few.labelled.sum()),
-            is_assumed=labelling is not None and labelling.probability is None,
         ),
         remarks=notes,
         source=Source(

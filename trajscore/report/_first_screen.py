@@ -119,7 +119,7 @@ def first_screen(
     decided, check = answer(data), data_check(data)
     about = _about(data)
     drawn = [name for name in ranked(data.cards) if forms_of(data, name)][:MOST_DRAWN]
-    if not drawn or have_too_few_runs(data.cards).all() or data.facts.n_labels is not None:
+    if not drawn or have_too_few_runs(data.cards).all():
         return FirstScreen(about, decided, check, drawn=drawn)
     shown = drawn[0]
     curves = {}
@@ -283,11 +283,9 @@ def _about(data: ReportData) -> str:
     facts, source = data.facts, data.source
     n_steps = int(data.traces[BASE_RATE, CONSTANT].lengths.sum())
     hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
-    labelled = [] if facts.n_labels is None else [f"{facts.n_labels:,} labelled"]
     parts = [
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),
-        *labelled,
         f"{n_steps:,} steps",
         f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",

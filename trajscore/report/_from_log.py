@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED, differ
+from trajscore.core.outcomes import differ
 from trajscore.core.values import number_of
 from trajscore.io.runs import LeftOut, count_left_out
 from trajscore.tracer import StepConfidence
@@ -72,11 +72,10 @@ def find_confidences(
     there = ~np.isnan(X.cells)
     known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
     whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
-    is_unlabelled = (y == CENSORED).all()  # the outcomes are still to come
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
         rows = whole[:, column]
-        if rows.sum() > 1 if is_unlabelled else differ(y[rows]):
+        if differ(y[rows]):
             origin.coverage[name] = share
         elif share:
             origin.too_rare[name] = share

@@ -2,7 +2,6 @@
 
 One test comes first. Where it sees no difference, each group gets the card of all runs; where it
 does, cards are decided by estimates that are shrunken towards what the groups have in common.
-benchmarks/groups.py counts how often that is wrong.
 """
 
 from __future__ import annotations

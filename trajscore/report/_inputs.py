@@ -35,27 +35,23 @@ from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
-from trajscore.io.results import NO_STEPS
 from trajscore.io.tables import (
     PARTS,
-    RESULTS,
     agent_rows,
     choose_columns,
     constants,
     guess_first_step,
-    other_columns,
     read_table,
     scales_of,
     settings,
     skipped,
-    unread_scores,
     with_fractions,
     with_last_outcome,
     with_scales,
     with_times,
 )
-from trajscore.io.wide_tables import as_long, refuse_wide
-from trajscore.report._from_log import OPTIONS, FromLog, find_confidences
+from trajscore.io.wide_tables import as_long
+from trajscore.report._from_log import FromLog, find_confidences
 from trajscore.report._leakage import leakage
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
@@ -112,9 +108,6 @@ class Inputs:
     log: Sequence[io.Run] = ()
     has_ids: bool = True
     group: str | None = None  # column of `groups`
-    judge: NDArray[Any] | None = None
-    label_probability: NDArray[Any] | None = None
-    remarks: tuple[str, ...] = ()  # on labels
 
     @property
     def outcome(self) -> str:
@@ -134,7 +127,7 @@ class Inputs:
         lines = [str(self.origin)] if str(self.origin) else []
         if self.group is not None:
             lines.append(f"{number_of(self.n_groups, 'cluster')} of runs by {self.group!r}")
-        return "\n".join([*lines, *self.remarks])
+        return "\n".join(lines)
 
 
 def load(
@@ -165,7 +158,7 @@ def load(
     if path is None:
         X, y = load_chess(return_X_y=True)
         return Inputs(X[list(fields.scores)] if fields.scores else X, y)
-    known = format_of(path, format, fields, max_size, needs_scores)
+    known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
         for part, option in (("embedder", embedder), ("roles", roles)):
@@ -194,14 +187,12 @@ def load(
     return inputs
 
 
-def format_of(
-    path: Path, name: str | None, fields: Fields, max_size: int | None, needs_scores: bool = True
-) -> Format | None:
+def format_of(path: Path, name: str | None, fields: Fields, max_size: int | None) -> Format | None:
     """Return the format of a log, named or recognised; None for a table."""
     if not fields.named_parts:
         if name is not None:
             return find_format(name)
-        return detect_log(path, max_size, needs_scores=needs_scores)
+        return detect_log(path, max_size)
     if name not in (None, "jsonl"):
         raise ArgumentError(
             f"{{argument}} names the parts of JSON in no known format, and the format is {name}; "
@@ -228,7 +219,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size, may_be_runs)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -282,9 +273,6 @@ def _load_table(
     }
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     beyond = scales_of(frame, [name for name in X.channels or () if name not in scaled])
-    if "scores" in guessed:
-        unread = unread_scores(frame, other_columns(frame, chosen))
-        left_out |= {name: ArgumentError(why).in_options(OPTIONS) for name, why in unread.items()}
     not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; add --scale "
@@ -308,18 +296,12 @@ def _read_steps(
     outcomes: Any,
     meanings: Mapping[str, float],
     max_size: int | None,
-    may_be_runs: bool,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Read a table with one row a step, its names, and what was done to get it."""
     frame = read_table(path, max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
-    if frame.attrs.get(RESULTS) and fields.step is None:
-        if not may_be_runs:
-            raise ValueError(NO_STEPS.format(path))
-        fields = replace(fields, scores=fields.scores or (NO_SCORE,))
     frame, fields, how = as_long(frame, fields)
-    refuse_wide(frame, fields)
     frame, fields, remarks = join_outcomes(*with_last_outcome(frame, fields), outcomes, meanings)
     frame, in_per_cent = with_fractions(frame, fields)
     return frame, fields, (*how, *remarks, *in_per_cent)
@@ -415,8 +397,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
 def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
-    names = [n for n in ("name",) if frame.attrs.get(RESULTS) and n in frame]
-    for name in (*usual_names("task", frame.columns), *names):
+    for name in usual_names("task", frame.columns):
         first = frame.groupby(keys)[name].transform("first")
         if (frame[name] == first).all() and len(frame[name].unique()) > 1:
             return str(name)

@@ -48,7 +48,7 @@ Known = TypeVar("Known")
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
     """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
     labels, rows = row.runs.labels, row.runs.rows
-    confidence = confidence_of(row, options)
+    confidence = _confidence_of(row, options)
     collapsed = CollapsedRuns(confidence, labels, rows=rows)
     metrics = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
     if row.predictor in (ALIVE, ALIVE_END):
@@ -84,7 +84,7 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     return metrics
 
 
-def confidence_of(row: Row, options: Options) -> FloatArray:
+def _confidence_of(row: Row, options: Options) -> FloatArray:
     """Return one number a run: the collapsed trace, or the best constant."""
     if row.rate is not None:
         return np.full(len(row.runs), row.rate)
@@ -151,13 +151,13 @@ def _on(runs: Coverage, reference: Row) -> Row:
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
     """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
     labels = alive.runs.labels
-    ties = ranking.TieGroups(places_in_folds(confidence, folds_of(alive.traces)), labels)
+    ties = ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
     if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
         ties = ranking.TieGroups(np.zeros(len(labels)), labels)
     return ties
 
 
-def places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
+def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
     """Middle rank of each run within its fold, as a share: other folds have other rates."""
     places = np.empty(len(confidence))
     for k in np.unique(fold):

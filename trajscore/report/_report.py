@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
-from trajscore.core.values import unknown_name
+from trajscore.core.values import as_path, unknown_name
 from trajscore.io import Run
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, sentence
@@ -84,10 +84,6 @@ class Report(ReportData):
         steps, lengths that differ by a tenth at most), and what it is above ranking these
         pairs by the difference in length that is left. n_runs have such a partner; NaN with fewer
         than 10 of an outcome.
-    from_labels : DataFrame indexed by share, or None
-        Where few runs are labelled: the success rate, and the shares of successes, of failures and
-        of runs with low, middling and high values on which the judge is wrong, as
-        `trajscore.inference.label_intervals` has them.
     disclosures : dict of str to str
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str
@@ -303,7 +299,7 @@ def _written(text: str, path: str | Path | None) -> str | Path:
     """Put a text into a file, if one is named."""
     if path is None:
         return text
-    target = Path(path)
+    target = as_path(path)
     with replacing(target) as file:
         file.write(text.encode())
     return target

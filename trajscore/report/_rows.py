@@ -26,7 +26,6 @@ from trajscore.report._data import (
     RECALIBRATED,
     Note,
 )
-from trajscore.report._few_labels import by_few_labels, rates
 from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
@@ -89,10 +88,7 @@ def predictor_rows(
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
     """Return the best constant: the success rate over forecasts, and over runs."""
-    if runs.few is None:
-        rate, of_runs = weights.of(trace).rate(runs.labels), float(runs.labels.mean())
-    else:
-        rate, of_runs = rates(runs.few, trace, weights)
+    rate, of_runs = weights.of(trace).rate(runs.labels), float(runs.labels.mean())
     constant = trace.with_cells(np.full(len(trace.cells), rate))
     return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=of_runs)
 
@@ -126,8 +122,6 @@ def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
 
 def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -> TrajectoryArray:
     """Return traces from five folds, or two; of runs too few for these, in sample."""
-    if runs.few is not None:
-        return by_few_labels(forecaster, trace, runs.few)
     sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
     for cv in (5, 2):
         try:
@@ -150,10 +144,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     # by the labels that everything is scored with, whatever a calibrator makes of -1
     sample = Sample({"": raw.traces}, runs.labels, np.ones(len(runs)), runs.groups)
     try:
-        if runs.few is None:
-            traces = cross_fit_sample(calibrator, sample)
-        else:
-            traces = by_few_labels(calibrator, raw.traces, runs.few)
+        traces = cross_fit_sample(calibrator, sample)
         check_values(traces, probabilities=True)
     except ValueError as error:
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]

@@ -20,28 +20,13 @@ from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, unknown_name
-from trajscore.inference._influence import FEW_CLUSTERS
-from trajscore.inference._labels import FewLabels, check_label_probability, check_verdict
+from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.units import units_of
 from trajscore.report._data import REFERENCES, Note
 from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
 
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
-
-
-@dataclass(frozen=True)
-class Labelling:
-    """Which runs were not chosen to be labelled, the chances of that, and a judge's verdicts."""
-
-    unlabelled: BoolArray
-    probability: FloatArray | None  # None where runs are taken to be equally likely
-    judge: FloatArray | None
-
-    def take(self, rows: IntArray) -> Labelling:
-        """Return those of some runs."""
-        others = (None if of is None else of[rows] for of in (self.probability, self.judge))
-        return Labelling(self.unlabelled[rows], *others)
 
 
 @dataclass(frozen=True)
@@ -53,27 +38,21 @@ class Coverage:
     groups: IntArray | None
     source_rows: IntArray  # row of each run in the input
     rows: IntArray | None = None  # places among all runs that count; None for all of these
-    labelling: Labelling | None = None  # where few of the runs are labelled
-    few: FewLabels | None = None  # the same, with forecasts of the outcomes of all
 
     def __len__(self) -> int:
         return len(self.y)
 
     @cached_property
     def observed(self) -> BoolArray:
-        """Whether each run's outcome was observed, or would be if it were labelled."""
-        observed = np.asarray(self.y != CENSORED)
-        return observed if self.labelling is None else observed | self.labelling.unlabelled
+        """Whether each run's outcome was observed."""
+        return np.asarray(self.y != CENSORED)
 
     def take(self, rows: IntArray) -> Coverage:
         """Cover some of all runs that count."""
         if len(rows) == len(self):
             return self
         groups = None if self.groups is None else self.groups[rows]
-        labelling = None if self.labelling is None else self.labelling.take(rows)
-        return Coverage(
-            self.y[rows], self.labels[rows], groups, self.source_rows[rows], rows, labelling
-        )
+        return Coverage(self.y[rows], self.labels[rows], groups, self.source_rows[rows], rows)
 
 
 @dataclass(frozen=True)
@@ -113,59 +92,24 @@ def censored_as(censored: str, q_z: Any) -> str:
     return "q_z" if censored == "failure" and q_z is not None else censored
 
 
-def check_labelling(
-    sample: Sample, judge: ArrayLike | None, label_probability: ArrayLike | None
-) -> Labelling | None:
-    """Return how runs were chosen to be labelled; None where neither is given."""
-    if judge is None and label_probability is None:
-        return None
-    y = sample.y
-    if len(graded := np.flatnonzero(y != np.floor(y))):
-        raise ValueError(
-            f"row {graded[0]}: outcome {y[graded[0]]:g} must be 0, 1 or -1 where few runs are "
-            f"labelled"
-        )
-    unlabelled, probability = y == CENSORED, None
-    if label_probability is not None:
-        probability = check_label_probability(label_probability, y)
-        unlabelled = unlabelled & ~np.isnan(probability)
-    verdict = None if judge is None else check_verdict(judge, len(y), "judge")
-    return Labelling(unlabelled, probability, verdict)
-
-
 def choose_runs(
-    sample: Sample,
-    stop_reason: ArrayLike | None,
-    censored: str,
-    labelling: Labelling | None = None,
-    *,
-    needs_both: bool = True,
+    sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
 ) -> Judged:
     """Leave out runs that no budget stopped, and put the others in the order of their ids."""
-    codes, hidden = sample.y, np.zeros(len(sample.y), dtype=bool)
-    if labelling is not None:  # a run that was not labelled has ended somehow
-        hidden = labelling.unlabelled
-        codes = np.where(hidden, FAILURE, codes)
     check_index(stop_reason, sample.X.ids, "stop_reason")
-    counts, excluded = counted(codes, *recorded_stops(sample.X.meta, stop_reason))
-    if problem := outcome_problem(codes[counts & ~hidden], needs_both):
+    counts, excluded = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
+    if problem := outcome_problem(sample.y[counts], needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
         raise ValueError(problem + "".join(lost))
     # before rows are put in another order, so that a message names the row that was given
-    labels = as_labels(np.where(counts, codes, FAILURE), censored=censored, q_z=sample.q_z)
+    labels = as_labels(np.where(counts, sample.y, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
         excluded["all", UNOBSERVED] = n_dropped
     order = sample.id_order()
     order = order[(counts & labels.counts)[order]]
     chosen = sample.take(order)
-    own = None if labelling is None else labelling.take(order)
-    runs = Coverage(sample.y[order], labels.value[order], chosen.groups, order, None, own)
-    traces = chosen.traces
-    if own is not None:
-        traces = {
-            name: trace.with_ended(trace.ended | own.unlabelled) for name, trace in traces.items()
-        }
-    return Judged(traces, runs, excluded)
+    runs = Coverage(sample.y[order], labels.value[order], chosen.groups, order)
+    return Judged(chosen.traces, runs, excluded)
 
 
 def counted(
@@ -189,10 +133,7 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     if len(y) < 2:
         return f"evaluation needs at least 2 runs, got {len(y)}"
     if not len(observed):
-        return (
-            f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them "
-            f"(trajscore label chooses which)"
-        )
+        return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
     if needs_both and not differ(y):
         same = _constant_outcome(len(observed), observed[0])
         n = len(y) - len(observed)

@@ -68,7 +68,6 @@ def sensitivity_table(
 ) -> pd.DataFrame:
     """Return the margin of each probability, of the observed runs alone, and with other clips."""
     judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
-    has_all = all(row.runs.few is None for row in judged)
     table = pd.DataFrame({"margin": _margins(judged, cards)}, index=_index(judged))
     if observed_cards is not None:
         table["observed_only"] = _margins(judged, observed_cards)
@@ -77,7 +76,7 @@ def sensitivity_table(
         table["clipped"] = [
             count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
         ]
-    if options.is_clipped and has_all:
+    if options.is_clipped:
         for name, clip in CLIPS.items():
             is_leading = clip == options.families[0].clip
             table[name] = table["margin"] if is_leading else _with_clip(judged, clip, options)

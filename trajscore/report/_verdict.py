@@ -154,14 +154,13 @@ def _why_avoid(card: pd.Series, data: ReportData) -> str:
 
 
 def _why_few(card: pd.Series, data: ReportData) -> str:
-    noun, needed = data.facts.noun, f"about {card['n_needed']:,} more"
-    more = f"{needed} {noun}s would settle this"
+    needed = f"about {card['n_needed']:,} more runs"
+    more = f"{needed} would settle this"
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
         return (
-            f"only {rarer:.0f} of {card['n_runs']:,} {noun}s {outcome}; at least {FEWEST} "
-            f"successes and {FEWEST} failures are needed to draw a conclusion: {data.facts.verb} "
-            f"at least {needed} runs"
+            f"only {rarer:.0f} of {card['n_runs']:,} runs {outcome}; at least {FEWEST} successes "
+            f"and {FEWEST} failures are needed to draw a conclusion: collect at least {needed}"
         )
     form = "as_given" if pd.isna(card["recalibrated"]) else "recalibrated"
     if pd.isna(card[form]):
@@ -274,8 +273,6 @@ def _with_the_end(parts: list[str]) -> str:
 
 def _of_equals(data: ReportData, name: str) -> list[str]:
     """Say whether it ranks runs that a count of steps cannot rank, as they are equally long."""
-    if data.equal_length.empty:
-        return []
     row = data.equal_length.loc[(name, AS_GIVEN)]
     if pd.isna(row["AUROC"]):
         return ["too few runs are as long as one with another outcome to compare equally long ones"]

@@ -192,6 +192,6 @@ class CalibrationAccumulator(Accumulator):
             sample.failure / self.divisor,
             np.zeros(len(sample.values), dtype=np.int64),
         )
-        parts = mass.parts(lambda part: part.score(family))
+        parts = mass.parts(family)
         values |= {name: parts[name][0] for name in PARTS} | {"success_rate": sample.base_rate}
         return pd.Series(values)

@@ -13,7 +13,7 @@ from trajscore.core.ranking import GRADIENTS
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference._influence import bounds as interval_bounds
+from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.units import any_units
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming._accumulator import Accumulator, Grid
@@ -28,7 +28,7 @@ class RankingAccumulator(Accumulator):
     Parameters
     ----------
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
-        How a trace is collapsed, see `trajscore.metrics.aggregate`.
+        How a trace is collapsed, see `trajscore.TraceAggregator`.
     weights, horizon : str or callable, and int, "own" or None
         Step weights as in `trajscore.metrics.tps_score`, for ``phi="weighted"``.
     bounds : tuple of float, optional

@@ -39,7 +39,7 @@ class TPSAccumulator(Accumulator):
 
     Notes
     -----
-    Intervals are those of `trajscore.inference.influence_interval`, from second moments of the
+    Intervals are those of `trajscore.evaluate`, from second moments of the
     runs. With clusters, whose runs may come in different batches, they come from sums over 4,096
     hashes of the clusters' names. Clusters with the same hash count as one, which widens the
     intervals a little where there are thousands of clusters.

@@ -1,5 +1,5 @@
 """Checks for other people's trajectory estimators."""
 
-from trajscore.testing._estimator_checks import CHECKS, check_trajectory_estimator
+from trajscore.testing._estimator_checks import check_trajectory_estimator
 
-__all__ = ["CHECKS", "check_trajectory_estimator"]
+__all__ = ["check_trajectory_estimator"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from trajscore import PlattCrossFitCalibrator
 from trajscore.datasets import load_chess
-from trajscore.inference import design_effect, runs_needed
+from trajscore.inference import runs_needed
 from trajscore.metrics import tps_samples
 
 X, y = load_chess(return_X_y=True)
@@ -42,7 +42,8 @@ plt.show()
 # Trials of one task resemble each other, and count for less:
 tasks = np.arange(len(y)) // 4
 alike = np.repeat(np.random.default_rng(0).normal(size=tasks.max() + 1), 4)[: len(y)]
-print(f"4 trials a task, wholly alike: {design_effect(alike, groups=tasks):.1f} times as many runs")
+times = runs_needed(0.1, alike, groups=tasks) / runs_needed(0.1, alike)
+print(f"4 trials a task, wholly alike: {times:.1f} times as many runs")
 
 # %%
 # **What it decides.** Judge both on the same runs: that alone saves four in five of them. And

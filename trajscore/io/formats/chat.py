@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens, role_of
-from trajscore.io._events import is_beside_calls, is_event
-from trajscore.io._message_trees import beside_path
 from trajscore.io._messages import (
     as_chat,
     find_messages,
@@ -21,7 +19,6 @@ from trajscore.io._messages import (
 from trajscore.io._requests import Calls, awaits_answer, joined, listed_calls, of_batch, sides_of
 from trajscore.io._run import MalformedRunError, Run, as_object, check_list, leftover
 from trajscore.io._spans import add_spans
-from trajscore.io._updates import is_update, run_of_updates
 from trajscore.io._vocabulary import MESSAGE_LISTS, USAGES, as_fields, as_list, first, token_counts
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, is_lines, stem
@@ -44,7 +41,7 @@ def is_chat(head: Head) -> bool:
         return True
     if is_message(fields):
         return {str(name).lower() for name in usual_names("id", fields)} <= {"id"}
-    if is_update(fields) or is_event(fields) or is_beside_calls(fields) or fields.keys() >= _STATE:
+    if fields.keys() >= _STATE:
         return True
     if not head.listed and (find_records(fields) is not None or _first_run(fields)):
         return True
@@ -105,7 +102,6 @@ class OpenAI(Format):
             return add_spans(talk, calls.spans(), run)
         messages = as_list(messages)
         talk.add_all(messages)
-        run.extra |= beside_path(raw, used, len(messages))
         if raw.get("choices"):
             talk.add_completion({"choices": raw["choices"]}, len(messages))
         others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
@@ -122,20 +118,15 @@ class OpenAI(Format):
 def _records(file: LogFile) -> Iterator[tuple[Place, Any]]:
     own: dict[str, Any] = {}
     messages: list[Any] = []
-    updates: list[Any] = []
     for key, index, item in file.items(_LISTS_OF_RUNS):
         value = of_batch(item) or listed_calls(item) or item
         if index is None:
             own[str(key)] = value
-        elif updates or is_update(value):
-            updates.append(value)
         elif (key is None or key in MESSAGE_LISTS) and _goes_on(value, messages):
             messages.append(value)
         else:
             yield from ((file.place(index), run) for run in _runs_of_list(value))
-    if updates:
-        yield file.place(0), run_of_updates(updates)
-    elif messages or _goes_on(own, []):
+    if messages or _goes_on(own, []):
         yield from _conversations(file, own, messages or [own])
     else:
         yield from _of_object(file, own)
@@ -159,12 +150,10 @@ def _of_object(file: LogFile, own: dict[str, Any]) -> Iterator[tuple[Place, Any]
 
 
 def _runs_of_list(value: Any) -> list[Any]:
-    """Return the run of a list of updates, and the states that another list has."""
+    """Return the run that an item of a list is, or the states that it lists."""
     if isinstance(value, Calls):
         return [value]
     starts = value[:2] if isinstance(value, list) else []  # the first state may be empty
-    if any(map(is_update, starts)):
-        return [run_of_updates(value)]
     objects = [start for start in starts if isinstance(start, dict) and not is_message(start)]
     return list(value) if any(map(is_record, objects)) else [value]
 

@@ -15,7 +15,6 @@ from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._spans import moment
-from trajscore.io._unknown import guess_parts
 from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
     LAST,
@@ -33,7 +32,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.registry import Format, Head, is_turn, register
+from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
@@ -68,12 +67,9 @@ class JSONLines(Format):
     def recognise(self, head: Head) -> bool:
         if not head.whole or is_chat(head) or not usual_names("id", head.fields):
             return False
-        # a text under another name would be lost
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
-        for step in filter(None, map(as_fields, steps[:1])):
-            if "text" in guess_parts(step) and not _is_known(step):
-                return False
-        return is_turn(head.fields) or not is_turn(head.fields, guess_parts(head.fields))
+        first_step = steps[0] if steps else head.fields
+        return not isinstance(first_step, Mapping) or _is_step_of_schema(first_step)
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
@@ -95,8 +91,10 @@ class JSONLines(Format):
         return read(raw, place, place.fields.over(options.fields))
 
 
-def _is_known(step: Any) -> bool:
-    return bool(usual_names("text", step) or usual_names("confidence", step))
+def _is_step_of_schema(step: Mapping[str, Any]) -> bool:
+    """Tell a step whose text, calls or confidence have a usual name."""
+    parts = ("text", "confidence", "tool_calls", "logprobs")
+    return is_message(step) or any(usual_names(part, step) for part in parts)
 
 
 class _Lines(list[Any]):

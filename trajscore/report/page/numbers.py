@@ -50,7 +50,7 @@ def numbers(view: View) -> Drawer:
 def _recipe(view: View) -> str:
     """Return the call that gives new runs the forecasts that the thresholds are for."""
     calibrators, (name, form) = view.data.facts.calibrators or {}, view.shown
-    if form == AS_GIVEN or view.data.facts.n_labels is not None or name not in calibrators:
+    if form == AS_GIVEN or name not in calibrators:
         return ""
     return f"{calibrators[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
 

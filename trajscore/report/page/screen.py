@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import counted_as
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of
@@ -16,6 +15,7 @@ from trajscore.report._data import AS_GIVEN, FORMS, columns_of
 from trajscore.report._data_check import LOOK, PROBLEM, SOUND
 from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
+from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import Bins, reliability
 from trajscore.report._verdict import card_reason, of_groups
@@ -43,8 +43,7 @@ def screen(view: View) -> dict[str, Any]:
     }  # fmt: skip
     if view.has_few:
         n, more = int(data.cards["n_runs"].max()), int(data.cards["n_needed"].min())
-        counts = number_of(n, data.facts.noun)
-        return parts | {"share": 100 * n / (n + more), "n": counts}
+        return parts | {"share": 100 * n / (n + more), "n": number_of_runs(n)}
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
         parts |= {

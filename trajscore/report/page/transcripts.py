@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajscore.io import Run, Step
+from trajscore.io import Step
 from trajscore.report.page.view import View
 
 # So that the page stays below 3 MB; what is cut is said.
@@ -59,22 +59,8 @@ def quote(view: View, name: str, key: tuple[str, str], flag: int) -> str:
     return f"Step {flag}, {step.actor}: \u201c{text}\u201d" if text else ""
 
 
-def turns_of(run: Run) -> list[dict[str, str]]:
-    """Return all turns of a run: whose each is, what was said, called and answered."""
-    return [
-        {"actor": str(step.actor), "text": step.text.strip(), "calls": calls_of(step),
-         "result": step.observation or ""}
-        for step in run.steps
-    ]  # fmt: skip
-
-
-def calls_of(step: Step) -> str:
-    """Write the calls of a turn."""
-    return "\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls)
-
-
 def _calls(step: Step) -> str:
-    return _cut(calls_of(step))
+    return _cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
 
 
 def _cut(text: str) -> str:

@@ -67,7 +67,6 @@ def document(data: ReportData) -> dict[str, Any]:
         "sensitivity": _records(data.sensitivity.reset_index()),
         "by_step": _records(data.by_step.reset_index()),
         "equal_length": _records(data.equal_length.reset_index()),
-        "labels": None if data.from_labels is None else _records(data.from_labels.reset_index()),
         "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),

@@ -25,7 +25,6 @@ from trajscore.report._data import (
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
-    VALUE,
     ReportData,
     columns_of,
 )
@@ -73,7 +72,7 @@ class Table:
 def tables_of(data: ReportData) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
-        _main(data), _labels(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
+        _main(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
         _stopping(data), _steps(data), _equal_length(data), _lengths(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
@@ -146,22 +145,6 @@ def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
     low, high = data.intervals.loc[(*key, name), MARGIN[1:]]
     by_card = data.cards.loc[key[0], f"{key[1]}_low"]
     return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
-
-
-def _labels(data: ReportData) -> Table:
-    """Return what the labels say of the success rate, and of the judge."""
-    table = data.from_labels
-    if table is None:
-        return Table("", pd.DataFrame())
-    cells = {
-        name: {
-            "share": row["note"] or with_interval(row[VALUE]),
-            "worth": "" if row["note"] else f"{row['worth']:,.0f} labels",
-        }
-        for name, row in table.iterrows()
-    }
-    about = {"worth": "How many labels alone, without judge and traces, would say as much."}
-    return Table("What the labels say", _frame(cells, ["of all runs"]), "", about)
 
 
 def _margins(data: ReportData) -> Table:
@@ -311,8 +294,6 @@ def step_cells(data: ReportData) -> pd.DataFrame:
 
 def _equal_length(data: ReportData) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
-    if data.equal_length.empty:
-        return Table("", data.equal_length)
     table = data.equal_length.xs(AS_GIVEN, level="form").dropna(subset="AUROC")
     over = "over what is left of length"
     cells = {
@@ -333,8 +314,6 @@ def _equal_length(data: ReportData) -> Table:
 
 def _lengths(data: ReportData) -> Table:
     """Return the success rate of observed runs by their number of steps."""
-    if data.facts.n_labels is not None:
-        return Table("", pd.DataFrame())
     key = BASE_RATE, CONSTANT
     table = success_by_length(data.traces[key].lengths, data.outcomes[key], _MOST_LENGTHS)
     rows = {

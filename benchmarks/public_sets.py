@@ -1,0 +1,314 @@
+"""Public runs of the board and of proper.py: where they are, and a small reader of each.
+
+Files are downloaded once into ``data_home`` (default: scikit-learn's data home), and checked by
+their SHA-256. Where only git reaches GitHub, make an archive from a clone of its repository, at the
+path that the error names::
+
+    git archive --prefix=x/ -o PATH COMMIT FOLDER ...
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore import TrajectoryArray
+from trajscore.datasets._fetch import retrieve
+from trajscore.io import Run, Step, ToolCall
+
+RAW = "https://raw.githubusercontent.com/"
+
+
+class Archive(NamedTuple):
+    """A repository at a commit, as GitHub packs it, and the files of it that are wanted."""
+
+    repository: str
+    commit: str
+    wanted: str  # pattern of paths; its first group is the name
+    sha256: str  # of these names and their contents, as the bytes of an archive may differ
+    kind: str
+
+    @property
+    def file(self) -> str:
+        """Name of the archive."""
+        return f"{self.repository.replace('/', '-')}-{self.commit[:12]}.tar.gz"
+
+    def path(self, data_home: Path | None) -> Path:
+        """Return the path of the archive, downloaded if need be."""
+        url = f"https://github.com/{self.repository}/archive/{self.commit}.tar.gz"
+        return retrieve(url, self.file, None, data_home, download_if_missing=True)
+
+    def contents(self, data_home: Path | None) -> dict[str, bytes]:
+        """Return the wanted files by their names, checked."""
+        path = self.path(data_home)
+        files = unpack(path, self.wanted)
+        actual = checksum(files)
+        if actual != self.sha256:
+            raise ValueError(
+                f"{path} does not hold the published {self.kind}: their SHA-256 starts with "
+                f"{actual[:12]}, not with {self.sha256[:12]}; delete the file and fetch it again"
+            )
+        return files
+
+
+def unpack(archive: Path, wanted: str) -> dict[str, bytes]:
+    """Return the files of an archive whose path matches, by its first group, in order of name."""
+    pattern, files = re.compile(wanted), {}
+    with tarfile.open(archive) as members:
+        for member in members:
+            path = pattern.fullmatch(member.name)
+            if path and (content := members.extractfile(member)):
+                files[path[1]] = content.read()
+    return dict(sorted(files.items()))
+
+
+def checksum(files: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 of names and contents."""
+    digest = hashlib.sha256()
+    for file, content in files.items():
+        digest.update(f"{file}\n{len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+# ------------------------------------------------------------------ logs that trajscore.io reads
+
+TAU_BENCH = "sierra-research/tau-bench/59a200c6d575d595120f1cb70fea53cef0632f6b"
+AIRLINE = "gpt-4o-airline.json"
+AIRLINE_SHA256 = "e9e6c0297660c537f83d4fd9c476ce7a9a86ecd2784874b7bfc13be598e37bfa"
+ARCHIVES = {
+    # five models at Java issues, without a licence; one of them was evaluated on one issue only
+    "multi_swe_bench": Archive(
+        "multi-swe-bench/experiments",
+        "89888f1604001fcd80b0799a37af42a1bfebfd8f",
+        r"[^/]*/(evaluation/java/verified/[^/]+/(?:trajs/[^/]+\.traj|results/results\.json))",
+        "33b3c81ec0479c4bf29facb3503da5e7162694dae4e7a48d42db441f4555bb82",
+        "runs of Multi-SWE-bench",
+    ),
+    # 184 failed runs of several agents, with the step and the agent at fault (MIT licence)
+    "who_and_when": Archive(
+        "mingyin1/Agents_Failure_Attribution",
+        "3d9d568840f004b389638f97adf3e0ab8b5a9514",
+        r"[^/]*/(Who&When/[^/]+/[^/]+\.json)",
+        "95c1fec2148430e9fb48c0cadd9110aea4b0b67a4e1d60bf5a2ffe8d58c6465d",
+        "runs of Who&When",
+    ),
+}
+
+
+def tau_bench_log(data_home: Path | None) -> Path:
+    """Return the log of 200 runs of gpt-4o at airline tasks (MIT licence)."""
+    url = f"{RAW}{TAU_BENCH}/historical_trajectories/{AIRLINE}"
+    return retrieve(url, AIRLINE, AIRLINE_SHA256, data_home, download_if_missing=True)
+
+
+def unpacked_log(name: str, data_home: Path | None) -> Path:
+    """Return the folder into which the log of an archive was unpacked."""
+    archive = ARCHIVES[name]
+    folder = archive.path(data_home).with_name(archive.file.removesuffix(".tar.gz"))
+    for path, content in archive.contents(data_home).items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return folder
+
+
+# ------------------------------------------------------------------ InterCode
+
+INTERCODE = f"{RAW}princeton-nlp/intercode/c3e46d827cfc9d4c704ec078f7abf9f41e3191d8/data/"
+REACT = "results/bash/gpt-3.5/ic_bash_react_10_turns_fs_"
+TRY_AGAIN = "results/bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"
+DATABASES = {
+    "sql/spider/ic_spider_dev.json": (
+        "68c9ecb0692c80770f46c724cc073ea76be4f301a294caa532c050546948128e"
+    )
+}
+INTERCODE_FILES = {  # path and SHA-256 of the files of each set
+    "sql_react": {
+        "results/sql/gpt-3.5/ic_sql_react_10_turns.json": (
+            "cbf8d50c389c946becae1226af41221d9f92378a82faef2d1dfebc69311092d5"
+        )
+    },
+    "sql_try_again": {
+        "results/sql/gpt-3.5/ic_sql_multiturn_gpt-3.5_10_turns.json": (
+            "c19e6cb7e2fd3e64ff343a4980d59addc9aacded87f3e80a8eb0ac3f9bbedaf5"
+        )
+    },
+    "bash_react": {
+        f"{REACT}1.json": "547f22b47eba648282c001800516191ce2bfc95c14c2681e659895cfe2043585",
+        f"{REACT}2.json": "c67cc3b4216f78e520dd37f068c45d790c4c291a7a5a7959a379eca50f568137",
+        f"{REACT}3.json": "ef3776f3dda2ddbbc1a9ce8ac94ae5682ad0deb4297527e4fcb16b548d4f3fb8",
+        f"{REACT}4.json": "af37d109fafacbb86aa23d123825c15c8fbfee2b6ccb1f39108f1f6b5daf7d0e",
+    },
+    "bash_try_again": {
+        f"{TRY_AGAIN}1.json": "b7612e3a4733d497506caaf538ccb8c8900b60170de0e05b8dad6501d72004cc",
+        f"{TRY_AGAIN}2.json": "5f7e68b0e31d24fa2e3ffdbc68b2cc00104b59ebc8d210cda6a205efcfc64d15",
+        f"{TRY_AGAIN}3.json": "67108566fa3947f326df370c4cd355a0e37a067ae86d4d36e2f6e8e8587b4be6",
+        f"{TRY_AGAIN}4.json": "f5072705e8decd1a7f76f6d8f04a9dd32ad1c05e2401d49d8eacc48ab77cbf9d",
+    },
+}
+CALL = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
+
+
+def intercode(name: str, data_home: Path | None) -> list[Run]:
+    """Return runs of models in an SQL or a Bash environment (MIT licence).
+
+    A run is a success where it reached the full reward. Its meta names the environment, which is
+    the database of its question, or the file system that its file is of.
+    """
+    questions = DATABASES if name.startswith("sql") else {}
+    contents = []
+    for path, sha256 in {**INTERCODE_FILES[name], **questions}.items():
+        file = path.rpartition("/")[2]
+        log = retrieve(INTERCODE + path, file, sha256, data_home, download_if_missing=True)
+        contents.append(json.loads(log.read_text(encoding="utf-8")))
+    database = {asked["query"]: asked["db"] for asked in contents.pop()} if questions else {}
+    return [
+        intercode_run(key, fields, database.get(fields["query"], f"fs_{number}"))
+        for number, log in enumerate(contents, start=1)
+        for key, fields in log.items()
+    ]
+
+
+def intercode_run(key: str, fields: Mapping[str, Any], environment: str) -> Run:
+    """Return a run of its turns; the question, which is known before the first, is left out."""
+    history = fields["turn_history"]
+    names = ("thoughts", "actions", "observations", "valid_action")
+    columns = (history.get(name) for name in names)
+    n_turns = len(history["actions"])
+    cells = (column or [None] * n_turns for column in columns)
+    task = f"{environment}/{key}"
+    return Run(
+        task,
+        [intercode_turn(*turn) for turn in zip(*cells, strict=True)],
+        outcome=int(fields["summary"]["max_reward"] == 1),
+        task=task,
+        meta={"environment": environment},
+    )
+
+
+def intercode_turn(thought: Any, action: Any, result: Any, is_valid: Any) -> Step:
+    """Return a turn of an action, such as ``execute[ls]``, ``submit`` or a bare command."""
+    text = str(action)
+    call = CALL.fullmatch(text.strip())
+    bare = "submit" if text.strip() == "submit" else "execute"
+    name, arguments = call.groups() if call else (bare, text)
+    seen = None if result is None else str(result)
+    error = None if is_valid is None else not is_valid
+    calls = [ToolCall(name, arguments, result=seen, error=error)]
+    return Step("agent", str(thought or ""), tool_calls=calls, observation=seen)
+
+
+# ------------------------------------------------------------------ BALROG
+
+GAMES = {  # SHA-256 of paths and contents of the results of each game
+    "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
+    "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
+    "minihack": "7bcfaccbfd077b5a849c82e4dae5fdd8f904342257de22b8a2dabaf059f46948",
+    "textworld": "406936a3a5216184cd373dff2c1e20b1bcecf31f8066610fde90a25ea8a4e925",
+}
+BALROG_COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
+
+
+def balrog_archive(game: str) -> Archive:
+    """Return where the results of a game are, about 80 MB with all others; without a licence."""
+    return Archive(
+        "balrog-ai/experiments",
+        BALROG_COMMIT,
+        rf"[^/]*/submissions/LLM/([^/]+/{game}/.*_run_\d+)\.json",
+        GAMES[game],
+        f"results of {game}",
+    )
+
+
+def balrog(game: str, data_home: Path | None) -> pd.DataFrame:
+    """Return the episodes of 16 language models: agent, task, number of steps, and whether won."""
+    results = balrog_archive(game).contents(data_home)
+    episodes = [json.loads(content) for content in results.values()]
+    return pd.DataFrame(
+        {
+            "agent": [file.partition("/")[0] for file in results],
+            "task": [episode["task"] for episode in episodes],
+            "n_steps": [episode["num_steps"] for episode in episodes],
+            "won": [int(episode["progression"] == 1) for episode in episodes],
+        },
+        index=list(results),
+    )
+
+
+def balrog_moves(game: str, data_home: Path | None) -> dict[str, list[Step]]:
+    """Return the moves of each episode, which stand in a CSV file beside its result."""
+    archive = balrog_archive(game)
+    tables = unpack(archive.path(data_home), archive.wanted.replace(r"\.json", r"\.csv"))
+    return {name: list(moves_of(content)) for name, content in tables.items()}
+
+
+def moves_of(content: bytes) -> Iterator[Step]:
+    """Yield moves; the observation in the row of a move is what the game answered to it."""
+    text = io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace").read().replace("\0", "")
+    for row in csv.DictReader(text.splitlines(keepends=True)):
+        seen = row.get("Observation")
+        calls = [ToolCall("move", {"to": row.get("Action")}, result=seen)]
+        yield Step("agent", row.get("Reasoning") or "", tool_calls=calls, observation=seen)
+
+
+# ------------------------------------------------------------------ stated values
+
+GAME24 = f"{RAW}princeton-nlp/tree-of-thought-llm/ab400345c5ea39d28ea6d7d3be0e417b11113c87/logs/"
+GAME24_FILE = "gpt-4_0.7_propose1_value3_greedy5_start900_end1000.json"
+GAME24_SHA256 = "e08f019024c99e83e540f8feec99acf619f30b0cf047278a03f62ff45888571b"
+HIGHEST = 60.0  # three times "sure", at 20 each
+BASKETBALL = (
+    f"{RAW}fivethirtyeight/checking-our-work-data/f6d5b2e1d6da2889345d381c41431f9a4ee208dd/"
+)
+BASKETBALL_FILE = "march_madness_in_game_men.csv"
+BASKETBALL_SHA256 = "584b6ba54c71e034632801c1f046b82e6ee657d3037ffc1ed8c1ee9d90ad18fe"
+
+Values = tuple[TrajectoryArray, NDArray[np.int64]]
+
+
+def game24(data_home: Path | None) -> Values:
+    """Return what GPT-4 thought of each step of its solutions of the game of 24 (MIT licence).
+
+    A tree of thoughts takes three steps and an answer. After each, GPT-4 values what it has, and
+    the five best paths go on: the paths were selected by these values.
+    """
+    url = f"{GAME24}game24/{GAME24_FILE}"
+    file = retrieve(url, GAME24_FILE, GAME24_SHA256, data_home, download_if_missing=True)
+    values, success, task = [], [], []
+    for puzzle in json.loads(file.read_text(encoding="utf-8")):
+        by_path = [dict(zip(s["new_ys"], s["values"], strict=True)) for s in puzzle["steps"]]
+        for answer, info in zip(puzzle["ys"], puzzle["infos"], strict=True):
+            lines = answer.splitlines(keepends=True)
+            paths = ["".join(lines[: k + 1]) for k in range(len(by_path))]
+            values.append([of[path] for of, path in zip(by_path, paths, strict=True)])
+            success.append(info["r"])
+            task.append(puzzle["idx"])
+    cells = np.minimum(np.array(values), HIGHEST) / HIGHEST
+    X = TrajectoryArray(cells.ravel(), [cells.shape[1]] * len(cells), meta={"task": task})
+    return X, np.array(success, dtype=np.int64)
+
+
+def win_probability(data_home: Path | None) -> Values:
+    """Return win probabilities during 401 basketball games (fivethirtyeight, CC BY 4.0).
+
+    They are calibrated as they are, which few are: a control for what recalibrates.
+    """
+    url = BASKETBALL + BASKETBALL_FILE
+    path = retrieve(url, BASKETBALL_FILE, BASKETBALL_SHA256, data_home, download_if_missing=True)
+    table = pd.read_csv(path)
+    game = table["season"].astype(str) + " " + table["team1"] + " - " + table["team2"]
+    return TrajectoryArray.from_frame(
+        table.assign(game=game, update=table.groupby(game).cumcount() + 1),
+        id="game", step="update", value="prob1", outcome="prob1_outcome", meta=["season"],
+    )  # fmt: skip

@@ -1,0 +1,257 @@
+"""Statistics of one confidence a run and of steps, against slow ways to compute them."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import roc_auc_score
+
+from known_intervals import t_interval
+from trajscore import TraceAggregator, TrajectoryArray, evaluate, metrics
+from trajscore.metrics import step_calibration_error, trajectory_diagnostics
+from trajscore.tracer import early_warning
+
+
+def column(confidence):
+    return np.reshape(confidence, (-1, 1))
+
+
+def slow_auroc(c, y, w, stratum=None):
+    right = pairs = 0.0
+    stratum = np.zeros(len(c)) if stratum is None else stratum
+    for a in range(len(c)):
+        for b in np.flatnonzero(stratum == stratum[a]):
+            weight = w[a] * y[a] * w[b] * (1 - y[b])
+            right += weight * ((c[a] > c[b]) + (c[a] == c[b]) / 2)
+            pairs += weight
+    return right / pairs
+
+
+def slow_auprc(c, y, w):
+    return (
+        sum(
+            w[i] * (1 - y[i]) * (w * (1 - y))[c <= c[i]].sum() / w[c <= c[i]].sum()
+            for i in range(len(c))
+        )
+        / (w * (1 - y)).sum()
+    )
+
+
+def slow_aurc(c, y):
+    """Mean over k of the failure rate among the k most confident, and over orders of ties."""
+    orders = [o for o in permutations(range(len(c))) if (np.diff(c[list(o)]) <= 0).all()]
+    k = np.arange(1, len(c) + 1)
+    return np.mean([(np.cumsum(1 - y[list(o)]) / k).mean() for o in orders])
+
+
+@pytest.mark.parametrize("grades", [2, 5])
+def test_ranks_are_those_of_slow_loops(rng, grades):
+    c, y = rng.integers(0, 5, 40) / 4, rng.integers(0, grades, 40) / (grades - 1)
+    w = rng.uniform(0.5, 3, 40)
+    found = trajectory_diagnostics(y, column(c), sample_weight=w)
+    assert found["AUROC"] == pytest.approx(slow_auroc(c, y, w))
+    assert found["AUPRC"] == pytest.approx(slow_auprc(c, y, w))
+    brier = np.average(y * (1 - c) ** 2 + (1 - y) * c**2, weights=w)
+    assert found["T-Brier"] == pytest.approx(brier)
+    if grades == 2:
+        plain = trajectory_diagnostics(y, column(c))
+        assert plain["AUROC"] == pytest.approx(roc_auc_score(y, c))
+        few = rng.integers(0, 4, 7) / 4
+        found = trajectory_diagnostics(y[:7], column(few))["AURC"]
+        assert found == pytest.approx(slow_aurc(few, y[:7]))
+    # a weight is that many runs, and a grade a success and a failure by weight
+    counts = rng.integers(0, 4, 40)
+    again = np.repeat(np.arange(40), counts)
+    assert_allclose(
+        trajectory_diagnostics(y, column(c), sample_weight=counts),
+        trajectory_diagnostics(y[again], column(c[again])),
+        atol=1e-12,
+    )
+    both = trajectory_diagnostics(
+        np.repeat([1, 0], 40), column(np.r_[c, c]), sample_weight=np.r_[w * y, w * (1 - y)]
+    )
+    assert_allclose(trajectory_diagnostics(y, column(c), sample_weight=w), both, rtol=1e-9)
+
+
+def test_ranks_by_hand():
+    c = [0.1, 0.1, 0.2, 0.2, 0.3, 0.4, 0.5]
+    y = [0, 0, 0, 1, 1, 0, 1]
+    found = trajectory_diagnostics(y, column(c))
+    assert found["AUROC"] == pytest.approx((3 + 3 + 2.5 + 1) / 12)
+    assert found["AUPRC"] == pytest.approx((2 + 3 / 4 + 4 / 6) / 4)
+    rates = [0, 1 / 2, 1 / 3, 1.5 / 4, 2 / 5, 3 / 6, 4 / 7]
+    assert found["AURC"] == pytest.approx(np.mean(rates))
+
+
+def test_one_outcome_has_no_ranking():
+    failed = trajectory_diagnostics([0, 0], [[0.5], [0.4]])
+    assert np.isnan(failed["AUROC"])
+    assert failed["AUPRC"] == failed["AURC"] == 1
+    won = trajectory_diagnostics([1, 1], [[0.5], [0.4]])
+    assert np.isnan(won[["AUROC", "AUPRC"]]).all()
+    assert won["AURC"] == 0
+    signal = trajectory_diagnostics([1, 0], [[1.5], [-3.0]])
+    assert signal["AUROC"] == 1
+    assert np.isnan(signal[["T-ECE", "T-Brier"]]).all()
+
+
+def test_aurc_of_large_and_of_broken_weights():
+    # of a group of m runs with rate r after n others: sum over k of (E + (k - n) r) / k
+    n, m = 70_000, 30_000  # harmonic numbers beyond what is tabled
+    k = np.arange(1, n + m + 1.0)
+    exact = np.where(k <= n, 0.25, (0.25 * n + 0.75 * (k - n)) / k).mean()
+    runs = np.array([0.9, 0.9, 0.1, 0.1])
+    weight = [0.25 * n, 0.75 * n, 0.75 * m, 0.25 * m]
+    found = trajectory_diagnostics([0, 1, 0, 1], column(runs), sample_weight=weight)
+    assert found["AURC"] == pytest.approx(exact, rel=1e-11)
+    # H(x + 1) = H(x) + 1 / (x + 1): of half a failure and then a success
+    found = trajectory_diagnostics([0, 1], [[0.9], [0.1]], sample_weight=[0.5, 1.0])
+    assert found["AURC"] == pytest.approx((0.5 + 0.5 / 1.5) / 1.5)
+
+
+def test_confidences_that_agree_to_twelve_digits_are_ties():
+    for value in (0.3, -0.3, 1e-9, 12345.678, -7e20):
+        for near, area in ((value * (1 + 3e-13), 0.5), (value * (1 + 3e-12), float(value > 0))):
+            for y, expected in (([0, 1], area), ([1, 0], 1 - area)):
+                found = trajectory_diagnostics(y, column([value, near]))["AUROC"]
+                assert found == expected, (value, near)
+    found = trajectory_diagnostics([0, 1], [[0.1, 0.2], [0.15, 0.15]], phi="mean")
+    assert found["AUROC"] == 0.5
+
+
+# ------------------------------------------------------------------ bins
+
+
+def binned(c, y, w, bins):
+    return sum(abs((w * (y - c))[bins == k].sum()) for k in np.unique(bins)) / w.sum()
+
+
+@pytest.mark.parametrize("n_bins", [1, 3, 10])
+def test_calibration_errors_are_sums_over_bins(rng, n_bins):
+    c, y = rng.integers(0, 30, 50) / 29, rng.integers(0, 2, 50)
+    w = rng.uniform(0.5, 2, 50)
+    width = np.array([min(int(np.floor(one * n_bins + 1e-9)), n_bins - 1) for one in c])
+    middle = np.array([(w[c < one].sum() + w[c == one].sum() / 2) / w.sum() for one in c])
+    weight = np.minimum(np.ceil(middle * n_bins - 1e-9) - 1, n_bins - 1)
+    for strategy, bins in (("uniform", width), ("quantile", weight)):
+        how = {"n_bins": n_bins, "strategy": strategy, "sample_weight": w}
+        expected = binned(c, y, w, bins)
+        assert step_calibration_error(y, column(c), **how) == pytest.approx(expected)
+        plain = {"sample_weight": w, "n_bins": n_bins, "strategy": strategy}
+        assert trajectory_diagnostics(y, column(c), **plain)["T-ECE"] == pytest.approx(expected)
+
+
+def test_ties_go_where_their_middle_rank_is():
+    for weight, n_bins, bins in (
+        ([1, 1, 1, 1], 2, [0, 0, 1, 1]),
+        ([1, 1, 1], 2, [0, 0, 1]),  # a middle on an edge goes below it
+        ([3, 1], 2, [0, 1]),
+        ([1, 3], 2, [0, 1]),
+        ([1, 1], 10, [2, 7]),
+    ):
+        c = np.arange(1, len(weight) + 1) / 8
+        y, w = np.arange(len(weight)) % 2, np.array(weight, dtype=float)
+        found = step_calibration_error(y, column(c), n_bins=n_bins, sample_weight=w)
+        assert found == pytest.approx(binned(c, y, w, np.array(bins))), (weight, n_bins)
+    for c in (0.07, 0.29, 0.57, 0.58):  # 0.57 * 100 is 56.99999999999999
+        found = step_calibration_error([1, 0], [[c], [c + 0.005]], n_bins=100, strategy="uniform")
+        assert found == pytest.approx(abs(1 - 2 * c - 0.005) / 2)
+    assert step_calibration_error([1, 0], [[1.0], [0.0]], strategy="uniform") == 0
+
+
+def test_parts_of_runs_are_steps_from_1_4_and_11(rng):
+    X, y = (
+        TrajectoryArray(rng.random(55), [14, 14, 9, 10, 2, 5, 1]),
+        np.array([1, 0, 1, 0, 1, 1, 0]),
+    )
+    t = np.concatenate([np.arange(1, T + 1) for T in X.lengths])
+    outcome = np.repeat(y, X.lengths)
+    for part, low, high in (("early", 1, 3), ("middle", 4, 10), ("late", 11, 99)):
+        here = (t >= low) & (t <= high)
+        c, w = X.cells[here], t[here] ** -0.5
+        middle = np.array([(w[c < one].sum() + w[c == one].sum() / 2) / w.sum() for one in c])
+        expected = binned(c, outcome[here], w, np.ceil(middle * 3 - 1e-9))
+        assert step_calibration_error(y, X, part=part, n_bins=3) == pytest.approx(expected)
+    assert np.isnan(step_calibration_error(y, X.prefix(10), part="late"))
+
+
+@pytest.mark.parametrize("alike", [False, True])  # then they are sorted after all
+def test_more_steps_than_are_sorted_share_cells(alike):
+    n = (1 << 22) + 2
+    p = (np.arange(n) + 0.5) / n
+    if alike:
+        p[: n // 2] = 0.25 + 1e-8 * p[: n // 2]
+    X, outcome = TrajectoryArray(p, [n // 2, n // 2]), np.repeat([1, 0], n // 2)
+    slow = sum(abs((outcome[e] - p[e]).sum()) for e in np.array_split(np.arange(n), 10)) / n
+    found = step_calibration_error([1, 0], X, weights="uniform")
+    assert found == pytest.approx(slow, abs=2e-6)
+
+
+# ------------------------------------------------------------------ influence
+
+
+@pytest.fixture(scope="module")
+def judged():
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(1, 8, 60)
+    y = rng.integers(0, 2, 60)
+    p = np.clip(rng.integers(1, 9, lengths.sum()) / 10 + 0.15 * np.repeat(y, lengths), 0, 0.95)
+    X = TrajectoryArray(p, lengths)
+    return X, y, evaluate(X, y, calibrator=None, intervals="influence", scores=["log", "brier"])
+
+
+def numeric_influence(function, n_runs, step=1e-5):
+    """n times the derivative in the weight of each run."""
+    weights = 1 + step * np.stack([np.eye(n_runs), -np.eye(n_runs)])
+    above, below = (np.array([function(w) for w in side]) for side in weights)
+    return n_runs * (above - below) / (2 * step)
+
+
+def test_intervals_rest_on_derivatives_in_the_weights_of_runs(judged):
+    X, y, report = judged
+    intervals = report.intervals.xs(("forecast", "as_given"), level=[0, 1])
+    values = {
+        name: lambda w, name=name: trajectory_diagnostics(y, X, sample_weight=w)[name]
+        for name in ("AUROC", "AUPRC", "AURC", "T-Brier")
+    }
+    for name, value in values.items():
+        psi = numeric_influence(value, len(y))
+        low, high = t_interval(value(np.ones(len(y))), psi, on_logit=name != "T-Brier")
+        found = intervals.loc[name]
+        assert found["value"] == pytest.approx(value(np.ones(len(y))))
+        assert_allclose([found["low"], found["high"]], [low, high], rtol=2e-3, err_msg=name)
+
+
+# ------------------------------------------------------------------ lengths
+
+
+def test_auroc_at_a_step_is_of_pairs_within_folds(rng):
+    lengths = rng.integers(1, 12, 200)
+    y = rng.integers(0, 2, 200)
+    risk = TrajectoryArray(
+        rng.integers(0, 6, lengths.sum()) / 6 - 0.1 * np.repeat(y, lengths), lengths
+    )
+    table = early_warning(y, risk).by_step
+    for t in table.index:
+        runs = np.flatnonzero(lengths >= t)
+        c = -risk.cells[risk.offsets[runs] + t - 1]
+        assert table.loc[t, "AUROC"] == pytest.approx(slow_auroc(c, y[runs], np.ones(len(runs))))
+        assert table.loc[t, "n_runs"] == len(runs)
+        assert table.loc[t, "success_rate"] == pytest.approx(y[runs].mean())
+    both = [
+        t for t in (1, 2, 3, 4, 6, 8, 10) if min(np.bincount(y[lengths >= t], minlength=2)) >= 10
+    ]
+    assert table.index.tolist() == both
+    longer = TrajectoryArray(rng.random(200 * 60), [60] * 200)
+    steps = early_warning(y, longer).by_step.index.tolist()
+    assert steps == [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50]
+
+
+def test_the_public_judge_has_864_confidences(hotpotqa):
+    X, y = hotpotqa
+    model = TraceAggregator("weighted", weights="linear_front", horizon="own").fit(X)
+    confidence = model.predict_proba(X)[:, 1]
+    assert len(np.unique(confidence)) == 1790
+    accepted, _, _ = metrics.risk_coverage_curve(y, confidence)
+    assert len(np.unique(np.round(accepted, 12))) == 864

@@ -1,0 +1,37 @@
+"""Scores of one forecast, written down from the papers: S(p, 1) and S(p, 0); and of a trace."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import beta, betainc
+
+from trajscore import TraceAggregator
+
+
+class Score(NamedTuple):
+    success: Callable
+    failure: Callable
+
+
+def log_score(clip=1e-6):
+    return Score(
+        lambda p: np.log(np.clip(p, clip, 1 - clip)),
+        lambda p: np.log1p(-np.clip(p, clip, 1 - clip)),
+    )
+
+
+def brier_score():
+    return Score(lambda p: -((1 - np.asarray(p)) ** 2), lambda p: -(np.asarray(p) ** 2))
+
+
+def beta_score(a, b):
+    return Score(
+        lambda p: -beta(a, b + 1) * (1 - betainc(a, b + 1, p)),
+        lambda p: -beta(a + 1, b) * betainc(a + 1, b, p),
+    )
+
+
+def collapsed(X, phi="weighted", **weights):
+    """One number of each trace."""
+    return TraceAggregator(phi, **weights).fit(X).predict_proba(X)[:, 1]

@@ -1,0 +1,236 @@
+"""A report as text, JSON, Markdown, one long table, and as a picture."""
+
+import json
+import math
+import os
+import pickle
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajscore import TrajectoryArray, __version__, evaluate
+from trajscore.datasets import make_trajectories
+from trajscore.report import IntervalOptions, MonitoringOptions
+
+STORED = Path(__file__).parent / "stored"
+NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+HIDDEN = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
+MARKS = "title|h1|h2|h3|h4|p|tr|li|summary|div"
+
+
+# ------------------------------------------------------------------ one report of a known table
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Runs without a random number in them, so that each machine has the same."""
+    n = 48
+    lengths = 1 + np.arange(n) * 7 % 5
+    run = np.repeat(np.arange(n), lengths)
+    spread = (np.arange(len(run)) * 0.6180339887 + 0.1) % 1
+    y = (np.arange(n) * 0.7548776662 % 1 < 0.45).astype(int)
+    judge = 0.15 + 0.35 * y[run] + 0.45 * spread
+    X = TrajectoryArray(
+        np.column_stack([judge, 0.55 + 0.2 * judge + 0.2 * spread[::-1]]), lengths,
+        channels=["judge", "verbal"], ids=[f"r{k:02d}" for k in range(n)],
+    )  # fmt: skip
+    y = np.where(np.arange(n) % 16 == 5, -1, y)
+    by = {"model": np.where(np.arange(n) % 3 == 0, "small", "large")}
+    draws = IntervalOptions(method="influence")
+    return evaluate(X, y, by=by, calibrator="platt", scores=("log", "brier"), intervals=draws)
+
+
+def timeless(text):
+    text = re.sub(r"20\d\d-\d\d-\d\d(T[\d:]+Z)?", "TODAY", text)
+    return text.replace(__version__, "VERSION")
+
+
+def stored(name, now):
+    """What was stored before; STORE=1 stores what is said now: read the difference then."""
+    if os.environ.get("STORE"):
+        (STORED / name).write_text(now + "\n")
+    return (STORED / name).read_text().rstrip("\n")
+
+
+def test_the_page_of_a_known_table_says_what_it_said(known):
+    page = re.sub(rf"<(/?)({MARKS})\b", r"\n<\1\2", HIDDEN.sub("", known.to_html()))
+    text = unescape(re.sub("<[^>]*>", " ", page))
+    lines = [" ".join(line.split()) for line in timeless(text).splitlines()]
+    now = "\n".join(line for line in lines if line)
+    before = stored("page.txt", now)
+    assert NUMBER.sub("#", now).splitlines() == NUMBER.sub("#", before).splitlines()
+    off = []
+    for old, new in zip(NUMBER.findall(before), NUMBER.findall(now), strict=True):
+        last = 10.0 ** -len(old.partition(".")[2])  # a rounded number may fall to either side
+        if abs(float(old.replace(",", "")) - float(new.replace(",", ""))) > 1.01 * last + 1e-6:
+            off.append((old, new))
+    assert off == []
+
+
+def test_the_json_of_a_known_table_holds_what_it_held(known):
+    found = json.loads(timeless(known.to_json()))
+
+    def rounded(value):
+        if isinstance(value, dict):
+            return {name: rounded(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [rounded(one) for one in value]
+        return round(value, 9) if isinstance(value, float) else value
+
+    parts = [f"{json.dumps(name)}: {json.dumps(rounded(part))}" for name, part in found.items()]
+    before = json.loads(stored("report.json", "{\n" + ",\n".join(parts) + "\n}"))
+    assert list(differences(before, found, "")) == []
+
+
+def differences(old, new, place):
+    """Where two documents differ, in numbers by more than a millionth."""
+    if type(old) is not type(new):
+        yield place, old, new
+    elif isinstance(old, dict):
+        if list(old) != list(new):
+            yield place, list(old), list(new)
+        for name in old.keys() & new.keys():
+            yield from differences(old[name], new[name], f"{place}/{name}")
+    elif isinstance(old, list):
+        if len(old) != len(new):
+            yield place, len(old), len(new)
+        for k, pair in enumerate(zip(old, new, strict=False)):
+            yield from differences(*pair, f"{place}/{k}")
+    elif not alike(old, new):
+        yield place, old, new
+
+
+def alike(old, new):
+    if isinstance(old, str):
+        return NUMBER.sub("#", old) == NUMBER.sub("#", new)
+    return abs(old - new) < 1e-6 if isinstance(old, float) else old == new
+
+
+# ------------------------------------------------------------------ JSON
+
+
+def test_json_holds_every_number(report):
+    found = json.loads(report.to_json())
+    assert (found["format"], found["version"]) == ("trajscore report", 2)
+    assert found["runs"]["n_runs"] - found["runs"]["n_observed"] == 67
+    assert found["runs"]["rate_over_forecasts"] == report.facts.rate
+    assert found["options"]["leading"] == report.score_name
+    assert list(found["predictors"]) == report.predictors
+    assert list(found["references"]) == ["base rate", "alive rate", "alive rate, end known"]
+    n = 0
+    for name, one in (found["predictors"] | found["references"]).items():
+        for form, row in one["forms"].items():
+            for metric, ends in row["metrics"].items():
+                expected = report.intervals.loc[(name, form, metric)]
+                n += 1
+                assert (ends["value"], ends["low"]) == (expected["value"], expected["low"])
+                assert ends["method"] == report.interval_methods.loc[(name, form, metric), "value"]
+                for level in ("margin", "over_alive", "over_alive_end", "over_as_given"):
+                    assert (level in ends) == math.isfinite(expected[level])
+                    if level in ends:
+                        high = expected[f"{level}_high"]
+                        assert ends[level]["high"] == (None if math.isnan(high) else high)
+    assert n == len(report.intervals)
+    assert found["disclosures"] == report.disclosures
+    assert found["verdicts"] == report.verdicts()
+    assert found["cards"]["engine"]["card"] == report.cards["card"]["engine"]
+    assert found["pairs"] == report.pairs.to_dict("records")
+    assert len(found["by_step"]) == len(report.by_step)
+
+
+def test_files_are_what_is_returned_and_hold_no_nan(quick, tmp_path):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    X = X.with_cells(np.where(X.cells > 0.9, 5.0, X.cells))
+    options = {"calibrator": None, "scores": "log", "intervals": quick}
+    report = evaluate(X, y, **options, monitoring=MonitoringOptions(n_splits=2))
+    for method in ("to_json", "to_markdown", "to_html"):
+        path = getattr(report, method)(tmp_path / "r.x")
+        assert path.read_text() == getattr(report, method)()
+        assert method == "to_html" or "NaN" not in path.read_text()
+    assert pickle.loads(pickle.dumps(report)).to_json() == report.to_json()
+
+
+def test_a_build_may_fix_the_date(quick, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    report = evaluate([[0.5], [0.6]], [1, 0], intervals=quick)
+    assert report.source.created == "1970-01-02T00:00:00Z"
+
+
+# ------------------------------------------------------------------ tables, text, pictures
+
+
+def test_one_long_table(report):
+    frame = report.to_frame()
+    assert len(frame) == len(report.intervals)
+    row = frame.set_index(["predictor", "form", "metric"]).loc[("engine", "as_given", "TPS log")]
+    assert row["margin"] == report.table.loc[("engine", "as_given"), "TPS log margin"]
+    assert (row["n_runs"], row["method"]) == (360, "influence")
+
+
+def test_margins_are_written_with_their_intervals(report):
+    cells = report.margins()
+    assert list(cells) == report.options.score_names
+    assert ("base rate", "constant") not in cells.index
+    for (name, form), row in cells.iterrows():
+        for score, text in row.items():
+            three = report.intervals.loc[
+                (name, form, score), ["margin", "margin_low", "margin_high"]
+            ]
+            if score == "TPS log" and name in report.cards.index:  # at the level of all cards
+                three = report.cards.loc[name, [form, f"{form}_low", f"{form}_high"]]
+            digits = 5 if "beta" in score else 3
+            value, low, high = (f"{x:+.{digits}f}" for x in three)
+            assert text == f"{value} [{low}, {high}]"
+
+
+def test_text_fits_the_terminal_and_tells_long_names_apart(quick, monkeypatch):
+    X, y = make_trajectories(40, random_state=0, return_X_y=True)
+    names = ["judge, prompt of the first day", "judge, prompt of the second day"]
+    X = {names[0]: X, names[1]: X.with_cells(X.cells**2)}
+    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    for columns, width in (("60", 72), ("200", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        for verbose in (True, False):
+            text = report.to_text(verbose=verbose)
+            assert max(map(len, text.splitlines())) <= width
+        for end in ("first day", "second day"):
+            assert re.search(rf"judge, \.\.\. ?{end}", report.to_text(verbose=True))
+    assert report.to_text() == str(report)
+
+
+def test_every_table_is_in_text_and_markdown(report):
+    text = report.to_text(verbose=True)
+    for title in (
+        "Margins over the base rate", "Every pair", "What recalibration changes",
+        "AUROC at a step", "AUROC among runs of equal length", "Success by number of steps",
+        "The values as given", "Margins without the runs that have no outcome",
+    ):  # fmt: skip
+        assert title.lower() in text.lower(), title
+    markdown = report.to_markdown()
+    assert markdown.startswith("# ")
+    assert "| material | as given |" in markdown
+    for name, words in report.disclosures.items():
+        assert f"**{name}**" in markdown
+        assert words.split()[0] in text
+
+
+def test_numbers_of_runs_are_written_alike(quick):
+    X, y = make_trajectories(1200, lengths=(1, 3), random_state=0, return_X_y=True)
+    y = np.where(np.arange(1200) < 1100, y, -1)
+    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):
+        plain = re.sub("<(style|script).*?</\\1>|<[^>]*>", "", text, flags=re.DOTALL)
+        assert "1,200 runs" in plain
+        assert re.findall(r"(?<![\d.,=/-])1[12]00\b", plain) == []
+
+
+def test_a_report_draws_itself(report):
+    pytest.importorskip("matplotlib")
+    assert report.plot().metric == "TPS log"
+    shown = report.plot("S-ECE")
+    assert {text.get_text() for text in shown.ax_.get_yticklabels()} >= set(report.predictors)
+    with pytest.raises(ValueError, match="'S-EC'; did you mean 'S-ECE'"):
+        report.plot("S-EC")

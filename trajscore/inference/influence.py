@@ -1,0 +1,142 @@
+"""Intervals from the influence of each run: one pass, no replicate."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from trajscore.core.checks import check_groups
+from trajscore.core.ties import ROUNDING
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import as_array, as_numbers
+from trajscore.inference.units import Units, any_units, left_out_factor
+
+FEW_CLUSTERS = 15
+_BLOCK = 4096
+
+
+def influence_interval(
+    estimate: ArrayLike,
+    influence: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    on_logit: ArrayLike = False,
+    confidence_level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Return intervals from influences: n times the derivative of a statistic in a run's weight."""
+    value = np.atleast_1d(as_numbers(estimate, "estimate"))
+    psi = as_numbers(influence, "influence")
+    if not value.size:
+        raise ValueError("estimate is empty; give at least one statistic")
+    psi = psi[:, None] if psi.ndim == 1 else psi
+    if value.ndim != 1 or psi.ndim != 2 or psi.shape[1] != len(value):
+        raise ValueError(
+            f"influence must have a column for each of {value.size} statistics, got shape "
+            f"{psi.shape}"
+        )
+    units = any_units(None if groups is None else check_groups(groups, len(psi)), len(psi))
+    warn_few_clusters(units, len(psi))
+    spread = Spread(np.nan_to_num(psi), units)
+    quantile = units.t_quantile(len(psi), confidence_level)
+    scale = as_array(on_logit, "on_logit")
+    if scale.dtype != bool or scale.shape not in ((), value.shape):
+        raise ValueError(
+            f"on_logit must be true or false, or one for each statistic, got {on_logit!r}"
+        )
+    low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(scale, value.shape))
+    shape = np.shape(estimate)
+    return low.reshape(shape), high.reshape(shape)
+
+
+class Spread:
+    """How statistics vary, by the influences of runs, of shape (n_runs, n_statistics)."""
+
+    def __init__(self, influence: FloatArray, units: Units) -> None:
+        self.n_runs, self._units = len(influence), units
+        self.totals = units.sums(influence)
+
+    @cached_property
+    def _powers(self) -> FloatArray:
+        """Sums of the second, third and fourth powers of the totals, in blocks that stay cached."""
+        sums = np.zeros((3, self.totals.shape[1]))
+        for start in range(0, len(self.totals), _BLOCK):
+            totals = self.totals[start : start + _BLOCK]
+            squares = totals * totals
+            for power, factors in enumerate(((squares,), (squares, totals), (squares, squares))):
+                subscripts = ",".join(["ij"] * len(factors)) + "->j"
+                sums[power] += np.einsum(subscripts, *factors)
+        return sums
+
+    def left_out(self) -> FloatArray:
+        """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
+        return left_out_factor(self._units.sizes(self.n_runs))[:, None] * self.totals
+
+    def half_width(self, quantile: float) -> FloatArray:
+        """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
+        if self._units.n_units < 2:
+            return np.full(self.totals.shape[1], np.inf)
+        if self._units.codes is None:  # as with `left_out`, all of one multiple
+            error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
+        else:
+            error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
+        return np.where(error > 0, quantile, 0.0) * error
+
+    def draw(self, size: int, random_state: int = 0) -> FloatArray:
+        """Draw normal errors of all statistics, of the covariance that units have left out."""
+        # given the clusters, sums of them with normal weights have just this covariance; its
+        # symmetric root, and so every draw, moves with it, and does not jump as others do
+        if self._units.codes is None:
+            covariance = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            scaled = self.left_out() / self.n_runs
+            covariance = scaled.T @ scaled
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
+
+    def effective_n(self) -> FloatArray:
+        """Count the units that the variance rests on: n if all are alike, k if k of them are far.
+
+        Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
+        """
+        total, _, fourth = self._powers
+        varies = total > ROUNDING**2 * self.n_runs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(varies, total**2 / fourth, np.inf)
+
+    def acceleration(self) -> FloatArray:
+        """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
+        total, third, _ = self._powers
+        spread = total**1.5
+        return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
+
+
+def warn_few_clusters(units: Units, n_runs: int) -> None:
+    """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
+    effective = units.n_effective(n_runs)
+    if units.codes is None or effective >= FEW_CLUSTERS:
+        return
+    equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
+    warnings.warn(
+        f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
+        f"{FEW_CLUSTERS} are wide and may cover less than they say, so collect runs of more tasks",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def bounds(
+    value: FloatArray, half_width: FloatArray, on_logit: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds on either side, on the logit scale where asked for and the value allows it."""
+    low, high = value - half_width, value + half_width
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = value * (1 - value)
+        inside = on_logit & (slope > 0)
+        low = np.where(inside, expit(logit(value) - half_width / slope), low)
+        high = np.where(inside, expit(logit(value) + half_width / slope), high)
+    return low, high
