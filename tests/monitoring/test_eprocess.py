@@ -224,6 +224,10 @@ def test_every_failure_is_learned_from_and_a_share_of_the_successes_held_out():
     with pytest.warns(UserWarning, match="at least 9 "):
         none = DensityRatioEProcess(alpha=0.1).fit(X[few[5:]], y[few[5:]])
     assert none.n_calibration_successes_ == 5
+    two = np.r_[np.flatnonzero(y == 1)[:15], np.flatnonzero(y == 0)[:2]]  # just enough to split
+    DensityRatioEProcess("passthrough", alpha=0.3).fit(X[two], y[two])
+    with pytest.raises(ValueError, match="1 failure.*at least 2"):
+        DensityRatioEProcess("passthrough", alpha=0.3).fit(X[two[:-1]], y[two[:-1]])
     ltt = LearnThenTestStop(alpha=0.3, lost_accuracy=None, calibration_fraction=0.75).fit(X, y)
     assert abs(ltt.n_calibration_ - 300) <= 1
     # of all runs, a share within each outcome
