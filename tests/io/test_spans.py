@@ -199,8 +199,6 @@ ANSWERS = [
     # completions, and several messages of one answer
     ([model(1, [A], {"choices": [{"message": agent("b")}]}), model(2, [A, agent("b"), C], "d")],
      "a b c d"),
-    ([model(1, [A], "b"), model(2, [A, agent("b") | {"choices": [{"message": X}]}, C], "d")],
-     "a b c d"),
     ([model(1, [A], [agent("b", "f"), agent(""), agent("c", "g"), X, agent("d")])], "a b\nc x d"),
     ([model(1, [A], [agent("b"), agent("c")]), model(2, [A, agent("b"), agent("c"), X], "d")],
      "a b\nc x d"),
