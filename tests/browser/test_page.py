@@ -1,20 +1,11 @@
-"""The page as a browser shows it, on six reports."""
+"""The page as a browser shows it, on five reports."""
 
 import io
+import json
 import re
 
 import numpy as np
 import pytest
-
-from trajscore.report._acting import price_text
-from trajscore.report._first_screen import (
-    acted_on,
-    collapsed,
-    first_screen,
-    say_accept,
-    say_stop,
-    without_marks,
-)
 
 ALL_OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
 DRAWERS_OPEN = "document.querySelectorAll('.drawer').forEach(one => { one.open = true; })"
@@ -40,6 +31,23 @@ def height(page):
 
 def words(page, query):
     return " ".join(page.locator(query).first.inner_text().split())
+
+
+def first(report):
+    """The form that is acted on, and the sentences of the first screen."""
+    stated = json.loads(report.to_json())["answer"]
+    form = "as_given" if stated["action"] == "use as it is" else "recalibrated"
+    return (stated["predictor"], form), stated
+
+
+def collapsed(trace):
+    """One number a run: its mean, in which early steps count more."""
+    runs = [(run.ravel(), 1 / np.sqrt(np.arange(1, len(run) + 1))) for run in trace]
+    return np.array([weight @ run / weight.sum() for run, weight in runs])
+
+
+def near(text, value, room):
+    return abs(float(text) - value) <= room
 
 
 def test_nothing_leaves_the_page_and_nothing_fails(visit, report_file):
@@ -97,74 +105,75 @@ def test_what_is_pressed_is_large_enough(visit):
 
 @WITH_REPORT
 def test_a_price_changes_every_sentence_that_uses_it(visit, report):
-    page, screen = visit(), first_screen(report)
+    page, shown, stated = visit(), *first(report)
     tile = page.locator("[data-tile=accept]")
     field, said = tile.locator("input"), tile.locator(".say")
-    key = acted_on(report, screen.shown)
-    number, labels = collapsed(report, key), report.labels[key]
+    number, labels = collapsed(report.traces[shown]), report.labels[shown]
+    assert words(tile, ".say") == stated["accept"]
     kinds = set()
     for price in ("1", "2", "3.5", "0.3", "8", "40", "2.25", "0", "1e3"):
         field.fill(price)
-        expected = without_marks(
-            screen.doubted(say_accept(screen.accept, float(price), screen.score))
-        )
-        text = " ".join(said.inner_text().split())
-        assert text == expected
-        kinds.add(expected.removeprefix(without_marks(screen.doubt))[:10])
-        if found := re.search(r"score of (\S+) or more", text):  # against the runs themselves
+        text = words(tile, ".say")
+        kinds |= {kind for kind in ("Accept every", "Review every", "Accept runs") if kind in text}
+        every = float(price) * (1 - labels).mean()
+        if found := re.search(r"score of (\S+) or more", text):
             reached = number >= float(found[1])
             cost = (float(price) * (1 - labels) * reached + ~reached).mean()
-            assert float(re.search(r"costs (\S+) reviews", text)[1]) == pytest.approx(
-                cost, abs=0.0051
-            )
-            assert f"{np.floor(100 * reached.mean() + 0.5 + 1e-9):.0f} of 100 runs reach it" in text
-            mark = f"from {found[1]}: {price_text(cost)}"
-            assert tile.locator(".mark").inner_text() == mark
-    assert len(kinds) == 3 or len(kinds) == 2
+            assert cost < min(every, 1) - 0.02 + 1e-6
+            share = re.search(r"(\S+) of 100 runs reach it", text)[1]
+            assert near(share, 100 * reached.mean(), 0.51)
+            said_cost = re.search(r"costs (\S+) reviews", text)[1]
+            assert near(said_cost, cost, 0.0051)
+            assert tile.locator(".mark").inner_text() == f"from {found[1]}: {said_cost}"
+        else:
+            assert ("Accept every" if every <= 1 + 1e-9 else "Review every") in text
+        if found := re.search(r"accepting all costs (\d\S*?)[,;]", text):
+            assert near(found[1], every, 0.0051)
+    assert len(kinds) > 1
     for wrong in ("", "-1"):
         field.fill(wrong)
         assert said.inner_text() == "Type a number, 0 or more."
     field.fill("2")
-    assert " ".join(said.inner_text().split()) == without_marks(screen.accept_sentence)
+    assert words(tile, ".say") == stated["accept"]
 
 
 @WITH_REPORT
 def test_a_loss_changes_every_sentence_that_uses_it(visit, report):
-    page, screen = visit(), first_screen(report)
+    page, shown, stated = visit(), *first(report)
     tile = page.locator("[data-tile=stop]")
     field, said = tile.locator("input"), tile.locator(".say")
-    name, form = acted_on(report, screen.shown)
-    trace, labels = report.traces[name, form], report.labels[name, form]
+    trace, labels = report.traces[shown], report.labels[shown]
+    assert words(tile, ".say") == stated["stop"]
+    lowest, saved = np.minimum.reduceat(trace.cells, trace.offsets[:-1]), []
     for lost in ("0", "1", "5", "12.5", "50", "100"):
         field.fill(lost)
-        text = " ".join(said.inner_text().split())
-        rule = say_stop(screen.stops, screen.shown, float(lost), screen.form)
-        assert text == without_marks(screen.doubted(rule))
-        if found := re.search(r"falls below (\S+)\. That", text):
-            lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
+        text = words(tile, ".say")
+        if found := re.search(r"falls below (\S+)\. That saves (\S+)% of all steps", text):
             good = 100 * (lowest < float(found[1]))[labels == 1].mean()
             assert good <= float(lost) + 1e-6
-            assert float(re.search(r"and (\S+) of 100 good", text)[1]) == pytest.approx(
-                good, abs=0.51
-            )
+            assert near(re.search(r"and (\S+) of 100 good", text)[1], good, 0.51)
+            saved.append(float(found[2]))
+    assert saved == sorted(saved)
+    assert len(saved) > 2
     field.fill("101")
     assert said.inner_text() == "Type a number from 0 to 100."
 
 
 @WITH_REPORT
 def test_a_row_opens_why(visit, report):
-    page, screen = visit(), first_screen(report)
-    other = screen.drawn[1]
+    page = visit()
     row = page.locator("a.row").nth(1)
-    assert row.locator("b").first.inner_text().replace("\u200b", "") == other
+    other = row.locator("b").first.inner_text().replace("\u200b", "")
+    first_name = first(report)[0][0]
+    assert other != first_name
     row.click()
     assert page.locator("#why").evaluate("one => one.open")
     shown = page.locator(".why:not([hidden])")
     assert shown.count() == 1
     assert shown.locator("h3").inner_text().startswith(other)
     assert page.locator(".choose option:checked").inner_text() == other
-    page.locator(".choose").select_option(label=screen.drawn[0])
-    assert page.locator(".why:not([hidden]) h3").inner_text().startswith(screen.drawn[0])
+    page.locator(".choose").select_option(label=first_name)
+    assert page.locator(".why:not([hidden]) h3").inner_text().startswith(first_name)
     page.locator("#why .back a").click()
     assert page.evaluate("document.activeElement.closest('#answer') !== null")
 
