@@ -104,6 +104,8 @@ def test_report():
               "cost_saved_overall": 4 / 21, "n_dropped": 1}  # fmt: skip
     assert table.loc[0.8, list(second)].to_dict() == pytest.approx(second)
     assert "cost_saved" not in RULE.report(X6, Y6)
+    cents = RULE.report(X6, Y6, cost=[[cost / 100 for cost in run] for run in COST])
+    assert cents["cost_saved"].tolist() == pytest.approx(table["cost_saved"].tolist())
     assert np.isnan(table["threshold"]).all()  # the rule shows none
 
 

@@ -129,39 +129,6 @@ def test_other_files_are_refused(path, monkeypatch, capsys):
     assert "is damaged" in said()
 
 
-def test_lines_are_not_repaired(path, monkeypatch, capsys):
-    skops.dump(DensityRatioEProcess(alpha=0.3).fit(X, Y), path)
-    bad = {
-        "score": "not JSON",
-        "[" * 5000: "not JSON",
-        b'{"id": "\xff"}': "not UTF-8, at byte 8",
-        '{"id": "a", "score": ' + "1" * (1 << 20) + "}": "1,048,576 bytes",
-        "[1]": "not an object",
-        '{"score": 0.4}': '"id" is missing',
-        '{"run_id": "a", "score": 0.4}': "did you mean 'id'",
-        '{"id": "a", "score": 0.4, "score": 0.9}': "'score' stands twice",
-        '{"id": "a", "score": "0.5"}': "the score '0.5'",
-        '{"id": "a", "score": [true]}': "the score [True]",
-        '{"id": "a", "score": 1' + "0" * 400 + "}": "is not a number",
-        '{"id": true, "score": 0.5}': '"id" must be',
-        '{"id": null, "score": 0.5}': '"id" must be',
-        '{"id": "a", "end": "false"}': '"end" must be',
-        '{"id": "a", "end": 1}': '"end" must be',
-        '{"id": "a", "end": false}': '"score" is missing',
-        '{"id": "a", "score": 0.4, "step": 4}': "expected step 2",
-        **{f'{{"id": "a", "score": 0.4, "step": {step}}}': '"step" must be a whole number from 1'
-           for step in ("0", "-1", "true", "1.0", "null")},
-        '{"id": "b", "end": true}': "run 'b' is not open",
-    }  # fmt: skip
-    lines = ['{"id": "a", "score": 0.4}', *bad, "", '{"id": "a", "end": false, "score": 0.3}']
-    code, answers, _ = monitored(monkeypatch, capsys, path, lines)
-    assert code == 0
-    assert [answer.get("step") for answer in answers] == [1, *[None] * len(bad), 2]
-    for number, (answer, message) in enumerate(zip(answers[1:], bad.values(), strict=False), 2):
-        assert message in answer["error"]
-        assert answer["line"] == number
-
-
 def test_runs_without_a_score_are_forgotten_when_a_minute_has_gone_by(path, monkeypatch, capsys):
     skops.dump(DensityRatioEProcess(alpha=0.3).fit(X, Y), path)
     now = [0.0]
