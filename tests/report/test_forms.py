@@ -218,7 +218,7 @@ def test_every_table_is_in_text_and_markdown(report):
 
 
 def test_numbers_of_runs_are_written_alike(quick):
-    X, y = make_trajectories(1200, lengths=(1, 3), random_state=0, return_X_y=True)
+    X, y = make_trajectories(1200, lengths=(1, 2), random_state=0, return_X_y=True)
     y = np.where(np.arange(1200) < 1100, y, -1)
     report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
     for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):

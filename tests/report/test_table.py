@@ -104,7 +104,7 @@ def test_graded_outcomes_are_means_over_both(counted, short_wins, quick):
 )
 def test_the_base_rate_is_the_best_constant(short_wins, quick, options, weight):
     X, y = short_wins
-    report = evaluate(X, y, **options, calibrator=None, intervals=quick)
+    report = evaluate(X, y, scores=("log", "brier"), **options, calibrator=None, intervals=quick)
     w = weight(steps_of(X), np.repeat(X.lengths, X.lengths))
     rate = np.average(np.repeat(y, X.lengths), weights=w)
     assert report.facts.rate == pytest.approx(rate)
@@ -134,7 +134,8 @@ def test_one_number_a_run_has_the_rate_over_runs(short_wins, counted):
 
 def test_steps_beyond_the_horizon_are_not_scored(short_wins, quick):
     X, y = short_wins
-    options = {"weights": "uniform", "horizon": 5, "calibrator": None, "intervals": quick}
+    options = {"weights": "uniform", "horizon": 5, "calibrator": None}
+    options |= {"scores": "log", "intervals": quick}
     report = evaluate(X, y, **options)
     n = int(np.maximum(X.lengths - 5, 0).sum())
     assert report.facts.n_unscored == n
