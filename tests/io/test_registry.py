@@ -20,7 +20,7 @@ class Games(io.Format):
 
     def run(self, raw, place, options):
         if not raw["moves"]:
-            raise ValueError("nobody moved")
+            raise self.malformed("nobody moved")
         steps = [io.Step("agent", move) for move in raw["moves"]]
         return io.Run(place.name(raw.get("game")), steps, raw["result"], raw.get("stop"))
 

@@ -235,21 +235,13 @@ class _Reading:
         if not n_runs:
             raise self._no_runs(file)
 
-    def _read(self, raw: Any, place: Place) -> Run:
-        try:
-            return self.format.run(raw, place, self.options)
-        except ArgumentError:
-            raise
-        except ValueError as error:  # of a format from outside, too
-            raise MalformedRunError(str(error)) from error
-
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
         run, problem = None, ""
         selection, tally = self.findings.selection, self.findings.tally
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
-            run = self._read(raw, place)
+            run = self.format.run(raw, place, self.options)
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run, place)

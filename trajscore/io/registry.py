@@ -13,7 +13,7 @@ from typing import Any, get_args
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
 from trajscore.io._messages import is_message
-from trajscore.io._run import CutRuns, Run
+from trajscore.io._run import CutRuns, MalformedRunError, Run
 from trajscore.io._unknown import refuse_partial, unknown_json
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
@@ -145,9 +145,15 @@ class Format:
         Raises
         ------
         ValueError
-            If the run cannot be read; it is left out and counted, with what the error says.
+            If the run cannot be read. What `malformed` returns leaves the run out and counts it;
+            any other error ends the reading.
         """
         raise NotImplementedError
+
+    @staticmethod
+    def malformed(problem: str) -> ValueError:
+        """Return the error to raise for a run that cannot be read, such as "it has no steps"."""
+        return MalformedRunError(problem)
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
