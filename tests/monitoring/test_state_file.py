@@ -446,7 +446,10 @@ def test_damage_is_never_silent(state):
         state.write_bytes(whole)
         damage(state, *rng.integers(len(whole), size=(1, 3, 30)[trial % 3]))
         outcomes.append(outcome(state, expected))
-    assert set(outcomes) == {"refused", "named", "whole"}
+    assert "named" in outcomes
+    state.write_bytes(whole)
+    damage(state, *range(16))  # by which SQLite knows its files
+    assert outcome(state, expected) == "refused"
     for cut in (1, 4096, len(whole) // 2, len(whole) - 100, len(whole)):
         state.write_bytes(whole[:-cut])
         assert (outcome(state, expected) == "whole") <= (cut == 1)
