@@ -169,11 +169,11 @@ def cards_of_margins(margins, y):
 
 @pytest.mark.parametrize(("n_rarer", "card"), [(9, TOO_FEW), (10, USE)])
 def test_ten_runs_of_each_outcome_are_needed(quick, n_rarer, card):
-    for y in (np.arange(200) >= n_rarer, np.arange(200) < n_rarer):
-        X = TrajectoryArray(np.where(y, 0.9, 0.1) + 0.0005 * np.resize([1, -1], 200), [1] * 200)
-        found = card_of(X, y.astype(int), quick, None)
-        assert found["card"] == card
-        assert (found["n_needed"] > 0) == (card == TOO_FEW)
+    y = (np.arange(200) >= n_rarer).astype(int)
+    X = TrajectoryArray(np.where(y, 0.9, 0.1) + 0.0005 * np.resize([1, -1], 200), [1] * 200)
+    found = card_of(X, y, quick, None)
+    assert found["card"] == card
+    assert (found["n_needed"] > 0) == (card == TOO_FEW)
 
 
 class ShiftedBrier:

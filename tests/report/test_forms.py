@@ -18,7 +18,7 @@ from trajscore.report import IntervalOptions, MonitoringOptions
 STORED = Path(__file__).parent / "stored"
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 HIDDEN = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
-MARKS = "title|h1|h2|h3|h4|p|tr|li|summary|div"
+MARKS = "h1|h2|h3|h4|table|summary|form|figure"
 
 
 # ------------------------------------------------------------------ one report of a known table
@@ -56,8 +56,8 @@ def stored(name, now):
 
 
 def test_the_page_of_a_known_table_says_what_it_said(known):
-    page = re.sub(rf"<(/?)({MARKS})\b", r"\n<\1\2", HIDDEN.sub("", known.to_html()))
-    text = unescape(re.sub("<[^>]*>", " ", page))
+    page = " ".join(HIDDEN.sub("", known.to_html()).split())
+    text = unescape(re.sub("<[^>]*>", " ", re.sub(rf"<(/?)({MARKS})\b", r"\n<\1\2", page)))
     lines = [" ".join(line.split()) for line in timeless(text).splitlines()]
     now = "\n".join(line for line in lines if line)
     before = stored("page.txt", now)
@@ -215,16 +215,6 @@ def test_every_table_is_in_text_and_markdown(report):
     for name, words in report.disclosures.items():
         assert f"**{name}**" in markdown
         assert words.split()[0] in text
-
-
-def test_numbers_of_runs_are_written_alike(quick):
-    X, y = make_trajectories(1200, lengths=(1, 2), random_state=0, return_X_y=True)
-    y = np.where(np.arange(1200) < 1100, y, -1)
-    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
-    for text in (report.to_html(), report.to_markdown(), report.to_text(verbose=True)):
-        plain = re.sub("<(style|script).*?</\\1>|<[^>]*>", "", text, flags=re.DOTALL)
-        assert "1,200 runs" in plain
-        assert re.findall(r"(?<![\d.,=/-])1[12]00\b", plain) == []
 
 
 def test_a_report_draws_itself(report):

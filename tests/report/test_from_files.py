@@ -16,7 +16,17 @@ def run(capsys):
 
     def report(*arguments):
         code = main(
-            ["report", *map(str, arguments), "--verbose", "--resamples", "10", "--family", "log"]
+            [
+                "report",
+                *map(str, arguments),
+                "--verbose",
+                "--resamples",
+                "10",
+                "--family",
+                "log",
+                "--jobs",
+                "1",
+            ]
         )
         out, err = (" ".join(text.split()) for text in capsys.readouterr())
         return code, out, err

@@ -280,9 +280,6 @@ def test_many_small_groups_are_said_once_and_counted(quick):
     report = evaluate(runs.q, runs.target, by=task, **FAST, intervals=quick)
     assert "all have fewer than 10 runs of an outcome" in " ".join(str(report).split())
     assert "one map" not in str(report)
-    page = report.to_html()
-    assert page.count("too few runs") < 10
-    assert "30 smaller groups" in page
     for text in (report.to_text(verbose=True), report.to_markdown()):
         assert "30 smaller groups are not shown." in " ".join(text.split())
 

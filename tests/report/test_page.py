@@ -290,7 +290,6 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
         ((0.1, 0.9), (0.4, 0.6), ": its 10% means 40% and its 90% means 60%."),
         ((0.1, 0.9), (0.1, 0.6), ": its 90% means 60%."),
         ((0.1, 0.9), (0.1, 0.9), " as it is: these runs show no gap"),
-        ((0.15, 0.9), (0.4, 0.88), ": its 15% means 40%."),
     ],
 )
 def test_the_answer_names_the_gaps(quick, said, happens, words):
