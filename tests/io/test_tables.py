@@ -278,7 +278,7 @@ def test_integers_of_hundreds_of_digits(tables):
         ("run", "", "step 2"),
         ("step", "", "row 3"),
         ("p", "", "run 'b'"),
-        ("p", "--scale p=100", "row 3"),
+        ("p", "--scale p=100", "column 'p'"),
         ("p", "--risk p", "run 'b'"),
         ("solved", "", "column 'solved' has several values in run 'b'"),
     ]:
