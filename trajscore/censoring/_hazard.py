@@ -199,12 +199,9 @@ class StopHazard(BaseEstimator):
                 f"hazard was fitted on, got shape {values.shape}"
             )
         free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
-        mean = values.mean()
+        mean = float(values.mean())
         influence = np.sqrt(len(values) / free) * (values - mean)
-        low, high = influence_interval(
-            mean, influence, groups=groups, confidence_level=confidence_level
-        )
-        return float(low), float(high)
+        return influence_interval(mean, influence, groups=groups, confidence_level=confidence_level)
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:
         at_risk, event = steps_at_risk(runs, self.stopped_)

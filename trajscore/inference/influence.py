@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 from trajscore.core.checks import check_groups
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, as_numbers
 from trajscore.inference.units import Units, any_units, left_out_factor
 
 FEW_CLUSTERS = 15
@@ -20,36 +19,19 @@ _BLOCK = 4096
 
 
 def influence_interval(
-    estimate: ArrayLike,
-    influence: ArrayLike,
+    estimate: float,
+    influence: FloatArray,
     *,
     groups: ArrayLike | None = None,
-    on_logit: ArrayLike = False,
     confidence_level: float = 0.95,
-) -> tuple[FloatArray, FloatArray]:
-    """Return intervals from influences: n times the derivative of a statistic in a run's weight."""
-    value = np.atleast_1d(as_numbers(estimate, "estimate"))
-    psi = as_numbers(influence, "influence")
-    if not value.size:
-        raise ValueError("estimate is empty; give at least one statistic")
-    psi = psi[:, None] if psi.ndim == 1 else psi
-    if value.ndim != 1 or psi.ndim != 2 or psi.shape[1] != len(value):
-        raise ValueError(
-            f"influence must have a column for each of {value.size} statistics, got shape "
-            f"{psi.shape}"
-        )
-    units = any_units(None if groups is None else check_groups(groups, len(psi)), len(psi))
-    warn_few_clusters(units, len(psi))
-    spread = Spread(np.nan_to_num(psi), units)
-    quantile = units.t_quantile(len(psi), confidence_level)
-    scale = as_array(on_logit, "on_logit")
-    if scale.dtype != bool or scale.shape not in ((), value.shape):
-        raise ValueError(
-            f"on_logit must be true or false, or one for each statistic, got {on_logit!r}"
-        )
-    low, high = bounds(value, spread.half_width(quantile), np.broadcast_to(scale, value.shape))
-    shape = np.shape(estimate)
-    return low.reshape(shape), high.reshape(shape)
+) -> tuple[float, float]:
+    """Return an interval from influences: n times the derivatives in the weights of runs."""
+    n_runs = len(influence)
+    units = any_units(None if groups is None else check_groups(groups, n_runs), n_runs)
+    warn_few_clusters(units, n_runs)
+    quantile = units.t_quantile(n_runs, confidence_level)
+    half_width = float(Spread(influence[:, None], units).half_width(quantile)[0])
+    return estimate - half_width, estimate + half_width
 
 
 class Spread:
