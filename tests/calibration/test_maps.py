@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, logit
 from sklearn.model_selection import PredefinedSplit
 
 from known_agent import bent_forecasts
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
+from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, evaluate
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
@@ -420,3 +420,10 @@ def test_names_of_calibrators(runs):
     ):
         with pytest.raises(ValueError, match=words):
             evaluate(X, y, calibrator=calibrator)
+
+
+def test_a_collapsed_trace_is_a_distribution_over_failure_and_success():
+    model = TraceAggregator(phi="mean").fit([[0.9, 0.7]], [1])
+    traces = [[0.9, 0.7], [0.2, 0.2]]
+    np.testing.assert_allclose(model.predict_proba(traces), [[0.2, 0.8], [0.8, 0.2]])
+    assert model.predict(traces).tolist() == [1, 0]
