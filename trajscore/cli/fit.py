@@ -20,6 +20,7 @@ from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number,
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.parts import as_table
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of
 from trajscore.gates import RunSet
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     y = runs.y[whole]
     outcome = np.repeat(runs.y, X.lengths)[:, None]
-    if (X.cells.reshape(len(outcome), -1) == outcome).all(axis=0).any():
+    if (as_table(X.cells) == outcome).all(axis=0).any():
         raise ArgumentError(
             "{argument} names the outcome itself; name a score that is known while a run goes on",
             "scores",
@@ -179,7 +180,7 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
             "scores",
         )
     X = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
-    whole = np.flatnonzero(np.logical_and.reduce([whole_runs(trace) for trace in traces.values()]))
+    whole = np.flatnonzero(whole_runs(X))
     if not len(whole):
         raise ValueError(f"no run has {', '.join(traces)} at every step")
     return X, whole

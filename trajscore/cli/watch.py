@@ -107,7 +107,7 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     X = inputs.predictors
     if isinstance(X, dict):
         X = TrajectoryArray.stack(list(X.values()), channels=list(X))
-    whole = np.logical_and.reduce([whole_runs(X[name]) for name in X.channels or ()])
+    whole = whole_runs(X)
     notes = str(inputs).splitlines()
     if not whole.all():
         notes.append(f"left out: {number_of(int((~whole).sum()), 'run')} with a missing value")

@@ -73,8 +73,10 @@ def lost_runs(whole: dict[str, BoolArray]) -> dict[tuple[str, str], int]:
 
 
 def whole_runs(trace: TrajectoryArray) -> BoolArray:
-    """Find the runs without a missing value."""
+    """Find the runs without a missing value in any channel."""
     lost = np.isnan(trace.cells)
     if not lost.any():
         return np.ones(len(trace), dtype=bool)
+    if lost.ndim > 1:
+        lost = np.asarray(lost.any(axis=1))
     return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
