@@ -331,13 +331,13 @@ def comparisons(data: Sets) -> Numbers:
     yield from flat(design.probabilities_, "labels/probability")
     chosen = np.zeros(len(y), dtype=bool)
     chosen[design.query()] = True
-    found = inference.label_intervals(
+    intervals = inference.label_intervals(
         X[X.channels[0]],
         np.where(chosen, y, -1),
         label_probability=design.probabilities_,
         judge=judge,
     )
-    yield from flat(found, "labels/intervals")
+    yield from flat(intervals, "labels/intervals")
     half = len(y) // 2
     sets = [gates.RunSet(X[:half], y[:half]), gates.RunSet(X[half:], y[half:])]
     yield from flat(gates.compare(*sets).table, "gates/compare")
@@ -392,10 +392,10 @@ def runs_of_logs(data: Sets) -> Numbers:
                 }
                 for risk, scorer in scorers.items():
                     try:
-                        found = scorer.fit(signals).score_samples(signals)
+                        risks = scorer.fit(signals).score_samples(signals)
                     except ValueError:
                         continue
-                    yield from flat(np.asarray(found, dtype=float), f"{name}/risk/{risk}")
+                    yield from flat(np.asarray(risks, dtype=float), f"{name}/risk/{risk}")
         try:
             yield from flat(StepConfidence().fit_transform(runs), f"{name}/confidence")
         except ValueError:  # no step of this log states one

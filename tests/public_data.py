@@ -10,24 +10,9 @@ from pathlib import Path
 
 import pooch
 
-CLASS_SCORES = {
-    "agnews_gpt2": (
-        "df9eb254784786bce6e03719aa24f0f6cd8d1473b2319cc1583df40e1ee4bdb7",
-        "ec3f5d3b4daa0ae72bafacac524aa103caf3373604b79299b34019fe589c2b4d",
-    ),
-    "cifar10_resnet-20": (
-        "885787701a30e8d15c1108c40f4dccce9714d54c3a94583b33b16b6bf63999fa",
-        "66f9a58d50e4ddc50e1fc698ea759325fedd091ae85b67ddf9d092ac5eabb65c",
-    ),
-    "pneumoniamnist_resnet50": (
-        "8f4b8dbc75044a54b5bd53ef6ead8b249e51ef12ae376bcefc6923599df99fa7",
-        "b4fd412d25a92b7f3d6d01ed063609627464fca4f52d66d6ce6c493cdf99d130",
-    ),
-    "sst2_gpt2": (
-        "61e13c77c2f444c7ad1d6b3d15aee0ea0a9ad03e0194fac7ccb8234b04a4b47e",
-        "bc20fd4f02577ac1dbb1ec5ce895dc988242ac54b8a19d61dd3f67d7a2497cb4",
-    ),
-}
+from trajscore.datasets import fetch_expected_cost
+
+CACHE = pooch.os_cache("trajscore-tests")
 GITHUB = "https://raw.githubusercontent.com"
 SOURCES = {
     "evaluator": "shuvom-s/e-valuator/main/data",
@@ -45,10 +30,6 @@ SOURCES = {
     "traces/otel_genai": (
         "mozilla-ai/any-agent/3e248d1c5a04d43f00589596d3fc580dbec64194/tests/assets"
     ),
-    **{
-        f"expected_cost/{name}": f"luferrer/expected_cost/main/notebooks/data/{name}"
-        for name in CLASS_SCORES
-    },
 }
 SHA256 = {
     "evaluator/gsm8k_w_scores_compressed.csv.gz": (
@@ -129,11 +110,6 @@ SHA256 = {
     "traces/otel_genai/SMOLAGENTS_trace.json": (
         "98d478bfba3fb30b66097619616440f67a1469ca8408b345efee5b79cf228617"
     ),
-    **{
-        f"expected_cost/{name}/{part}.npy": digest
-        for name, digests in CLASS_SCORES.items()
-        for part, digest in zip(("scores", "targets"), digests, strict=True)
-    },
 }
 
 # of the folder made_logs, which has no address
@@ -147,16 +123,20 @@ MADE_LOGS = [
 
 def is_fetchable(name: str) -> bool:
     """Whether a file has a pinned address."""
-    return name in SHA256
+    return name in SHA256 or name.startswith("expected_cost/")
 
 
 def fetch(name: str) -> Path:
     """Return the path of a file in pooch's cache, downloaded once and checked."""
     folder, _, file = name.rpartition("/")
+    if name.startswith("expected_cost/"):  # which the package pins
+        name = folder.rpartition("/")[2]
+        fetch_expected_cost(name, data_home=CACHE)
+        return CACHE / "trajscore" / f"{name}_{file}"
     path = pooch.retrieve(
         f"{GITHUB}/{SOURCES[folder]}/{file}",
         known_hash=f"sha256:{SHA256[name]}",
         fname=file,
-        path=pooch.os_cache("trajscore-tests") / folder,
+        path=CACHE / folder,
     )
     return Path(path)
