@@ -21,7 +21,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
-from trajscore.report._disclosures import sentence
+from trajscore.report._disclosures import sentence, without_variation
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
 from trajscore.report._rows import base_rate, predictor_rows
@@ -156,6 +156,8 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
                 metrics[row.form, f"{name}{MARGIN}"] = Measure(statistic - reference)
+    if rows and not np.isnan(rows[0].only_value):
+        raise ValueError(f"predictor {predictor!r} {without_variation(rows[0].only_value)}")
     if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics

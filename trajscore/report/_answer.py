@@ -20,6 +20,7 @@ from trajscore.report._cards import (
     forms_of,
     have_too_few_runs,
     ranked,
+    varies,
 )
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData, columns_of
 from trajscore.report._groups import ERROR_RATE
@@ -50,13 +51,7 @@ def answer(data: ReportData) -> Answer:
     """Return which predictor to use, and what would change it."""
     best, action = decision(data.cards)
     if action == AVOID:
-        risks = [quoted(note.predictor) for note in data.remarks if note.kind == "risk"]
-        advice = (
-            f"If high values of {risks[0]} mean failure, give it as a risk (--risk)."
-            if risks
-            else "Try another predictor, or ask the same one otherwise."
-        )
-        stated = Answer("", action, "Use none of these.", "Why", _why_none(data), advice)
+        stated = _none(data)
     elif action == TOO_FEW:
         stated = _not_known(data)
     else:
@@ -152,41 +147,48 @@ def _not_in(data: ReportData, name: str) -> str:
     return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
 
 
-def _why_none(data: ReportData) -> str:
-    return (
+def _none(data: ReportData) -> Answer:
+    """Say why none is to be used, and where to get one that is."""
+    if not varies(data.cards).any():
+        why = "A value that is the same at every step cannot tell which runs fail."
+        advice = "Get one that varies: the user guide's page \u201cGet confidences\u201d says how."
+        return Answer("", AVOID, "Use none of these: no predictor varies.", "Why", why, advice)
+    why = (
         f"No predictor, as given or recalibrated, beats always saying {data.facts.rate:.0%} by as "
         f"much as matters, {MATTERS:.0%} of its loss."
     )
+    risks = [quoted(note.predictor) for note in data.remarks if note.kind == "risk"]
+    advice = "Try another predictor, or ask the same one otherwise."
+    if risks:
+        advice = f"If high values of {risks[0]} mean failure, give it as a risk (--risk)."
+    return Answer("", AVOID, "Use none of these.", "Why", why, advice)
 
 
 def _not_known(data: ReportData) -> Answer:
-    """Say how many runs are needed, of which predictor."""
-    open_ = data.cards[data.cards["card"] == TOO_FEW]
-    first = min((name for name in ranked(data.cards) if name in open_.index),
-                key=lambda name: int(open_.loc[name, "n_needed"]))  # fmt: skip
-    more = int(open_.loc[first, "n_needed"])
-    n = number_of_runs(int(open_.loc[first, "n_runs"]))
-    if have_too_few_runs(open_).all():
-        card, won = open_.loc[first], succeeded(data)
+    """Say how many runs would settle whether to use the predictor that is ahead."""
+    first = ranked(data.cards)[0]
+    card = data.cards.loc[first]
+    more = f"{card['n_needed']:,}"
+    if have_too_few_runs(card):
+        won = succeeded(data)
         good = card["success_rate"] * card["n_runs"]
         counts = f"{good:.0f} {won} and {card['n_runs'] - good:.0f} failed."
         if abs(good - round(good)) > SUM_ROUNDING:
             counts = (
                 f"Outcomes are graded, and add up to {good:.1f} of {card['n_runs']:,} successes."
             )
-        headline = f"Too few runs to say anything: read these {n}, and collect about {more:,} more."
+        n = number_of_runs(int(card["n_runs"]))
+        headline = f"Too few runs to say anything: read these {n}, and collect about {more} more."
         reason = (
             f"{counts} With fewer than 10 of either, chance alone makes a predictor look good or "
             f"bad."
         )
         return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
-    headline = f"Not known yet: {n} are too few. About {more:,} more could settle {quoted(first)}."
+    headline = (
+        f"Not known yet whether to use {quoted(first)}: about {more} more runs could settle it."
+    )
     margin = _margin(data.cards, first, data)
-    reason = f"{more:,} more runs with an outcome, if {quoted(first)} keeps its margin of {margin}."
-    ahead = ranked(data.cards)[0]
-    if ahead != first:
-        needed = f"{int(data.cards.loc[ahead, 'n_needed']):,}"
-        reason = f"{reason[:-1]}; {quoted(ahead)}, which is ahead so far, would need {needed}."
+    reason = f"{more} more runs with an outcome, if {quoted(first)} keeps its margin of {margin}."
     advice = "Collect more runs. Until then, read runs, and do not act on these scores."
     return Answer(first, TOO_FEW, headline, "What would settle it", reason, advice)
 

@@ -70,11 +70,13 @@ ESTIMATES = (*FORMS, GAINED)
 def decide(card: Any) -> str:
     """Choose what to do by the numbers of a card, a row of `card_table`.
 
-    Do not use: neither form is better than the base rate by anything that matters, nor would be
-    with a map of many runs. Use as it is: shown to be better than the base rate, worth what
-    matters, and recalibration gains less than that. Recalibrate: the same of the recalibrated form.
-    Too few runs: none of these.
+    Do not use: it does not vary, or neither form is better than the base rate by anything that
+    matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
+    rate, worth what matters, and recalibration gains less than that. Recalibrate: the same of the
+    recalibrated form. Too few runs: none of these.
     """
+    if not varies(card):
+        return AVOID
     forms = [form for form in FORMS if not math.isnan(card[form])]
     if n_rarer(card) < FEWEST or not forms:
         return TOO_FEW
@@ -121,6 +123,11 @@ def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
     return n_rarer(cards) < FEWEST
 
 
+def varies(cards: Any) -> Any:
+    """Whether predictors of cards, or of one, have more than one value."""
+    return np.isnan(cards["only_value"])
+
+
 def n_rarer(cards: Any) -> Any:
     """Return the runs of the rarer outcome, of cards or of one."""
     return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
@@ -140,7 +147,7 @@ def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> di
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
         signal_high = slope.most(level, ends.get(RECALIBRATED))
     card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / max(n, 1)}
-    card |= {"n_needed": 0, "signal_high": signal_high}
+    card |= {"n_needed": 0, "only_value": forms[AS_GIVEN].only_value, "signal_high": signal_high}
     for name in ESTIMATES:
         card |= zip(columns_of(name), ends.get(name, (np.nan,) * 3), strict=True)
     card |= {"matters": matters, "confidence_level": level}
@@ -344,14 +351,15 @@ def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series
 
 
 def ranked(cards: pd.DataFrame) -> list[str]:
-    """Return predictors, best first: by card, then by margin; of ties, those usable as they are."""
+    """Return predictors, best first: by card, then by margin; those that do not vary are last."""
     order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
-    def place(name: str) -> tuple[int, bool, bool, float]:
+    def place(name: str) -> tuple[int, bool, bool, bool, float]:
         margin, card = cards.loc[name, form_of(cards, name)], cards.loc[name, "card"]
-        needs_map = bool(tied[name]) and card != USE
-        return order[card], not tied[name], needs_map, math.inf if pd.isna(margin) else -margin
+        needs_map = bool(tied[name]) and card != USE  # of ties, those usable as they are come first
+        least = math.inf if pd.isna(margin) else -margin
+        return order[card], not varies(cards.loc[name]), not tied[name], needs_map, least
 
     return sorted(cards.index, key=place)
 

@@ -7,6 +7,7 @@ Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from trajscore.core.ties import SUM_ROUNDING
@@ -76,6 +77,12 @@ NOTES: dict[str, Callable[..., str]] = {
 def sentence(note: Note) -> str:
     """Write a note for people."""
     return f"{note.predictor}: {NOTES[note.kind](**note.facts)}"
+
+
+def without_variation(value: float) -> str:
+    """Say of a predictor that it has one value."""
+    digits = f"{value:.2f}" if math.isclose(value, round(value, 2)) else f"{value:.4g}"
+    return f"does not vary: it is {digits} at every step"
 
 
 # -------------------------------------------------------------------- of the evaluation

@@ -23,7 +23,15 @@ from trajscore.report._acting import (
     stopping,
 )
 from trajscore.report._answer import Answer, answer, is_settled, succeeded
-from trajscore.report._cards import RECALIBRATE, USE, form_of, forms_of, have_too_few_runs, ranked
+from trajscore.report._cards import (
+    RECALIBRATE,
+    USE,
+    form_of,
+    forms_of,
+    have_too_few_runs,
+    ranked,
+    varies,
+)
 from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._data_check import DataCheck, data_check
 from trajscore.report._left_out import number_of_runs
@@ -118,7 +126,8 @@ def first_screen(
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
     decided, check = answer(data), data_check(data)
     about = _about(data)
-    drawn = [name for name in ranked(data.cards) if forms_of(data, name)][:MOST_DRAWN]
+    varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
+    drawn = [name for name in varying if forms_of(data, name)][:MOST_DRAWN]
     if not drawn or have_too_few_runs(data.cards).all():
         return FirstScreen(about, decided, check, drawn=drawn)
     shown = drawn[0]

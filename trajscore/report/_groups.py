@@ -29,6 +29,7 @@ from trajscore.report._cards import (
     decide,
     form_of,
     have_too_few_runs,
+    varies,
 )
 from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Note, Options, columns_of
 from trajscore.report._rows import Row
@@ -75,8 +76,10 @@ def group_table(
         for row, p in zip(chosen, p_values, strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             own = groups[row.form]
-            settle = _shrunken if p < ERROR_RATE else _as_all
-            decided.append(settle(groups, cards.loc[row.predictor]).assign(own=own, p_value=p))
+            card = cards.loc[row.predictor]
+            p_value = p if varies(card) else 1.0  # it tells nothing in any group
+            settle = _shrunken if p_value < ERROR_RATE else _as_all
+            decided.append(settle(groups, card).assign(own=own, p_value=p_value))
     keys = [(*part, name) for part in parts for name in cards.index]
     return pd.concat(decided).drop(columns="t").loc[keys]
 

@@ -54,9 +54,10 @@ def monitoring_options(
 def monitoring_table(
     rows: list[Row], options: MonitoringOptions, work: Work, notes: list[Note]
 ) -> pd.DataFrame:
-    """Follow predictors as given, and the number of steps; the table of `split_report` for each."""
+    """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    followed = [row for row in rows if row.form == AS_GIVEN and row.predictor not in REFERENCES]
+    given = [row for row in rows if row.form == AS_GIVEN and row.predictor not in REFERENCES]
+    followed = [row for row in given if np.isnan(row.only_value)]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = next(row for row in rows if row.predictor == ALIVE)
     steps = -step_numbers(alive.traces).astype(np.float64)

@@ -16,6 +16,7 @@ from trajscore.core.checks import check_values
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
+from trajscore.core.ties import rises
 from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
     ALIVE,
@@ -49,6 +50,13 @@ class Row:
     def key(self) -> tuple[str, str]:
         """Its place in the tables."""
         return self.predictor, self.form
+
+    @property
+    def only_value(self) -> float:
+        """The value at every step of every run; NaN where values vary."""
+        cells = self.traces.cells
+        varies = not len(cells) or rises(np.array([cells.min(), cells.max()]))[1]
+        return np.nan if varies else float(cells[0])
 
 
 def make_rows(
@@ -148,7 +156,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         check_values(traces, probabilities=True)
     except ValueError as error:
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
-    maps = getattr(calibrator, "maps_", {})
+    maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes

@@ -18,10 +18,12 @@ from trajscore.report._cards import (
     TOO_FEW,
     USE,
     form_of,
+    forms_of,
     have_too_few_runs,
     margin_of,
     n_rarer,
     ranked,
+    varies,
 )
 from trajscore.report._data import (
     AS_GIVEN,
@@ -33,6 +35,7 @@ from trajscore.report._data import (
     ReportData,
     columns_of,
 )
+from trajscore.report._disclosures import without_variation
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
@@ -45,6 +48,10 @@ def verdicts(data: ReportData) -> list[str]:
     """Return a few sentences for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
+        card = data.cards.loc[name]
+        if not varies(card):
+            sentences.append(f"{name}: {card['card']}; it {card_reason(card, data)}.")
+            continue
         parts = [
             *_margins(data, name),
             *_over_counting(data, name),
@@ -52,7 +59,7 @@ def verdicts(data: ReportData) -> list[str]:
             f"it {ranking(data, name)}",
             *_of_equals(data, name),
         ]
-        texts = [f"{name}: {data.cards.loc[name, 'card']}; {'; '.join(parts)}."]
+        texts = [f"{name}: {card['card']}; {'; '.join(parts)}."]
         texts += [*_other_clip(data, name), *_without_unobserved(data, name), *_by(data, name)]
         sentences.append(" ".join(texts))
     return sentences
@@ -107,6 +114,8 @@ def _difference_of_groups(name: str, cards: pd.DataFrame) -> str:
 
 def card_reason(card: pd.Series, data: ReportData) -> str:
     """Say by what a card was decided, with the intervals that decided it."""
+    if not varies(card):
+        return without_variation(card["only_value"])
     reasons = {USE: _why_use, RECALIBRATE: _why_recalibrate, AVOID: _why_avoid, TOO_FEW: _why_few}
     return reasons[card["card"]](card, data)
 
@@ -216,17 +225,10 @@ def of_stopping(data: ReportData) -> str:
 
 def _margins(data: ReportData, name: str) -> list[str]:
     """Hold the leading score of each form against the base rate."""
-    values = data.intervals["value"].xs(data.score_name, level="metric")
     parts = []
     for form, words in FORMS.items():
-        if (name, form) in values.index:
-            three, digits = margin_of(data, name, form), _digits(data)
-            largest = max(map(abs, three))
-            compared = _compared(three, "the base rate", data)
-            if largest <= ROUNDING * abs(values[name, form]):
-                compared = "the same as the base rate"
-            elif not round(largest, digits):
-                compared = f"the same as the base rate to {digits} decimals"
+        if form in forms_of(data, name):
+            compared = _compared(margin_of(data, name, form), "the base rate", data)
             parts.append(f"{words} {compared}")
         elif form == AS_GIVEN:
             parts.append("as given it is not a probability")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import counted_as
-from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of
+from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
 from trajscore.report._data_check import LOOK, PROBLEM, SOUND
 from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
@@ -42,7 +42,7 @@ def screen(view: View) -> dict[str, Any]:
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:
-        n, more = int(data.cards["n_runs"].max()), int(data.cards["n_needed"].min())
+        n, more = data.cards.loc[view.names[0], ["n_runs", "n_needed"]].astype(int)
         return parts | {"share": 100 * n / (n + more), "n": number_of_runs(n)}
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
@@ -148,10 +148,12 @@ def _row(view: View, name: str) -> dict[str, Any]:
     text = "" if np.isnan(three[0]) else with_interval(three, digits, "+")
     other = card[AS_GIVEN]
     as_given = "" if form == AS_GIVEN or pd.isna(other) else f"as given {fixed(other, digits, '+')}"
+    why = card_reason(card, view.data)
     return {
-        "name": name, "three": three, "margin": text, "as_given": as_given,
+        "name": name, "three": three, "margin": text,
+        "as_given": as_given if varies(card) else why,
         "card": card["card"], "style": STYLES[card["card"]],
-        "why": f"{card_reason(card, view.data)}.", "place": _place(view, name),
+        "why": f"{why}.", "place": _place(view, name),
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
-from trajscore.report._cards import forms_of, have_too_few_runs, ranked
+from trajscore.report._cards import TOO_FEW, forms_of, have_too_few_runs, ranked
 from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 
@@ -52,7 +52,8 @@ class View:
     @property
     def has_few(self) -> bool:
         """Whether there are too few runs to draw anything."""
-        return bool(have_too_few_runs(self.data.cards).all())
+        few = have_too_few_runs(self.data.cards).all()
+        return bool(few and self.screen.answer.action == TOO_FEW)
 
     @property
     def digits(self) -> int:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from trajscore.core.score_families import digits_of
 from trajscore.report._acting import PRICE
-from trajscore.report._cards import TOO_FEW, ranked
+from trajscore.report._cards import TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import (
     left_out,
@@ -17,7 +17,7 @@ from trajscore.report._disclosures import (
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._left_out import lacks_values
 from trajscore.report._numbers import fixed
-from trajscore.report._verdict import of_groups, of_stopping
+from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
@@ -75,6 +75,9 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
         sentences.append(f"and {len(more)} more predictors: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(f"Margins of {data.score_name} over the base rate{unit}.")
+    cards = data.cards.loc[names[:_MOST_ROWS]]
+    sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
+                  if not varies(card)]  # fmt: skip
     if data.monitoring is not None:
         sentences.append(f"Stopping early, on other runs: {of_stopping(data)}")
     if data.by is not None:
