@@ -201,12 +201,13 @@ def test_what_is_unusable_says_why():
         (SAME, Gate("S-ECE", margin="5%"), "share"),
         (alike, Gate("AUROC"), "same outcome"),
         (RunSet({"a": [[0.5]] * 4, "b": [[0.5]] * 4}, [0, 1, 0, 1]), Gate("AUROC"), "a, b"),
+        (RunSet([[0.5]] * 4, [0, 1, 0, 1]), Gate("AUROC", versus=0.4), "does not vary: it is 0.50"),
     ]:
         result = check(new, BASE, gate)
         assert result.verdict == "unusable"
         assert said in result.gates[0].why, gate
     assert "needs a baseline" in gate_of(SAME, None).why
-    few = RunSet([[0.5]] * 4, [0, 1, 1, 1])
+    few = RunSet([[0.5]] * 3 + [[0.6]], [0, 1, 1, 1])
     assert "not be calibrated" in gate_of(few, None, "AUROC", None, "recalibrated", 0.5).why
     assert check(alike, BASE).verdict == "pass"
     for new, options, problem in [

@@ -1,5 +1,6 @@
 """What to do with a predictor, and how often that is wrong."""
 
+import json
 from collections import Counter
 from itertools import combinations
 
@@ -198,27 +199,81 @@ def test_what_matters_does_not_depend_on_a_constant_in_the_score(short_wins, qui
     assert shifted.cards["card"].tolist() == brier.cards["card"].tolist()
 
 
-def test_a_forecast_of_the_base_rate_is_the_same_as_it(short_wins, quick):
-    X, y = short_wins
-    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
-    rate = np.average(np.repeat(y, X.lengths), weights=weight)
-    rows = {
-        0.0: "the same as the base rate;",
-        1e-13: "the same as the base rate;",
-        1e-3: "the same as the base rate to 3 decimals",
-        0.05: "",
-    }
-    same = {str(off): X.with_cells(np.full(len(X.cells), rate + off)) for off in rows}
-    report = evaluate(same, y, **FAST, intervals=quick)
-    for (off, said), verdict in zip(rows.items(), report.verdicts(), strict=True):
-        assert ("same as" in verdict) == bool(said), off
-        assert said in verdict
-        card = report.cards.loc[str(off)]
-        assert card["card"] == AVOID
-        assert (card["as_given_high"] - card["as_given_low"] < 1e-12) == (off < 1e-9)
+# ------------------------------------------------------------------ what does not vary
+
+
+def answer_of(report):
+    return json.loads(report.to_json())["answer"]
+
+
+@pytest.mark.parametrize("n", [12, 60, 300])  # too few to say anything, to say enough, enough
+def test_what_does_not_vary_leads_nothing_and_asks_for_no_runs(useful, quick, n):
+    weak = useful.X["true"][:n]
+    weak = weak.with_cells(
+        0.3 * weak.cells + 0.7 * np.random.default_rng(0).random(len(weak.cells))
+    )
+    X = {"stated percent": weak.with_cells(np.ones(len(weak.cells))), "weak": weak}
+    X["agent gap"] = weak.with_cells(np.resize([-0.3, -(0.1 + 0.2)], len(weak.cells)))  # rounded
+    report = evaluate(X, useful.y[:n], by={"half": np.arange(n) % 2}, scores="log", intervals=quick)
+    stated, page = answer_of(report), report.to_html()
+    assert stated["predictor"] in ("weak", None)
+    for name, value in (("stated percent", "1.00"), ("agent gap", "-0.30")):
+        card = report.cards.loc[name]
+        assert (card["card"], card["n_needed"]) == (AVOID, 0)
+        assert card["only_value"] == pytest.approx(float(value))
+        for part in (stated["headline"], stated["reason"], stated["next"], stated["accept"] or ""):
+            assert name not in part
+        said = f"does not vary: it is {value} at every step"
+        for text in (str(report), report.to_markdown(), " ".join(report.verdicts())):
+            assert said in " ".join(text.split())
+        assert said in page or n == 12  # whose page is small
+        assert not any(note.startswith(name) for note in report.notes)
+        assert (report.by.xs(name, level="predictor")["p_value"] == 1).all()
+    assert report.pairs.iloc[-1]["reference"] != "weak"
+
+
+def test_a_report_of_nothing_that_varies_says_where_to_get_more(useful, quick):
+    for n in (8, 300):
+        X = useful.X["true"][:n]
+        X = {
+            name: X.with_cells(np.full(len(X.cells), value))
+            for name, value in (("a", 1), ("b", -7))
+        }
+        report = evaluate(X, useful.y[:n], scores="log", intervals=quick, monitoring=n > 8)
+        stated = answer_of(report)
+        assert (stated["predictor"], stated["action"], stated["accept"]) == (None, AVOID, None)
+        assert "no predictor varies" in stated["headline"]
+        assert "Get confidences" in stated["next"]
+        assert "more runs" not in str(report)
+        assert "no predictor varies" in report.to_html()
+
+
+def test_what_varies_by_step_or_by_little_does_vary(useful, quick):
+    X, y = useful.X["true"], useful.y
+    steps = np.concatenate([np.arange(1, n + 1) for n in X.lengths])
+    X = {"steps": X.with_cells(1 / steps), "nearly": X.with_cells(0.5 + 1e-9 * X.cells)}
+    X["tiny"] = X["nearly"].with_cells(1e-40 * useful.X["true"].cells)
+    assert evaluate(X, y, **FAST, intervals=quick).cards["only_value"].isna().all()
 
 
 # ------------------------------------------------------------------ runs still needed
+
+
+def test_the_answer_leads_with_what_is_ahead_not_with_what_is_settled_soonest():
+    y = np.arange(100) % 2
+    margins = [(-0.05, 0.45), (0.03, 0.55)]
+    draws = IntervalOptions(method="influence")
+    X = {f"p{k}": forecasts_of_margin(y, *own) for k, own in enumerate(margins)}
+    report = evaluate(X, y, **FAST, intervals=draws)
+    needed = report.cards["n_needed"]
+    assert (report.cards["card"] == TOO_FEW).all()
+    assert 0 < needed["p0"] < needed["p1"]
+    stated = answer_of(report)
+    assert stated["predictor"] == "p1"
+    for part in (stated["headline"], stated["reason"]):
+        assert "p1" in part
+        assert f"{needed['p1']:,} more runs" in part
+        assert "p0" not in part
 
 
 def test_few_runs_say_how_many_are_needed(quick):

@@ -103,7 +103,7 @@ def test_predictors_and_clusters_of_a_log_are_chosen_by_name(tmp_path, run):
     path = write_log(tmp_path)
     _, out, _ = run(path, "--score", "tool calls", "--group", "run", "--calibrator", "none")
     assert "24 clusters of runs by 'run'" in out
-    assert re.search("tool calls: [a-z ]+; as given", out)
+    assert re.search("tool calls: [a-z ]+; ", out)
     for wrong, named in [
         (["--score", "TRACR"], "did you mean 'TRACER'"),
         (["--group", "tusk"], "did you mean 'task'"),
@@ -229,13 +229,14 @@ def test_columns_that_are_no_scores_are_left_out_with_the_reason(tmp_path, run):
     y = np.repeat(np.arange(40) % 2, 2)
     rng = np.random.default_rng(0)
     path = write_table(
-        tmp_path, score=y * 0.9, temperature=rng.random(80).round(1), fixed=0.5,
+        tmp_path, score=y * 0.9, temperature=rng.random(80).round(1), fixed=0.5, percent=1.0,
         stop_reason=np.where(y, "done", "max_steps"),
     )  # fmt: skip
     _, out, _ = run(path, "--calibrator", "none", "--stop", "cosmic=complete")
     assert re.search(r"Left out: column 'score' separates .* name it with --score", out)
     assert re.search(r"Left out: column 'temperature' .*setting", out)
-    assert "has one value, 0.5" in out
+    assert "'fixed' has one value, 0.5" in out
+    assert "'percent' has one value, 1;" in out
     assert "no run was stopped by 'cosmic'; there are: max_steps, done" in out
     code, _, err = run(write_table(tmp_path, p=y * 0.9))
     assert code == 2

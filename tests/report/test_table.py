@@ -338,10 +338,8 @@ def test_signals_are_ranked_as_given_and_scored_recalibrated(quick):
 
 def test_what_cannot_be_recalibrated_is_noted(quick):
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
-    X = {"turned": X.with_cells(1 - X.cells), "same": X.with_cells(np.full(len(X.cells), 0.5))}
-    notes = evaluate(X, y, scores="log", intervals=quick).notes
-    for name in X:
-        assert any(note.startswith(name) and "no increasing map" in note for note in notes)
+    notes = evaluate({"turned": X.with_cells(1 - X.cells)}, y, scores="log", intervals=quick).notes
+    assert any(note.startswith("turned") and "no increasing map" in note for note in notes)
     few = evaluate([[0.5], [0.6]], [1, 0], intervals=IntervalOptions(10))
     assert any("not recalibrated" in note for note in few.notes)
     assert few.predictors == ["forecast"]

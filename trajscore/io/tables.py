@@ -300,9 +300,11 @@ def settings(frame: pd.DataFrame, chosen: Fields) -> list[str]:
 
 def constants(frame: pd.DataFrame, chosen: Fields) -> dict[str, float]:
     """Return the columns that hold one fraction, which are not taken unasked, with its value."""
-    names = other_columns(frame, chosen)
-    values = {name: _fractions(frame[name]) for name in names if not is_setting(name)}
-    return {name: float(own[0]) for name, own in values.items() if len(own) == 1}
+    columns = {name: frame[name] for name in other_columns(frame, chosen) if not is_setting(name)}
+    values = {name: own.dropna().unique() for name, own in columns.items() if own.dtype.kind == "f"}
+    return {
+        name: float(own[0]) for name, own in values.items() if len(own) == 1 and 0 <= own[0] <= 1
+    }
 
 
 def _holds_fractions(column: pd.Series) -> bool:

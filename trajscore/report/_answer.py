@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.ties import SUM_ROUNDING
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -57,7 +57,7 @@ def answer(data: ReportData) -> Answer:
     else:
         headline = f"Use {quoted(best)}{_how(action)}{_not_in(data, best)}"
         headline += _means(data, best, action) if is_settled(data) else _if_failed(data)
-        reason, advice = _would_change(data, best, action), _advice(data, best, action)
+        reason, advice = _would_change(data, best), _advice(data, best, action)
         return Answer(best, action, f"{headline}.", "What would change it", reason, advice)
     if is_settled(data):
         return stated
@@ -170,18 +170,11 @@ def _not_known(data: ReportData) -> Answer:
     card = data.cards.loc[first]
     more = f"{card['n_needed']:,}"
     if have_too_few_runs(card):
-        won = succeeded(data)
-        good = card["success_rate"] * card["n_runs"]
-        counts = f"{good:.0f} {won} and {card['n_runs'] - good:.0f} failed."
-        if abs(good - round(good)) > SUM_ROUNDING:
-            counts = (
-                f"Outcomes are graded, and add up to {good:.1f} of {card['n_runs']:,} successes."
-            )
         n = number_of_runs(int(card["n_runs"]))
         headline = f"Too few runs to say anything: read these {n}, and collect about {more} more."
         reason = (
-            f"{counts} With fewer than 10 of either, chance alone makes a predictor look good or "
-            f"bad."
+            f"With fewer than {FEWEST} successes or {FEWEST} failures, chance alone makes a "
+            f"predictor look good or bad."
         )
         return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
     headline = (
@@ -196,14 +189,14 @@ def _not_known(data: ReportData) -> Answer:
 # -------------------------------------------------------------------- what would change it
 
 
-def _would_change(data: ReportData, best: str, action: str) -> str:
+def _would_change(data: ReportData, best: str) -> str:
     """Return the first thing that would change the answer, and what unknown outcomes do to it."""
     if not is_settled(data):
         return _without_unobserved(data)
-    return f"{_would_change_by_choice(data, best, action)}{_with_unobserved(data)}"
+    return f"{_would_change_by_choice(data, best)}{_with_unobserved(data)}"
 
 
-def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
+def _would_change_by_choice(data: ReportData, best: str) -> str:
     if counting := _counting(data, best):
         return counting
     actions = data.cards["card"]
@@ -215,12 +208,10 @@ def _would_change_by_choice(data: ReportData, best: str, action: str) -> str:
     if tied:
         some = listed(map(quoted, tied)) if len(tied) <= _FEW_NAMED else f"{len(tied)} others"
         return f"Cost. {quoted(best)} is statistically tied with {some}: take the cheapest of them."
-    if action == RECALIBRATE and (usable := [name for name in others if actions[name] == USE]):
-        behind = _behind(data, best, usable[0])
-        return f"Nobody to refit it. {quoted(usable[0])} needs no recalibration{behind}."
-    how = "" if actions[others[0]] == USE else ", recalibrated,"
-    behind = _behind(data, best, others[0])
-    return f"A cheaper predictor that is good enough. {quoted(others[0])}{how} is useful{behind}."
+    other = next((name for name in others if actions[name] == USE), others[0])
+    how = " as it is" if actions[other] == USE else ", recalibrated,"
+    behind = _behind(data, best, other)
+    return f"A cheaper predictor that is good enough. {quoted(other)}{how} is useful{behind}."
 
 
 def _counting(data: ReportData, best: str) -> str:
@@ -280,8 +271,8 @@ def _with_unobserved(data: ReportData) -> str:
 def stays(data: ReportData) -> str:
     """Say that the answer is the same without some runs, or that of a tied predictor."""
     assert data.observed_cards is not None
-    ours, theirs = decision(data.cards)[0], decision(data.observed_cards)[0]
-    if not ours:
+    (ours, action), (theirs, _) = decision(data.cards), decision(data.observed_cards)
+    if action == TOO_FEW:
         return "it is still not known"
     return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
 

@@ -173,9 +173,6 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(runs)))
-    largest = np.abs(reference.samples).max()
-    for own in differences.values():  # a constant is no better than itself by a rounding error
-        own.samples[np.abs(own.samples) <= SUM_ROUNDING * largest] = 0.0
     family, rate = get_family(options.scores[0]), float(constant.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATTERS * float(perfect[0] - of_constant)

@@ -124,8 +124,6 @@ def _why_use(card: pd.Series, data: ReportData) -> str:
     text = f"{_size(card, 'as_given', data)} better than the base rate"
     if pd.isna(card["gain"]):
         return f"{text}; recalibration was not tried"
-    if card["gain_high"] <= 0:
-        return f"{text}; recalibrating it gains nothing"
     if card["gain_high"] < card["matters"]:
         return f"{text}; recalibrating it gains no more than {_most(card['gain_high'], data)}"
     if card["gain"] < card["matters"]:
@@ -176,11 +174,6 @@ def _why_few(card: pd.Series, data: ReportData) -> str:
         return more
     how = FORMS[form]
     worse = "as given it is worse than the base rate; " * bool(card["as_given_high"] < 0)
-    if card[f"{form}_low"] > 0:
-        return (
-            f"{worse}{how}, {_size(card, form, data)} better than the base rate, less than the "
-            f"{_most(card['matters'], data)} that matter; {more}"
-        )
     low, high = (fixed(card[end], _digits(data), "+") for end in columns_of(form)[1:])
     return f"{worse}{how}, anywhere from {low} to {high} over the base rate; {more}"
 

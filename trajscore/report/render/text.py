@@ -23,14 +23,9 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     if not verbose:
         return to_summary(data)
     stated, short = answer(data), short_names(data.predictors)
+    reason = without_marks(f"{stated.why}: {stated.reason}")
     parts = [
-        lines(
-            [
-                stated.headline,
-                without_marks(f"{stated.why}: {stated.reason}"),
-                f"Next: {stated.advice}",
-            ]
-        ),
+        lines([stated.headline, reason, f"Next: {stated.advice}"]),
         lines(verdicts(data)),
         lines([f"every number is of {population(data.facts)}"]),
         *(_table(table, short) for table in tables_of(data)),
