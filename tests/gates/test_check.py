@@ -187,6 +187,21 @@ def test_row_order_is_no_matter(rng, rules):
 # ------------------------------------------------------------------ what cannot be judged
 
 
+def test_a_predictor_that_varies_in_no_set_asks_for_no_runs():
+    y = np.arange(60) % 2
+    flat = RunSet(np.full((60, 1), 1.0), y)
+    varied = RunSet((0.2 + 0.6 * np.roll(y, 30) + 0.1 * np.resize([0, 1, 1], 60))[:, None], y)
+    gate = Gate("TPS log margin", form="recalibrated")
+    absolute = Gate("TPS log margin", form="recalibrated", versus=0.0)
+    for result in (check(flat, flat, gate).gates[0], check(flat, None, absolute).gates[0]):
+        assert result.verdict == "unusable"
+        assert "does not vary: it is 1.00 at every step" in result.why
+    assert "does not vary: it is 1.00 at every step" in str(compare(flat, flat))
+    for new, base in ((flat, varied), (varied, flat)):  # of which there is something to say
+        assert check(new, base, gate).verdict != "unusable"
+        assert "does not vary" not in str(compare(base, new))
+
+
 def test_what_is_unusable_says_why():
     alike = runs_of(1, outcomes=np.ones_like)
     for new, gate, said in [
@@ -201,7 +216,6 @@ def test_what_is_unusable_says_why():
         (SAME, Gate("S-ECE", margin="5%"), "share"),
         (alike, Gate("AUROC"), "same outcome"),
         (RunSet({"a": [[0.5]] * 4, "b": [[0.5]] * 4}, [0, 1, 0, 1]), Gate("AUROC"), "a, b"),
-        (RunSet([[0.5]] * 4, [0, 1, 0, 1]), Gate("AUROC", versus=0.4), "does not vary: it is 0.50"),
     ]:
         result = check(new, BASE, gate)
         assert result.verdict == "unusable"

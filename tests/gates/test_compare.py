@@ -338,7 +338,9 @@ def test_rows_are_what_both_sets_have():
         (half, half, ["success"]),
     ]:
         assert list(compare(base, new).table.index.get_level_values("metric")) == metrics
-    same = RunSet({"a": np.full((8, 1), 0.5)}, np.ones(8, dtype=int), tasks=np.arange(8) // 2)
+    same = RunSet(
+        {"a": np.linspace(0, 1, 8)[:, None]}, np.ones(8, dtype=int), tasks=np.arange(8) // 2
+    )
     (note,) = compare(same, same).notes
     assert "same outcome" in note
     text = str(compare(RunSet({"a": [[0.5]] * 3, "c": [[0.4]] * 3}, [1, 0, 1]),

@@ -32,6 +32,16 @@ def rises(ascending: NDArray[Any]) -> BoolArray:
     return new
 
 
+def only_value(values: NDArray[Any]) -> float:
+    """Return the value that all have; NaN where they vary, or where there is none.
+
+    >>> only_value(np.array([0.3, 0.1 + 0.2])), only_value(np.array([0.3, 0.4]))
+    (0.3, nan)
+    """
+    varies = not len(values) or rises(np.array([values.min(), values.max()]))[1]
+    return np.nan if varies else float(values[0])
+
+
 def order_within(values: NDArray[Any], stratum: IntArray) -> IntArray:
     """Return the order by stratum, and within each by value; strata are numbered from 0.
 

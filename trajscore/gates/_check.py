@@ -39,6 +39,7 @@ from trajscore.gates._measures import (
     is_lower_better,
     is_of_runs,
     names_of,
+    refuse_without_variation,
     unknown_metric,
     within_range,
 )
@@ -177,6 +178,7 @@ def _question(
     gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
 ) -> _Question:
     key = _key(gate, new)
+    refuse_without_variation(key, ours, theirs if gate.versus == BASELINE else None)
     sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus == BASELINE:
         if theirs is None or matched is None:

@@ -26,6 +26,7 @@ from trajscore.gates._measures import (
     Measures,
     is_lower_better,
     most_trials,
+    refuse_without_variation,
     within_range,
 )
 from trajscore.gates._run_set import RunSet, check_run_set
@@ -171,6 +172,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
     for key in _keys(base, new):
         try:
+            refuse_without_variation(key, ours, theirs)
             base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
         except ValueError as error:
             missing.setdefault(str(error), []).append(str(key))

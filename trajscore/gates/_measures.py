@@ -15,6 +15,7 @@ from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
 from trajscore.core.score_families import USUAL_SCORES
 from trajscore.core.statistics import MeanOfRuns, Statistic
+from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
@@ -89,6 +90,15 @@ class Measures:
         return self._of_predictors[predictor]
 
 
+def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
+    """Refuse a predictor that varies in none of the sets, of which no number of runs says more."""
+    name, judged = key.predictor, [each.runs for each in sets if each is not None]
+    traces = [runs.traces[name].cells for runs in judged if name in runs.predictors]
+    values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
+    if values and not np.isnan(values).any():
+        raise ValueError(f"predictor {name!r} {without_variation(values[0])}")
+
+
 def unknown_metric(metric: str, names: list[str]) -> ValueError:
     """Say that there is no such metric."""
     hint = f"; add a column {metric!r}; " if metric in ("cost", "tokens") else "; "
@@ -156,8 +166,6 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
                 metrics[row.form, f"{name}{MARGIN}"] = Measure(statistic - reference)
-    if rows and not np.isnan(rows[0].only_value):
-        raise ValueError(f"predictor {predictor!r} {without_variation(rows[0].only_value)}")
     if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics

@@ -16,7 +16,7 @@ from trajscore.core.checks import check_values
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
-from trajscore.core.ties import rises
+from trajscore.core.ties import only_value
 from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
     ALIVE,
@@ -54,9 +54,7 @@ class Row:
     @property
     def only_value(self) -> float:
         """The value at every step of every run; NaN where values vary."""
-        cells = self.traces.cells
-        varies = not len(cells) or rises(np.array([cells.min(), cells.max()]))[1]
-        return np.nan if varies else float(cells[0])
+        return only_value(self.traces.cells)
 
 
 def make_rows(
