@@ -3,11 +3,13 @@
 from trajscore.datasets._chess import load_chess
 from trajscore.datasets._evaluator import fetch_evaluator
 from trajscore.datasets._expected_cost import fetch_expected_cost
+from trajscore.datasets._real_runs import load_real_runs
 from trajscore.datasets._synthetic import make_trajectories
 
 __all__ = [
     "fetch_evaluator",
     "fetch_expected_cost",
     "load_chess",
+    "load_real_runs",
     "make_trajectories",
 ]

@@ -1,0 +1,165 @@
+"""Agents on a real model, with five kinds of confidence at each step.
+
+A run is one line of JSON: its messages with log-probabilities, as a chat client keeps them, its
+outcome and stop reason, and at each turn of the agent the sampled answers, P(true), P(success) and
+the percent it states.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+import queue
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import openai
+from serve import SLOTS
+from tasks import TASKS
+from tqdm import tqdm
+
+SAMPLES = 4
+TOP = 5  # alternatives of a token that a log keeps
+STREAMS = ("action", "samples", "p_true", "p_success", "percent")
+
+
+class Model:
+    """One slot of a server: prompts that go on where the last one stopped are read once."""
+
+    def __init__(self, url: str, slot: int):
+        self.client = openai.OpenAI(base_url=url, api_key="none", max_retries=5, timeout=600)
+        self.slot = slot
+
+    def complete(self, prompt: str, **options):
+        """Return the completion of `prompt`, its tokens and the seconds it took."""
+        options = {"max_tokens": 4, "stop": ["\n"], **options}
+        began = time.perf_counter()
+        answer = self.client.completions.create(
+            model="served", prompt=prompt, extra_body={"id_slot": self.slot}, **options
+        )
+        cost = Counter(
+            calls=1,
+            seconds=time.perf_counter() - began,
+            prompt_tokens=answer.usage.prompt_tokens,
+            completion_tokens=answer.usage.completion_tokens,
+        )
+        return answer.choices[0], cost
+
+
+def tokens_of(choice) -> list[dict]:
+    """Return the tokens of a choice as chat completions write them, the line's end left out."""
+    kept = []
+    for token in choice.logprobs.content if choice.logprobs else ():
+        if token["token"].startswith("\n"):
+            break
+        top = token["top_logprobs"][:TOP]
+        kept.append(
+            {
+                "token": token["token"],
+                "logprob": round(token["logprob"], 5),
+                "top_logprobs": [
+                    {"token": one["token"], "logprob": round(one["logprob"], 5)} for one in top
+                ],
+            }
+        )
+    return kept
+
+
+def word_of(text: str) -> str:
+    """Return the first word of an answer, as it is compared."""
+    words = text.split()
+    return words[0].strip(".,").lower() if words else ""
+
+
+def yes_share(choice) -> float | None:
+    """Return P(yes) among yes and no at the first token, or None where neither is near the top."""
+    mass = {"yes": 0.0, "no": 0.0}
+    for one in choice.logprobs.content[0]["top_logprobs"] if choice.logprobs else ():
+        word = one["token"].strip().lower()
+        if word in mass:
+            mass[word] += math.exp(one["logprob"])
+    total = sum(mass.values())
+    return round(mass["yes"] / total, 5) if total else None
+
+
+def turn(model: Model, world, text: str, messages: list, seed: int):
+    """Let the agent answer what it sees; return the prompt with its answer, its word, the cost."""
+    seen = world.see()
+    prompt = f"{text}{seen}\n{world.ask}"
+    answer, cost = model.complete(prompt, temperature=0.7, seed=seed, logprobs=20)
+    said = {"role": "assistant", "content": answer.text.strip()}
+    said["logprobs"] = {"content": tokens_of(answer)}
+    messages += [{"role": "user", "content": seen}, said]
+    return prompt, f"{prompt}{answer.text.rstrip()}\n", word_of(answer.text), cost
+
+
+def run(model: Model, task: str, seed: int) -> dict:
+    """Let the agent do task `seed`; ask for each confidence where the step has been made."""
+    world = TASKS[task](seed)
+    text, ended = world.examples, None
+    messages, steps = [{"role": "system", "content": world.system}], []
+    cost = {stream: Counter() for stream in STREAMS}
+    while ended is None:
+        call = seed * 1000 + 10 * len(steps)
+        prompt, text, word, spent = turn(model, world, text, messages, call)
+        cost["action"] += spent
+        sampled = []
+        for k in range(SAMPLES):
+            sample, spent = model.complete(prompt, temperature=1.0, seed=call + k + 1)
+            sampled.append(word_of(sample.text))
+            cost["samples"] += spent
+        step = {"samples": sampled}
+        for stream, question in (("p_true", world.was_right), ("p_success", world.will_succeed)):
+            said, spent = model.complete(text + question, max_tokens=1, temperature=0, logprobs=20)
+            step[stream] = yes_share(said)
+            cost[stream] += spent
+        said, spent = model.complete(text + world.percent, temperature=0)
+        step["percent"] = said.text.strip()
+        cost["percent"] += spent
+        steps.append(step)
+        ended = world.act(word)
+    return {
+        "id": f"{task}-{seed}",
+        "task": task,
+        "messages": messages,
+        "stop_reason": "budget" if ended == "budget" else "finished",
+        "success": None if ended == "budget" else ended == "success",
+        "steps": steps,
+        "cost": cost,
+    }
+
+
+def finished(path: pathlib.Path) -> dict[str, dict]:
+    """Return the runs that `path` holds, a last line that a kill tore left out."""
+    if not path.exists():
+        return {}
+    whole = path.read_text().rpartition("\n")[0]
+    path.write_text(whole + "\n" * bool(whole))
+    return {run["id"]: run for run in map(json.loads, whole.splitlines())}
+
+
+def make(url: str, task: str, seeds: range, path: pathlib.Path, one=run) -> list[dict]:
+    """Do `one` for each seed that `path` does not hold yet, add each run as it ends; return all."""
+    there = finished(path)
+    left = [seed for seed in seeds if f"{task}-{seed}" not in there]
+    models: queue.SimpleQueue[Model] = queue.SimpleQueue()
+    for slot in range(SLOTS):
+        models.put(Model(url, slot))
+
+    def with_a_slot(seed):
+        model = models.get()
+        try:
+            return one(model, task, seed)
+        finally:
+            models.put(model)
+
+    with path.open("a") as out, ThreadPoolExecutor(SLOTS) as pool:
+        ends = as_completed([pool.submit(with_a_slot, seed) for seed in left])
+        for end in tqdm(ends, total=len(left), desc=path.stem, disable=not left):
+            made = end.result()
+            there[made["id"]] = made
+            out.write(json.dumps(made) + "\n")
+            out.flush()
+    return [there[f"{task}-{seed}"] for seed in seeds]

@@ -1,0 +1,61 @@
+"""From the runs of agents.py to the log that the package brings: a chat log with log-probabilities.
+
+Each line is a run, each turn of the agent its chat completion, with the answers sampled beside it
+and what the model said of it. Costs of the confidences stay with the runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pathlib
+import re
+
+from agents import finished
+
+NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
+
+
+def stated(text: str) -> float | None:
+    """Return the percent that `text` is, as a fraction; None where it is anything else."""
+    found = NUMBER.fullmatch(text)
+    percent = float(found[1]) if found else None
+    return None if percent is None or percent > 100 else percent / 100
+
+
+def record(model: str, run: dict) -> dict:
+    """Return a run as a line of the log."""
+    messages, steps = [], iter(run["steps"])
+    for message in run["messages"]:
+        if message["role"] == "assistant":
+            step = next(steps)
+            message = {
+                **message,
+                "confidence": stated(step["percent"]),
+                "p_true": step["p_true"],
+                "p_success": step["p_success"],
+                "samples": step["samples"],
+            }
+        messages.append(message)
+    return {
+        "id": f"{model}-{run['id']}",
+        "task": run["id"],
+        "model": model,
+        "family": run["task"],
+        "stop_reason": run["stop_reason"],
+        "success": run["success"],
+        "messages": messages,
+    }
+
+
+def write(folder: pathlib.Path, path: pathlib.Path) -> None:
+    """Write the log of all runs in `folder`, in the order of models, tasks and seeds."""
+    lines = []
+    for file in sorted(folder.glob("*-*.jsonl")):
+        model = file.stem.partition("-")[0]
+        runs = sorted(finished(file).values(), key=lambda run: int(run["id"].rpartition("-")[2]))
+        lines += [json.dumps(record(model, run), separators=(",", ":")) for run in runs]
+    text = "".join(line + "\n" for line in lines)
+    # no time of making in the file: the same runs make the same bytes
+    path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    print(f"{path}: {len(lines)} runs, {path.stat().st_size / 1e6:.2f} MB")

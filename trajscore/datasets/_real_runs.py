@@ -1,0 +1,119 @@
+"""The bundled runs of two language models, with their transcripts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import entropy
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.values import check_choice
+from trajscore.datasets._fetch import as_data
+from trajscore.io import Run, Runs, Step, outcomes, read_runs
+from trajscore.tracer import StepConfidence
+
+_MODELS = ("gemma3_270m", "smollm2_135m")
+_TASKS = ("ring", "parcel")
+_OF_THE_LOG = ["token_probability", "entropy_confidence", "verbal"]
+_ASKED = ["agreement", "semantic_confidence", "p_true", "p_success"]
+
+
+def load_real_runs(
+    *, model: str | None = None, task: str | None = None, return_X_y: bool = False
+) -> Any:
+    """Load 2,000 runs of two small language models, with seven confidences at each step.
+
+    Gemma 3 270M and SmolLM2 135M Instruct did 500 tasks of two families each. In "ring" an
+    agent follows notes through rooms until it takes a ring, or until its budget of 8 steps is
+    spent: then its outcome is -1. In "parcel" it hands a parcel on to 3 to 6 people; the first
+    wrong one ends the run, so that counting steps tells much of the outcome.
+
+    Parameters
+    ----------
+    model : {"gemma3_270m", "smollm2_135m"}, optional
+        The model whose runs are returned. Default: both.
+    task : {"ring", "parcel"}, optional
+        The family of tasks. Default: both.
+    return_X_y : bool, default=False
+        Whether to return ``(X, y)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch or tuple
+        data: TrajectoryArray, one step for each turn of the agent, with the channels
+        token_probability, entropy_confidence and verbal (the percent that it states; missing
+        where it stated no number) of `trajscore.StepConfidence`, agreement (the share of four
+        sampled answers that are the one it gave), semantic_confidence (1 minus their entropy over
+        its maximum), p_true and p_success (the share of yes among yes and no at the first token,
+        asked whether the step was right, and whether the run will succeed), and with model,
+        task, question and stop_reason in its meta; target: 1 success, 0 failure, -1 stopped by
+        the budget; runs: the transcripts with log-probabilities and samples, as
+        `trajscore.io.Runs`; feature_names; DESCR: how the runs were made; filename: a chat log,
+        which ``trajscore report`` reads.
+
+    See Also
+    --------
+    load_chess : Forecasts of another kind of agent, with the final outcome of runs that were cut.
+
+    Examples
+    --------
+    >>> from trajscore.datasets import load_real_runs
+    >>> real = load_real_runs(model="smollm2_135m", task="parcel")
+    >>> real.data
+    <TrajectoryArray: 500 runs of 1 to 6 steps, channels token_probability, ...>
+    >>> real.runs[0].steps[1].text
+    'Tom'
+    """
+    for value, name, choices in ((model, "model", _MODELS), (task, "task", _TASKS)):
+        if value is not None:
+            check_choice(value, name, choices)
+    folder = resources.files("trajscore.datasets") / "data"
+    path = folder / "real_runs.jsonl.gz"
+    with resources.as_file(path) as file:
+        runs = Runs(
+            run
+            for run in read_runs(file)
+            if model in (None, run.extra["model"]) and task in (None, run.extra["family"])
+        )
+    X = StepConfidence(_OF_THE_LOG, scale="fraction").fit_transform(runs)
+    asked = [_asked(step) for run in runs for step in run.steps if step.actor == "agent"]
+    X = TrajectoryArray(
+        np.column_stack([X.cells, asked]),
+        X.lengths,
+        channels=[*_OF_THE_LOG, *_ASKED],
+        ids=[run.id for run in runs],
+        meta=pd.DataFrame([_meta(run) for run in runs]),
+        missing="allow",
+    )
+    return as_data(
+        X,
+        outcomes(runs),
+        return_X_y,
+        runs=runs,
+        feature_names=[*_OF_THE_LOG, *_ASKED],
+        DESCR=(folder / "README.md").read_text(encoding="utf-8"),
+        filename=str(path),
+    )
+
+
+def _asked(step: Step) -> list[float]:
+    """Return agreement and certainty of the sampled answers, P(true) and P(success)."""
+    counts = Counter(step.extra["samples"])
+    n_samples = counts.total()
+    action = step.text.split()[0].strip(".,").lower() if step.text.split() else ""
+    certainty = 1 - entropy(list(counts.values())) / np.log(n_samples)
+    said = (step.extra["p_true"], step.extra["p_success"])
+    return [counts[action] / n_samples, certainty, *np.array(said, dtype=float)]
+
+
+def _meta(run: Run) -> dict[str, Any]:
+    return {
+        "model": run.extra["model"],
+        "task": run.extra["family"],
+        "question": run.task,
+        "stop_reason": run.stop_reason,
+    }
