@@ -59,13 +59,13 @@ class Endpoint:
 
     def _refusal(self, error: Any, place: str) -> ArgumentError:
         """Say what a status of HTTP means for who asks, never with the key."""
-        status, words = error.status_code, self._clean(error.message)
+        status, words = error.status_code, self._clean(error.message.partition(" - ")[2])
         remedy = _REMEDIES.get(status, "see the log of the server")
         if "logprob" in words:
             remedy = "pass {argument:answer=number} to ask for a number"
         shown = "" if status in (401, 403) else f" ({words})"  # which may quote some of the key
         model = f"the model {self._model!r} at {self._url}"
-        return ArgumentError(f"{place}: {model} was refused with {status}{shown}; {remedy}")
+        return ArgumentError(f"{place}: {model} answered with {status}{shown}; {remedy}")
 
     def _clean(self, error: object) -> str:
         """Return the words of an error on one line, cut, without the key."""

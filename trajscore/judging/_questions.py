@@ -53,7 +53,7 @@ class Questions:
     def tokens(self, keys: list[str]) -> tuple[int, int]:
         """Estimate the tokens of questions, and the most that their answers may have."""
         n_chars = sum(len(self.texts[key]) for key in keys)
-        return n_chars // 4, len(keys) * self.endpoint[2].options["max_tokens"]
+        return n_chars // 3, len(keys) * self.endpoint[2].options["max_tokens"]
 
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
