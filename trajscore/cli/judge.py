@@ -86,8 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     n_asked = sum(answer.prompt_tokens for answer in judged.new)
     n_answered = sum(answer.answer_tokens for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
-    print(*judged.notes, f"{number_of(len(judged.new), 'request')} made: {spent}", sep="\n")
-    print(f"wrote {out}; judge it with: trajscore report {out}")
+    made = f"{number_of(len(judged.new), 'request')} made: {spent}"
+    print(*judged.notes, made, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
 
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:

@@ -52,5 +52,4 @@ def cut(text: str, most: int) -> str:
     marker = "\n[... {:,} characters left out ...]\n"
     room = most - len(marker.format(len(text)))
     head = room // 3
-    tail = room - head
-    return text[:head] + marker.format(len(text) - room) + text[-tail:]
+    return text[:head] + marker.format(len(text) - room) + text[head - room :]

@@ -61,9 +61,8 @@ class Questions:
         with closing(Cache(self.cache)) as cache:
             new = self._ask(left, cache) if left else {}
             answers = [new.get(key) or cache[key] for key in self.keys]
-        cells = np.array(
-            [answer.probability for answer in answers], dtype=np.float64
-        )  # None is NaN
+        # None becomes NaN
+        cells = np.array([answer.probability for answer in answers], dtype=np.float64)
         traces = self.turns.container(cells[:, None], (CHANNEL,))
         return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
 
@@ -85,8 +84,7 @@ class Questions:
             words = f"not {self.endpoint[2].words}; {which}"
             yield f"Missing: {n_missing:,} of {number_of(len(cells), 'answer')}, {words}"
         if self.n_cut:
-            records = number_of(len(cells), "record")
-            yield f"Cut: {self.n_cut:,} of {records}, which are longer than max_chars"
+            yield f"Cut: {self.n_cut:,} of {number_of(len(cells), 'record')}, longer than max_chars"
 
 
 def questions(judge: Any, runs: Any) -> Questions:

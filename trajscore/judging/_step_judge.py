@@ -28,8 +28,9 @@ class StepJudge(TraceTransformer, BaseEstimator):
     Parameters
     ----------
     model : str
-        Name of the model, as the endpoint knows it. It should follow instructions, and not think
-        before it answers.
+        Name of the model, as the endpoint knows it. It must not think before it answers. A base
+        model, which knows no chat, needs a server whose chat template is the text alone:
+        ``{% for m in messages %}{{ m.content }}{% endfor %}``.
     base_url : str, optional
         Address of the endpoint, such as ``"http://localhost:8000/v1"``. Default: the environment
         variable ``OPENAI_BASE_URL``, else OpenAI's own.
@@ -38,9 +39,8 @@ class StepJudge(TraceTransformer, BaseEstimator):
         only one of them is among the 20 likeliest, that of the other counts as 0. "number": a
         number from 0 to 100 that the model writes, where an endpoint returns no
         log-probabilities.
-    question : str
+    question : str, default="Will the agent succeed at its task in the end?"
         What is asked, as a question that yes answers; the form of the answer is added to it.
-        Default: "Will the agent succeed at its task in the end?"
     max_chars : int, default=12000
         A longer record of a run loses its middle, where a mark says how much. About 4 characters
         are a token: the default fits models that read 4,096 tokens.
