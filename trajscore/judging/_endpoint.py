@@ -25,8 +25,7 @@ def url_of(base_url: str | None) -> str:
     """Return the address of an endpoint, which must not hold a secret."""
     url = str(base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
     if "@" in urlsplit(url).netloc or urlsplit(url).query:
-        problem = "{argument} must not hold a name, a password or a query"
-        raise ArgumentError(f"{problem}; put a key into the variable {_KEY}", "base_url")
+        raise ArgumentError(f"{{argument}} must not hold a secret; set {_KEY} instead", "base_url")
     return url.rstrip("/")
 
 

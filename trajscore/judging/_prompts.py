@@ -42,7 +42,8 @@ def _heard(run: Run) -> dict[int, list[str]]:
 def _turn(step: Step) -> list[str]:
     who = str(step.extra.get("role", step.actor)) if step.actor == "environment" else step.actor
     calls = [f"call: {call_text(call)}" for call in step.tool_calls]
-    return [f"{who}: {step.text.strip()}"] * bool(step.text.strip() or not calls) + calls
+    text = step.text.strip()
+    return [f"{who}: {text}", *calls] if text or not calls else calls
 
 
 def cut(text: str, most: int) -> str:

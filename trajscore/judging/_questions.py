@@ -45,9 +45,8 @@ class Questions:
 
     def left(self) -> list[str]:
         """Return the keys that the cache does not answer; it is not made for that."""
-        if self.cache is None or not self.cache.exists():
-            return list(self.texts)
-        with closing(Cache(self.cache)) as cache:
+        path = self.cache if self.cache is not None and self.cache.exists() else None
+        with closing(Cache(path)) as cache:
             return [key for key in self.texts if key not in cache]
 
     def tokens(self, keys: list[str]) -> tuple[int, int]:
