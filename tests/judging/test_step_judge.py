@@ -165,7 +165,7 @@ def refused(status, words):
     ("status", "words", "match"),
     [
         (401, f"Incorrect API key: {KEY}", "'m' at http.* 401; set .* variable OPENAI_API_KEY"),
-        (404, "no such model", "'m' at .* 404 .*no such model.*; check model=, and check base_url="),
+        (404, "no such model", "'m' at .* 404 .*no such model.*check model=, and .* base_url="),
         (400, f"context exceeded {KEY}", r"run 'run 0' \(row 0\), step 1: .*context.*max_chars"),
         (400, "logprobs are not supported", "answer='number'"),
         (429, "slow down", "429 .*slow down.*; wait, or lower concurrency"),
