@@ -14,11 +14,11 @@ from typing import NoReturn
 
 from sklearn.exceptions import ConvergenceWarning
 
-from trajscore.cli import check, compare, fit, monitor, report, watch
+from trajscore.cli import check, compare, fit, judge, monitor, report, watch
 from trajscore.core.errors import ArgumentError
 from trajscore.core.version import __version__
 
-_COMMANDS = (report, compare, check, fit, monitor, watch)
+_COMMANDS = (report, compare, check, fit, monitor, watch, judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -34,7 +34,7 @@ from trajscore.report._monitoring import tokens_of, without_threshold
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
-    ".html": lambda report, path, log: report.to_html(path, log=log, progress=_progress()),
+    ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
     ".json": lambda report, path, log: report.to_json(path),
     ".md": lambda report, path, log: report.to_markdown(path),
 }
@@ -235,7 +235,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
             n_resamples=arguments.n_resamples, random_state=arguments.random_state
         ),
         "n_jobs": arguments.n_jobs,
-        "progress": _progress(),
+        "progress": progress_bar(),
     }
 
 
@@ -298,7 +298,7 @@ def _family(text: str) -> ScoreFamily:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _progress() -> Callable[[Iterable[Any]], Iterable[Any]]:
+def progress_bar() -> Callable[[Iterable[Any]], Iterable[Any]]:
     """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
     try:
         from tqdm import tqdm

@@ -74,6 +74,8 @@ def sounds_bad(name: str) -> bool:
     ['exit_code', 'failed']
     """
     words = words_of(name)
+    if {"entropy", "confidence"} <= words:  # as StepConfidence names what is high without entropy
+        return False
     if re.search(r"(?:exit|return|ret)_?(?:code|status)$", name.lower()):  # 0 is success
         return True
     return any(map(_BAD.match, words)) and not words & _NEGATIONS

@@ -69,6 +69,9 @@ class Conversation:
         self.system: list[str] = []
         self.unmatched: list[dict[str, Any]] = []
         self._calls: dict[str, tuple[Step, ToolCall]] = {}
+        # the turn before each instruction, and before results that came after another turn
+        self._before_instructions: list[Step | None] = []
+        self._before_results: list[tuple[Step, Step]] = []
 
     def add_all(self, messages: Any) -> None:
         """Add all messages of a run, in the form of any library."""
@@ -98,6 +101,7 @@ class Conversation:
     def _add_instruction(self, text: str) -> None:
         if text not in self.system[-1:]:  # some libraries repeat it with each request
             self.system.append(text)
+            self._before_instructions.append(self.steps[-1] if self.steps else None)
 
     def add_completion(self, completion: Mapping[str, Any], index: int) -> None:
         """Add the answer of a completion, or its scores to the last turn, if that is the answer."""
@@ -212,6 +216,8 @@ class Conversation:
             step = next((turn for turn in reversed(self.steps) if turn.actor in actors), None)
         if step is not None:
             step.observation = text if step.observation is None else f"{step.observation}\n{text}"
+            if step is not self.steps[-1]:
+                self._before_results.append((step, self.steps[-1]))
 
     def _next_of_last_turn(self, name: str | None) -> tuple[Step | None, ToolCall | None]:
         # without an identifier, results come in the order of the calls
@@ -228,9 +234,22 @@ class Conversation:
             add_tokens(run, (step.extra.get("tokens") for step in self.steps))
         if self.system:
             run.extra["system"] = self.system
+        self._note_what_came_late(run)
         if self.unmatched:
             run.extra["unmatched_results"] = self.unmatched
         return run
+
+    def _note_what_came_late(self, run: Run) -> None:
+        """Say after how many turns instructions and results came, where that is not as usual."""
+        places = {id(step): place for place, step in enumerate(self.steps, start=1)}
+        end = len(self.steps)  # of a turn that was taken out
+        after = [
+            0 if turn is None else places.get(id(turn), end) for turn in self._before_instructions
+        ]
+        if any(after):
+            run.extra["system_after"] = after
+        for step, turn in self._before_results:
+            step.extra["answered_after"] = places.get(id(turn), end)
 
 
 def _content_of(fields: Mapping[str, Any]) -> Any:

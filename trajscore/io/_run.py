@@ -86,7 +86,8 @@ class Step:
     scores : dict
         Judgements of the turn by name. `confidence` may be one of them, or a field of `extra`.
     extra : dict
-        Fields of the message that have no place of their own.
+        Fields of the message that have no place of their own. ``"answered_after"`` says after how
+        many steps of the run the last result came, where others stand between.
 
     Examples
     --------
@@ -160,7 +161,8 @@ class Run:
         Judgements of the run by name. Where the format defines no outcome, it may be one of them,
         or a field of `extra`.
     extra : dict
-        Other fields of the run; ``"system"`` holds its system messages.
+        Other fields of the run; ``"system"`` holds its system messages and, where not all stand at
+        the start, ``"system_after"`` after how many steps each came.
 
     Examples
     --------

@@ -1,0 +1,101 @@
+"""``trajscore judge``: ask a model after each step of a log whether the run will succeed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trajscore.cli.inputs import add_input_options, check_folder, reading, whole_number
+from trajscore.cli.report import progress_bar
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.optional import optional
+from trajscore.core.storage import replacing
+from trajscore.core.values import number_of
+from trajscore.judging import StepJudge
+from trajscore.judging._forms import FORMS
+from trajscore.judging._questions import CHANNEL, questions
+from trajscore.report._inputs import Inputs, load
+
+_DESCRIPTION = """\
+Ask a model after each turn of the agent whether the run will succeed; it sees the run up to there.
+Any endpoint of OpenAI's chat completions will do. The key is taken from OPENAI_API_KEY; a local
+server needs none. Answers are kept as they come: a command that was stopped goes on where it was.
+"""
+_EXAMPLES = """examples:
+  trajscore judge runs.jsonl --model m --base-url http://localhost:8000/v1 --out judged.parquet
+  trajscore report judged.parquet
+"""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "judge",
+        help="ask a model after each step of a log whether the run will succeed",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    own = StepJudge("")
+    count: dict[str, Any] = {"type": whole_number, "metavar": "N"}
+    add = parser.add_argument
+    add("log", type=Path, help="log of runs: .json, .json.gz, .jsonl, .eval, folder")
+    add("--model", required=True, help="name of the model, as the endpoint knows it")
+    add("--base-url", metavar="URL", help="endpoint (OPENAI_BASE_URL, else OpenAI's own)")
+    add("--out", type=Path, required=True, help="table to write: .parquet, .csv")
+    add("--answer", choices=FORMS, default=own.answer, help="number: without log-probabilities")
+    add("--question", default=own.question, help="what is asked (%(default)s)")
+    add("--max-chars", **count, default=own.max_chars, help="longest text shown (%(default)s)")
+    add("--cache", type=Path, help="SQLite file of answers (beside --out: OUT.cache.sqlite)")
+    add("--concurrency", **count, default=own.concurrency, help="requests at once (%(default)s)")
+    add("--dry-run", action="store_true", help="count requests and tokens, and ask nothing")
+    add_input_options(parser)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Judge the runs of a log, and write a table."""
+    out = arguments.out
+    check_folder("--out", out)
+    if out.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"--out: {out} must end in .parquet or .csv")
+    if out.suffix == ".parquet":
+        optional("pyarrow", f"--out: {out} needs pyarrow", "data", ", or name a .csv")
+    inputs = load(arguments.log, **reading(arguments), needs_scores=False)
+    if not inputs.log:
+        raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")
+    names = ("model", "base_url", "answer", "question", "max_chars", "concurrency")
+    options = {name: getattr(arguments, name) for name in names}
+    cache = arguments.cache or out.with_name(f"{out.name}.cache.sqlite")
+    asked = questions(StepJudge(**options, cache=cache, progress=progress_bar()), inputs.log)
+    left = asked.left()
+    size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(asked.keys), 'step')}"
+    requests = f"{number_of(len(left), 'request')}, {len(asked.texts) - len(left):,} from {cache}"
+    spent = "about {:,} tokens asked, at most {:,} answered".format(*asked.tokens(left))
+    print(*filter(None, [str(inputs)]), f"{size}: {requests}; {spent}", sep="\n", flush=True)
+    if arguments.dry_run:
+        return
+    judged = asked.ask()
+    table = _table(inputs, judged.traces)
+    with replacing(out) as file:
+        write = table.to_csv if out.suffix == ".csv" else table.to_parquet
+        write(file, index=False)
+    n_asked = sum(answer.prompt_tokens for answer in judged.new)
+    n_answered = sum(answer.answer_tokens for answer in judged.new)
+    spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
+    made = f"{number_of(len(judged.new), 'request')} made: {spent}"
+    print(*judged.notes, made, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
+
+
+def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
+    """Return a row a step: the run, its task, stop and outcome, and all confidences."""
+    steps, runs = traces.to_frame(), traces.meta
+    names = dict.fromkeys(name for name in (inputs.group, "stop_reason") if name is not None)
+    kept = runs[list(names)].dropna(axis=1, how="all").assign(outcome=inputs.y)
+    kept = kept.loc[kept.index.repeat(traces.lengths)].reset_index(drop=True)
+    predictors: Any = inputs.predictors
+    own = pd.DataFrame({name: X.cells.ravel() for name, X in predictors.items() if name})
+    return pd.concat([steps[["run", "step"]], kept, own, steps[[CHANNEL]]], axis=1)

@@ -1,0 +1,65 @@
+"""The forms in which a judge may answer, and how each is read; what cannot be read is missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trajscore.core.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Form:
+    """What an answer is to be, what the endpoint is asked for, and how the answer is read."""
+
+    words: str
+    options: dict[str, Any]
+    read: Callable[[Any], float | None]
+
+
+def _yes_no(choice: Any) -> float | None:
+    """Return the share of yes in the probabilities of yes and no as the first token."""
+    tokens = getattr(choice.logprobs, "content", None)
+    if not tokens and not choice.message.content:
+        return None
+    if not tokens or not tokens[0].top_logprobs:
+        raise ArgumentError(
+            "The endpoint returns no log-probabilities, from which yes and no are read; pass "
+            "{argument:answer=number} to ask for a number"
+        )
+    mass = {"yes": 0.0, "no": 0.0}
+    for candidate in tokens[0].top_logprobs:
+        word = candidate.token.strip(" \n\t▁Ġ").casefold()
+        if word in mass:
+            mass[word] += math.exp(candidate.logprob)
+    total = sum(mass.values())
+    return mass["yes"] / total if total > 0 else None
+
+
+_NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*(%?)\.?\s*(?:\n|$)")
+
+
+def _number(choice: Any) -> float | None:
+    """Return a number from 0 to 100, alone on the first line, as a share."""
+    match = _NUMBER.match(choice.message.content or "")
+    number = float(match[1]) if match else math.inf
+    if match and "." in match[1] and number <= 1 and not match[2]:  # 0.7 may be 70% or 0.7%
+        return None
+    return number / 100 if number <= 100 else None
+
+
+FORMS = {
+    "yes_no": Form(
+        "one word, yes or no",
+        {"max_tokens": 1, "logprobs": True, "top_logprobs": 20},
+        _yes_no,
+    ),
+    "number": Form(
+        "one number, from 0 (certainly not) to 100 (certainly)",
+        {"max_tokens": 8},
+        _number,
+    ),
+}

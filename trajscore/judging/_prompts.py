@@ -1,0 +1,56 @@
+"""What a judge is shown of a run: what was said and done up to a turn of the agent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from trajscore.io import Run, Step
+from trajscore.tracer._turns import call_text
+
+
+def make_prompt(record: str, question: str, answer: str) -> str:
+    """Return what is asked; the record comes first, so that a server reads it once for a run."""
+    start = f"An agent works on a task. Its record so far:\n\n{record}\n\n"
+    return f"{start}Question: {question} Answer with {answer}.\nAnswer:"
+
+
+def prefixes(run: Run) -> Iterator[str]:
+    """Write, for each turn of the agent, the messages up to and including it."""
+    heard = _heard(run)
+    lines: list[str] = []
+    for place, step in enumerate(run.steps):
+        lines += heard[place] + _turn(step)
+        if step.actor == "agent":
+            yield "\n".join(lines)
+
+
+def _heard(run: Run) -> dict[int, list[str]]:
+    """Return instructions and results of tools, by the number of turns that were made before."""
+    heard: dict[int, list[str]] = defaultdict(list)
+    instructions = run.extra.get("system", [])
+    places = run.extra.get("system_after", [0] * len(instructions))
+    for place, text in zip(places, instructions, strict=True):
+        heard[place].append(f"system: {text}")
+    for place, step in enumerate(run.steps, start=1):
+        results = [call.result for call in step.tool_calls if call.result is not None]
+        results = results if step.observation is None else [step.observation]
+        heard[step.extra.get("answered_after", place)] += [f"result: {text}" for text in results]
+    return heard
+
+
+def _turn(step: Step) -> list[str]:
+    who = str(step.extra.get("role", step.actor)) if step.actor == "environment" else step.actor
+    calls = [f"call: {call_text(call)}" for call in step.tool_calls]
+    text = step.text.strip()
+    return [f"{who}: {text}", *calls] if text or not calls else calls
+
+
+def cut(text: str, most: int) -> str:
+    """Leave out the middle of a text that is too long, and say so there: two thirds are its end."""
+    if len(text) <= most:
+        return text
+    marker = "\n[... {:,} characters left out ...]\n"
+    room = most - len(marker.format(len(text)))
+    head = room // 3
+    return text[:head] + marker.format(len(text) - room) + text[head - room :]

@@ -1,0 +1,106 @@
+"""What a judge asks of runs: before it is asked, and once it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.parallel import Work
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_count, as_path, check_choice, number_of
+from trajscore.judging._cache import Answer, Cache, key_of
+from trajscore.judging._endpoint import Endpoint, url_of
+from trajscore.judging._forms import FORMS, Form
+from trajscore.judging._prompts import cut, make_prompt, prefixes
+from trajscore.tracer._turns import Turns, take_turns
+
+CHANNEL = "judge"
+
+
+class Judged(NamedTuple):
+    """The forecasts of a judge, the answers that were asked for, and what is missing or cut."""
+
+    traces: TrajectoryArray
+    new: list[Answer]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is to be asked of a model: each different text once, by its key."""
+
+    endpoint: tuple[str, str, Form]
+    cache: Path | None
+    work: Work
+    turns: Turns
+    keys: list[str]  # of each turn
+    texts: dict[str, str]
+    n_cut: int
+
+    def left(self) -> list[str]:
+        """Return the keys that the cache does not answer; it is not made for that."""
+        path = self.cache if self.cache is not None and self.cache.exists() else None
+        with closing(Cache(path)) as cache:
+            return [key for key in self.texts if key not in cache]
+
+    def tokens(self, keys: list[str]) -> tuple[int, int]:
+        """Estimate the tokens of questions, and the most that their answers may have."""
+        n_chars = sum(len(self.texts[key]) for key in keys)
+        return n_chars // 3, len(keys) * self.endpoint[2].options["max_tokens"]
+
+    def ask(self) -> Judged:
+        """Ask what the cache does not know, and put each answer there as it comes."""
+        left = self.left()
+        with closing(Cache(self.cache)) as cache:
+            new = self._ask(left, cache) if left else {}
+            answers = [new.get(key) or cache[key] for key in self.keys]
+        # None becomes NaN
+        cells = np.array([answer.probability for answer in answers], dtype=np.float64)
+        traces = self.turns.container(cells[:, None], (CHANNEL,))
+        return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
+
+    def _ask(self, keys: list[str], cache: Cache) -> dict[str, Answer]:
+        endpoint = Endpoint(*self.endpoint)
+
+        def ask(key: str) -> Answer:
+            answer = endpoint.ask(self.texts[key], self.turns.place(self.keys.index(key)))
+            cache[key] = answer
+            return answer
+
+        return dict(zip(keys, self.work.share(ask, keys), strict=True))
+
+    def _notes(self, cells: FloatArray, answers: Sequence[Answer]) -> Iterator[str]:
+        """Count the answers that could not be read, of which the first is named, and the cuts."""
+        if n_missing := np.isnan(cells).sum():
+            first = int(np.argmax(np.isnan(cells)))
+            which = f"that of {self.turns.place(first)} is {answers[first].text[:60]!r}"
+            words = f"not {self.endpoint[2].words}; {which}"
+            yield f"Missing: {n_missing:,} of {number_of(len(cells), 'answer')}, {words}"
+        if self.n_cut:
+            yield f"Cut: {self.n_cut:,} of {number_of(len(cells), 'record')}, longer than max_chars"
+
+
+def questions(judge: Any, runs: Any) -> Questions:
+    """Check a judge and runs, and write what is to be asked, without asking it."""
+    check_choice(judge.answer, "answer", tuple(FORMS))
+    for name in ("model", "question"):
+        text = getattr(judge, name)
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"{name} must be a text, got {text!r}")
+    most = as_count(judge.max_chars, "max_chars", least=200)
+    work = Work(as_count(judge.concurrency, "concurrency"), judge.progress)
+    cache = None if judge.cache is None else as_path(judge.cache, "cache")
+    url, form = url_of(judge.base_url), FORMS[judge.answer]
+    turns = take_turns(runs, ("agent",), type(judge).__name__)
+    records = [record for run in turns.runs for record in prefixes(run)]
+    texts = [make_prompt(cut(record, most), judge.question, form.words) for record in records]
+    keys = [key_of(url, judge.model, judge.answer, text) for text in texts]
+    n_cut = sum(len(record) > most for record in records)
+    by_key = dict(zip(keys, texts, strict=True))
+    return Questions((url, judge.model, form), cache, work, turns, keys, by_key, n_cut)
