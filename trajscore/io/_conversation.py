@@ -126,7 +126,8 @@ class Conversation:
             if choice.get("finish_reason") is not None:
                 fields.setdefault("finish_reason", choice["finish_reason"])
         raw = as_fields(fields.get("raw_data"))
-        found = find_logprobs(fields, choice, raw, _first_choice(raw))
+        answers = (fields, choice, raw, _first_choice(raw))
+        found = next(filter(None, map(find_logprobs, answers)), None)
         if found is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(found, self.place, index)

@@ -40,6 +40,10 @@ _ODD = {  # the word to count, and what is said of them
     "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
+_UNREAD = {  # what of a record no run holds, and what is needed
+    "text": "",
+    "log-probability field": "; token_probability needs a list with one for each token",
+}
 _MAX_ROLES = 12
 # What to do about a field that is nowhere, where there is no other to choose.
 _REMEDIES = {
@@ -211,9 +215,11 @@ class Findings:
                 f"{role!r}, taken as the environment's; if it is an agent's, pass "
                 f"{{argument:roles={role}=agent}}"
             )
-        if unread := self.tally.unread:
-            fields = ", ".join(repr(name) for name, _ in unread.most_common(_MAX_EXAMPLES))
-            yield f"{number_of(unread.total(), 'text')} not read, in {fields}"
+        for noun, remedy in _UNREAD.items():
+            counts = self.tally.unread_of(noun == "text")
+            if counts:
+                fields = ", ".join(repr(name) for name, _ in counts.most_common(_MAX_EXAMPLES))
+                yield f"{number_of(counts.total(), noun)} not read, in {fields}{remedy}"
 
     def _joined_records(self) -> Iterator[str]:
         """Say which records were joined into runs, and which may have to be."""

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from trajscore.core.values import is_number
@@ -64,34 +65,30 @@ class TokenScores(NamedTuple):
     top_logprobs: tuple[Top, ...] | None = None
 
 
-def find_logprobs(*answers: Any) -> Any:
-    """Return the tokens with log-probabilities that the first of some answers or parts holds."""
-    for answer in answers:
-        if not isinstance(answer, Mapping) or _OUTER.isdisjoint(answer):
+def find_logprobs(answer: Any) -> Any:
+    """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
+    if not isinstance(answer, Mapping) or _OUTER.isdisjoint(answer):
+        return None
+    for (*outer, name), forms in _SHAPES.items():
+        value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
+        if isinstance(value, Mapping):
+            lists = (_joined(value, own) for own in forms if as_list(value.get(own.tokens)))
+            value = next(lists, None)
+        elif forms and forms is not _ANY:
             continue
-        for (*outer, name), forms in _SHAPES.items():
-            value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
-            if isinstance(value, Mapping):
-                lists = (_joined(value, own) for own in forms if as_list(value.get(own.tokens)))
-                value = next(lists, None)
-            elif forms and forms is not _ANY:
-                continue
-            if value and (forms is _ANY or all(map(_is_token, as_list(value) or [None]))):
-                return value
+        if value and (forms is _ANY or all(map(_is_token, as_list(value) or [None]))):
+            return value
     return None
 
 
 def _joined(value: Mapping[str, Any], names: _Lists) -> list[Any]:
     """Return the tokens of an object, each with its alternatives and its text."""
-    tokens = value[names.tokens]
-    top, texts = as_list(value.get(names.alternatives)), as_list(value.get(names.texts))
-    if not (top or texts):
-        return tokens
-    beside = {"top_logprobs": top, "token": texts}
-    return [
-        {**_fields_of(token), **{name: own[k] for name, own in beside.items() if k < len(own)}}
-        for k, token in enumerate(tokens)
-    ]
+    tokens: list[Any] = value[names.tokens]
+    for name, other in (("top_logprobs", names.alternatives), ("token", names.texts)):
+        if listed := as_list(value.get(other)):
+            pairs = zip_longest(tokens, listed[: len(tokens)])
+            tokens = [{**_fields_of(token), name: own} for token, own in pairs]
+    return tokens
 
 
 def _is_token(value: Any) -> bool:
@@ -109,20 +106,20 @@ def _fields_of(token: Any) -> Mapping[str, Any]:
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     """Read a message's log-probabilities; missing values, -9999 and all zeros are not recorded."""
-    if raw is None:
-        return TokenScores()
     if not isinstance(raw, (list, tuple)):
         raise MalformedRunError(
             f"message {index}: its logprobs are {type(raw).__name__}, not a list"
         )
     where = place.message(index)
     entries = list(map(_fields_of, raw))
-    texts = tuple(_text_of(entry) for entry in entries)
+    texts = [_text_of(entry) for entry in entries]
     top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)
     logprobs = tuple(_logprob_of(*token, where) for token in zip(entries, texts, top, strict=True))
     if not any_recorded(logprobs):
         return TokenScores()
-    return TokenScores(None if None in texts else texts, logprobs, top if any(top) else None)
+    tokens = tuple(text for text in texts if text is not None)
+    whole = tokens if len(tokens) == len(texts) else None
+    return TokenScores(whole, logprobs, top if any(top) else None)
 
 
 def any_recorded(logprobs: Iterable[float]) -> bool:
@@ -167,15 +164,11 @@ def _text_of(token: Mapping[str, Any]) -> str | None:
 
 def _logprob_of(token: Mapping[str, Any], text: str | None, top: Top, where: str) -> float:
     value = token["logprob"] if "logprob" in token else first(token, _LOGPROB)
-    if value is None and "probs" in token and "prob" not in token:
-        return dict(top).get(text or "", math.nan)
-    return _number(_log(token.get("prob")) if value is None else value, where)
-
-
-def _log(probability: Any) -> float | None:
-    if not is_number(probability) or probability < 0:
-        return None
-    return math.log(probability) if probability else -math.inf
+    if value is None and is_number(share := token.get("prob")):
+        value = math.log(share) if share > 0 else -math.inf
+    elif value is None and "probs" in token:
+        value = dict(top).get(text or "")
+    return _number(value, where)
 
 
 def _number(value: Any, where: str) -> float:
@@ -196,10 +189,7 @@ def _number(value: Any, where: str) -> float:
 
 
 def _alternatives(raw: Any, where: str) -> Top:
-    if not raw:
-        return ()
-    if isinstance(raw, Mapping) and isinstance(raw.get("candidates"), list):
-        raw = raw["candidates"]
+    raw = as_list(as_fields(raw).get("candidates")) or raw
     if isinstance(raw, Mapping):
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:

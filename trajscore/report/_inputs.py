@@ -436,7 +436,8 @@ def _load_log(
     runs = io.Runs(stream)
     unmet = stops_not_met(asked["rule"], runs, runs.left_out)
     unused = (*stream.findings.notes(), *unmet, *scores_not_used(runs))
-    origin = FromLog(len(runs), runs.left_out, unused=unused)
+    has_unread = bool(stream.findings.tally.unread_of(texts=False))
+    origin = FromLog(len(runs), runs.left_out, unused=unused, has_unread=has_unread)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
