@@ -20,6 +20,7 @@ from trajscore.core.meanings import (
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.fields import LAST
+from trajscore.io.logprobs import names_logprobs
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
@@ -216,8 +217,10 @@ class Findings:
                 f"{{argument:roles={role}=agent}}"
             )
         for noun, remedy in _UNREAD.items():
-            counts = self.tally.unread_of(noun == "text")
-            if counts:
+            named = {
+                k: n for k, n in self.tally.unread.items() if names_logprobs(k) == bool(remedy)
+            }
+            if counts := Counter(named):
                 fields = ", ".join(repr(name) for name, _ in counts.most_common(_MAX_EXAMPLES))
                 yield f"{number_of(counts.total(), noun)} not read, in {fields}{remedy}"
 

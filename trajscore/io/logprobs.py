@@ -19,22 +19,15 @@ NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any
 Top = tuple[tuple[str, float], ...]
 
 
-class _Lists(NamedTuple):
-    """The names of a list of tokens, and of the lists of alternatives and texts beside it."""
-
-    tokens: str
-    alternatives: str = ""
-    texts: str = ""
-
-
+# The lists of tokens, of their alternatives, and of their texts, which may stand beside the tokens.
 _ANY = (
-    _Lists("content"),  # chat completions
-    _Lists("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
-    _Lists("chosenCandidates", "topCandidates"),  # Gemini
-    _Lists("chosen_candidates", "top_candidates"),  # Gemini in Python, events of Google's ADK
+    ("content", "", ""),  # chat completions
+    ("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
+    ("chosenCandidates", "topCandidates", ""),  # Gemini
+    ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
 )
-# Where an answer, its message, its choice or a part of it holds the list of tokens, or such lists.
-_SHAPES: dict[tuple[str, ...], tuple[_Lists, ...]] = {
+# Where an answer, its message, its choice or a part of it holds the list of tokens, or these lists.
+_SHAPES: dict[tuple[str, ...], tuple[tuple[str, str, str], ...]] = {
     ("logprobs",): _ANY,  # also Responses, Ollama, and lists of numbers
     ("logprobsResult",): _ANY,
     ("logprobs_result",): _ANY,
@@ -43,14 +36,13 @@ _SHAPES: dict[tuple[str, ...], tuple[_Lists, ...]] = {
     ("provider_details", "logprobs"): _ANY,  # Pydantic AI
     ("vendor_details", "logprobs"): _ANY,  # Pydantic AI before 1.0
     ("completion_probabilities",): (),  # llama.cpp
-    ("details",): (_Lists("tokens", "top_tokens"),),  # text-generation-inference
-    ("meta_info",): (_Lists("output_token_logprobs", "output_top_logprobs"),),  # SGLang
+    ("details",): (("tokens", "top_tokens", ""),),  # text-generation-inference
+    ("meta_info",): (("output_token_logprobs", "output_top_logprobs", ""),),  # SGLang
 }
 # What a token has, and an alternative; one of SGLang is [log-probability, id, text].
 _TEXT = ("token", "text", "tok_str", "content")
 _LOGPROB = ("logprob", "logProbability", "log_probability")
-_PROBABILITY = ("prob", "probs")  # llama.cpp, whose older form has only those of alternatives
-_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
+_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")  # the last two of llama.cpp
 
 _OUTER = {path[0] for path in _SHAPES}
 _WITHIN = _OUTER | {"choices", "raw_data"}
@@ -72,7 +64,7 @@ def find_logprobs(answer: Any) -> Any:
     for (*outer, name), forms in _SHAPES.items():
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
         if isinstance(value, Mapping):
-            lists = (_joined(value, own) for own in forms if as_list(value.get(own.tokens)))
+            lists = (_joined(value, own) for own in forms if as_list(value.get(own[0])))
             value = next(lists, None)
         elif forms and forms is not _ANY:
             continue
@@ -81,10 +73,10 @@ def find_logprobs(answer: Any) -> Any:
     return None
 
 
-def _joined(value: Mapping[str, Any], names: _Lists) -> list[Any]:
+def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
     """Return the tokens of an object, each with its alternatives and its text."""
-    tokens: list[Any] = value[names.tokens]
-    for name, other in (("top_logprobs", names.alternatives), ("token", names.texts)):
+    tokens: list[Any] = value[names[0]]
+    for name, other in zip(("top_logprobs", "token"), names[1:], strict=True):
         if listed := as_list(value.get(other)):
             pairs = zip_longest(tokens, listed[: len(tokens)])
             tokens = [{**_fields_of(token), name: own} for token, own in pairs]
@@ -95,7 +87,7 @@ def _is_token(value: Any) -> bool:
     """Tell a token with its log-probability from what else has the name of such a list."""
     if isinstance(value, list):
         return bool(value) and isinstance(value[0], (float, type(None)))
-    return not as_fields(value).keys().isdisjoint((*_LOGPROB, *_PROBABILITY))
+    return not as_fields(value).keys().isdisjoint((*_LOGPROB, "prob", "probs"))
 
 
 def _fields_of(token: Any) -> Mapping[str, Any]:
@@ -164,7 +156,8 @@ def _text_of(token: Mapping[str, Any]) -> str | None:
 
 def _logprob_of(token: Mapping[str, Any], text: str | None, top: Top, where: str) -> float:
     value = token["logprob"] if "logprob" in token else first(token, _LOGPROB)
-    if value is None and is_number(share := token.get("prob")):
+    share: Any = token.get("prob") if value is None else None
+    if is_number(share):
         value = math.log(share) if share > 0 else -math.inf
     elif value is None and "probs" in token:
         value = dict(top).get(text or "")

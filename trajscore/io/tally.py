@@ -12,7 +12,6 @@ from typing import Any
 from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import names_logprobs
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
@@ -70,11 +69,6 @@ class Tally:
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
-
-    def unread_of(self, texts: bool) -> Counter[str]:
-        """Return the fields that no run holds: texts, or log-probabilities."""
-        own = {name: n for name, n in self.unread.items() if names_logprobs(name) != texts}
-        return Counter(own)
 
     def _note_turns(self, run: Run) -> None:
         of_agents = (name_of(step) for step in run.steps if step.actor == "agent")
