@@ -26,7 +26,7 @@ _ANY = (
     ("chosenCandidates", "topCandidates", ""),  # Gemini
     ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
 )
-# Where an answer, its message, its choice or a part of it holds the list of tokens, or these lists.
+# Where an answer, its message, its choice or a part of it has the list of tokens, or these lists.
 _SHAPES: dict[tuple[str, ...], tuple[tuple[str, str, str], ...]] = {
     ("logprobs",): _ANY,  # also Responses, Ollama, and lists of numbers
     ("logprobsResult",): _ANY,
