@@ -125,9 +125,9 @@ class Conversation:
                 fields["other_choices"] = fields["choices"][1:]
             if choice.get("finish_reason") is not None:
                 fields.setdefault("finish_reason", choice["finish_reason"])
-        raw = as_fields(fields.get("raw_data"))
-        answers = (fields, choice, raw, _first_choice(raw))
-        found = next(filter(None, map(find_logprobs, answers)), None)
+        found = find_logprobs(fields) or find_logprobs(choice)
+        if found is None and (raw := as_fields(fields.get("raw_data"))):
+            found = find_logprobs(raw) or find_logprobs(_first_choice(raw))
         if found is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(found, self.place, index)

@@ -141,7 +141,8 @@ def _within(path: str, value: Any, scores: list[Fields]) -> Iterator[tuple[str, 
             if not _is_beside(str(name), is_text):
                 is_id = any(map(str.isdigit, str(name)))
                 yield ".".join(filter(None, (path, "" if is_id else str(name)))), inner
-            elif names_logprobs(str(name)):
+            elif inner and names_logprobs(str(name)):
                 parts = (part for part in str(name).split(".") if not part.isdigit())
                 own[".".join(filter(None, (path, *parts)))] = inner
-        scores += [own] if own else []
+        if own:
+            scores.append(own)

@@ -59,11 +59,12 @@ class TokenScores(NamedTuple):
 
 def find_logprobs(answer: Any) -> Any:
     """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
-    if not isinstance(answer, Mapping) or _OUTER.isdisjoint(answer):
+    is_other = not isinstance(answer, dict) or _OUTER.isdisjoint(answer)
+    if is_other or not any(map(answer.get, _OUTER)):
         return None
     for (*outer, name), forms in _SHAPES.items():
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             lists = (_joined(value, own) for own in forms if as_list(value.get(own[0])))
             value = next(lists, None)
         elif forms and forms is not _ANY:
