@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from trajscore import (
     PlattCrossFitCalibrator,
     PrefixForecaster,
+    StepConfidence,
     TrajectoryArray,
     check_trajectories,
     evaluate,
@@ -44,6 +45,33 @@ def test_all_forms_are_the_same_runs():
     two = np.array([[[1, 5.0], [NAN, NAN]], [[3, 2], [7, 4]]])
     assert check_trajectories(two).lengths.tolist() == [1, 2]
     assert check_trajectories([[1.0, NAN, NAN]]).shape == (1, 3)
+
+
+def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
+    low, high = -2.2e-16, 1 + 9e-10
+    X = [[low, 0.6], [high, 0.2], [0.5, 0.7], [0.3, 0.4]] * 6
+    unit = [[0.0, 0.6], [1.0, 0.2], [0.5, 0.7], [0.3, 0.4]] * 6
+    cells, y = np.ravel(unit).tolist(), np.array([1, 0, 1, 0] * 6)
+    for given in (X, np.array(X)):
+        assert check_trajectories(given, probabilities=True).cells.tolist() == cells
+        assert check_trajectories(given).cells.tolist() == cells
+        assert metrics.tps_score(y, given) == metrics.tps_score(y, unit)
+        pd.testing.assert_frame_equal(evaluate(given, y).table, evaluate(unit, y).table)
+        sums = TPSAccumulator("log").update(y, given).compute()
+        pd.testing.assert_frame_equal(sums, TPSAccumulator("log").update(y, unit).compute())
+    first = np.array(X)[:, 0]
+    answers = metrics.ecuas_from_confidence(y, first)
+    assert answers == metrics.ecuas_from_confidence(y, np.array(unit)[:, 0])
+    for stated, expected in ((low, 0.0), (high, 1.0), (-1e-8, NAN)):
+        run = io.Run("a", [io.Step("agent", "x", confidence=stated)])
+        verbal = StepConfidence(scale="fraction" if expected == 1 else "auto").fit_transform([run])
+        np.testing.assert_array_equal(verbal["verbal"].cells, [expected])
+    # beside other scales, and of minus a small risk, they are what they are
+    for signal in ([[-1e-12, 2.0]], [[-1e-12, -2e-12]]):
+        assert check_trajectories(signal).cells.tolist() == signal[0]
+    for value in (-2e-9, 1 + 2e-9):
+        with pytest.raises(ValueError, match=r"run 0 \(row 0\), step 2: forecast .* outside"):
+            check_trajectories([[0.5, value]], probabilities=True)
 
 
 def test_bad_traces_name_the_place():

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import outside_unit, to_unit
 from trajscore.core.within_runs import cells_by_step
 
 
@@ -166,12 +167,13 @@ class Forecaster(TraceTransformer, ABC):
             refused = np.isinf(values)
         if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
-        outside = (values < 0) | (values > 1)
-        if self._reads()["probabilities"] and outside.any():
-            raise ValueError(
-                f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
-                f"success"
-            )
+        if self._reads()["probabilities"]:
+            outside, values = outside_unit(values), to_unit(values)
+            if outside.any():
+                raise ValueError(
+                    f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
+                    f"success"
+                )
         ends = None if done is None else np.asarray(done, dtype=bool)
         after, p = self._advance(state, values, ends)
         check_finite(p)

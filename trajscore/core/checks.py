@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers
+from trajscore.core.values import as_array, as_numbers, outside_unit, to_unit
 
 
 def check_trajectories(
@@ -29,7 +29,7 @@ def check_trajectories(
         In a plain array or DataFrame, one row is a run and trailing NaN is padding; masked
         values are missing. A Series or an array of lists is taken as a list of runs.
     probabilities : bool, default=False
-        Whether all values must lie in [0, 1].
+        Whether all values must lie in [0, 1]; those less than 1e-9 outside it become 0 or 1.
     single_channel : bool, default=False
         Whether there must be one value a step.
     allow_missing : bool, default=False
@@ -38,7 +38,8 @@ def check_trajectories(
     Returns
     -------
     TrajectoryArray
-        The runs; cells of a single channel are one-dimensional.
+        The runs; cells of a single channel are one-dimensional. Also where values need not be
+        probabilities, those of a channel that is otherwise within [0, 1] become 0 or 1.
 
     Raises
     ------
@@ -61,7 +62,19 @@ def check_trajectories(
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
     check_values(traces, probabilities, allow_missing)
-    return traces
+    return _without_rounding(traces, probabilities)
+
+
+def _without_rounding(traces: TrajectoryArray, probabilities: bool) -> TrajectoryArray:
+    """Return traces in which no probability lies outside [0, 1] by rounding alone."""
+    low, high = traces.value_range()
+    cells = traces.cells
+    if low >= 0 and high <= 1:
+        return traces
+    # minus a small risk is never above 0, and no probability
+    is_forecast = probabilities | ((cells > 0).any(axis=0) & ~outside_unit(cells).any(axis=0))
+    near = is_forecast & ((cells < 0) | (cells > 1))
+    return traces.with_cells(np.where(near, to_unit(cells), cells)) if near.any() else traces
 
 
 def check_values(
@@ -72,7 +85,8 @@ def check_values(
     `remedy` is what else helps where a value is missing.
     """
     low, high = traces.value_range()
-    if low >= (0 if probabilities else -np.inf) and high <= (1 if probabilities else np.inf):
+    beyond = probabilities and (outside_unit(low) or outside_unit(high))
+    if not (np.isnan(low) or beyond):
         return
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
@@ -88,7 +102,7 @@ def check_values(
             f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "
             f"it in, for example with X.ffill(){remedy}"
         )
-    outside = (cells < 0) | (cells > 1)
+    outside = outside_unit(cells)
     if probabilities and outside.any():
         percent = "divide percentages by 100, or " * bool(low >= 0 and 1 < high <= 100)
         raise ValueError(

@@ -20,6 +20,7 @@ LARGEST_HORIZON = 2**53
 _LARGEST_NUMBER = 2**1000
 _LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096
+_ROUNDING = 1e-9  # by how much a probability may miss [0, 1], as 1 minus an entropy does
 
 
 def run_label(identifier: Any) -> str:
@@ -204,6 +205,25 @@ def as_real(values: Any) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), np.nan, numbers)
     return numbers
+
+
+def outside_unit(values: Any) -> Any:
+    """Whether each value lies outside [0, 1] by more than rounding, 1e-9; NaN does not.
+
+    >>> outside_unit(-2.2e-16), outside_unit(-0.1)
+    (False, True)
+    """
+    return (values < -_ROUNDING) | (values > 1 + _ROUNDING)
+
+
+def to_unit(values: Any) -> FloatArray:
+    """Return values, those that rounding alone puts outside [0, 1] as 0 or 1.
+
+    >>> to_unit([-2.2e-16, 0.5, 1.1]).tolist()
+    [0.0, 0.5, 1.1]
+    """
+    numbers = np.asarray(values)
+    return np.where(outside_unit(numbers), numbers, np.clip(numbers, 0, 1))
 
 
 def parse_number(text: str) -> float | None:

@@ -21,7 +21,7 @@ from trajscore.io._run import (
 from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, parsed, token_counts
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import TokenScores, parse_logprobs
+from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
 from trajscore.io.text import is_known, only_text, text_of
 
 _MESSAGE = frozenset(
@@ -129,15 +129,12 @@ class Conversation:
                 fields["other_choices"] = fields["choices"][1:]
             if choice.get("finish_reason") is not None:
                 fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = fields.get("logprobs")
-        if logprobs is None and choice is not None:
-            logprobs = choice.get("logprobs")
-        raw = fields.get("raw_data")
-        if logprobs is None and isinstance(raw, dict):
-            logprobs = (_first_choice(raw) or raw).get("logprobs")
-            if logprobs is not None:
-                fields["raw_data"] = _without_logprobs(raw)
-        return fields, parse_logprobs(logprobs, self.place, index)
+        found = find_logprobs(fields) or find_logprobs(choice)
+        if found is None and (raw := as_fields(fields.get("raw_data"))):
+            found = find_logprobs(raw) or find_logprobs(_first_choice(raw))
+        if found is None:
+            return fields, TokenScores()
+        return without_logprobs(fields), parse_logprobs(found, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = _content_of(fields)
@@ -292,19 +289,6 @@ def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
     return None
-
-
-def _without_logprobs(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the log-probabilities, the largest part of a message, which the step holds."""
-    slim = {name: value for name, value in raw.items() if name != "logprobs"}
-    if _first_choice(raw) is not None:
-        slim["choices"] = [
-            {name: value for name, value in choice.items() if name != "logprobs"}
-            if isinstance(choice, dict)
-            else choice
-            for choice in raw["choices"]
-        ]
-    return slim
 
 
 def as_number(value: Any, name: str, index: int) -> float | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io import _vocabulary as keys
-from trajscore.io._vocabulary import as_fields, first, parsed
+from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io.logprobs import find_logprobs
 
 _KINDS = ("type", "part_kind", "block_type", "content_type", "kind")
 
@@ -143,9 +144,8 @@ def _text_of(part: Any) -> str:
 
 def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
-    if isinstance(part.get("logprobs"), list) and part["logprobs"]:
-        logprobs = more.setdefault("logprobs", {"content": []})
-        logprobs["content"] = [*logprobs["content"], *part["logprobs"]]
+    if logprobs := as_list(find_logprobs(part)):
+        more["logprobs"] = [*more.get("logprobs", ()), *logprobs]
     if type_of(part) in keys.TEXT_TYPES or has_other_text(part):
         return {"type": "text", "text": part.get("text", part.get("content"))}
     return part

@@ -488,15 +488,14 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
 
 
 def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Add what LangChain keeps beside the message: calls, log-probabilities, the finish reason."""
+    """Add what LangChain keeps beside the message: calls, the finish reason."""
     additional = as_fields(fields.get("additional_kwargs"))
     if not fields.get("tool_calls"):
         names = ("tool_calls", "function_call", "tool_call_id", "refusal")
         fields |= {name: additional[name] for name in names if additional.get(name)}
     metadata = as_fields(fields.get("response_metadata"))
-    for name in ("logprobs", "finish_reason"):
-        if fields.get(name) is None and metadata.get(name) is not None:
-            fields[name] = metadata[name]
+    if fields.get("finish_reason") is None and metadata.get("finish_reason") is not None:
+        fields["finish_reason"] = metadata["finish_reason"]
     if fields.get("status") == "error" and "error" not in fields:
         fields["error"] = True
     return fields

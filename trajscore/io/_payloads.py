@@ -13,7 +13,8 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._messages import as_chat, is_message, turns_of_transcript
-from trajscore.io._vocabulary import as_fields, first, unnested
+from trajscore.io._vocabulary import as_fields, as_list, first, unnested
+from trajscore.io.logprobs import find_logprobs
 
 _MAX_DEPTH = 6  # of wrappers
 _WRAPPED = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
@@ -96,7 +97,8 @@ def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> lis
             value = unnested(fields[name])
             value = value[:1] if name == "candidates" and isinstance(value, list) else value
             if messages := _search(value, _role_in(name, role), depth - 1):
-                return system + messages
+                *before, last = messages
+                return [*system, *before, scored(last, fields)]
     if isinstance(fields.get("content"), dict):
         return system + _search(fields["content"], role, depth - 1)
     return system + (_bare_answer(fields) if role == "assistant" else [])
@@ -116,7 +118,13 @@ def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
     if isinstance(choice.get("message"), dict):
         return [{"choices": choices}]
     text = choice.get("text") or choice.get("delta")
-    return _search(text, "assistant", 2) if text else []
+    return [scored(turn, choice) for turn in _search(text, "assistant", 2)] if text else []
+
+
+def scored(message: Any, answer: Any) -> Any:
+    """Return a message with its log-probabilities, or those of the answer around it, if any."""
+    found = as_list(find_logprobs(message) or find_logprobs(answer))
+    return {**message, "logprobs": found} if found and isinstance(message, dict) else message
 
 
 def _with_role(fields: Mapping[str, Any], role: str | None) -> list[Any]:
@@ -154,7 +162,7 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
     if isinstance(fields.get("thought"), str):  # AutoGen's
         message["thought"] = fields["thought"]
     reason = fields.get("finish_reason", fields.get("finishReason"))
-    return [message | ({} if reason is None else {"finish_reason": reason})]
+    return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
 
 
 def with_parts(message: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._messages import as_chat, find_messages, is_chat_list, is_message
-from trajscore.io._payloads import messages_in
+from trajscore.io._payloads import messages_in, scored
 from trajscore.io._spans import Span
 from trajscore.io._thread import turn_keys
 from trajscore.io._vocabulary import as_fields, as_list, first, token_counts
@@ -116,7 +116,7 @@ def _body(side: Any, depth: int = 3) -> Mapping[str, Any]:
     """Return a request or an answer out of what batches and proxies put around it."""
     fields = as_fields(side)
     inner = [fields[name] for name in _BODIES if as_fields(fields.get(name))]
-    return _body(inner[0], depth - 1) if inner and depth else fields
+    return scored(_body(inner[0], depth - 1), fields) if inner and depth else fields
 
 
 def awaits_answer(record: Any) -> bool:

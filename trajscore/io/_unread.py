@@ -1,4 +1,4 @@
-"""Texts of a record that no part of its run holds, such as those under names nobody knows."""
+"""Texts and log-probabilities of a record that no part of its run holds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from trajscore.core.meanings import words_of
 from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._vocabulary import parsed
+from trajscore.io.logprobs import names_logprobs, recorded_in
 
 # fmt: off
 _BESIDE = {  # words for what is said of a tool or a program, and not in a turn
@@ -28,22 +29,29 @@ _FIRST_WORDS = 20  # of a text that are looked at
 _LONGEST = 40  # characters of them
 
 
+Fields = dict[str, Any]  # of one object, by their paths
+
+
 @lru_cache(1024)
 def _is_beside(name: str, is_text: bool) -> bool:
-    """Tell a field of what is beside the turns."""
-    return not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
+    """Tell a field of what is beside the turns, or of log-probabilities."""
+    is_label = not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
+    return is_label or names_logprobs(name)
 
 
-def unread_texts(raw: Any, run: Run) -> Counter[str]:
-    """Count the texts of a record that its run does not hold, by the names of their fields."""
+def count_unread(raw: Any, run: Run) -> Counter[str]:
+    """Count the fields of a record that its run does not hold: texts and log-probabilities."""
+    if "n_left_out" in run.extra:
+        return Counter()
     turns, others = _texts_of(run)
     known, joined = {*turns, *others}, ""
     unread: Counter[str] = Counter()
+    scores: list[Fields] = []
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
         if not isinstance(value, str):
-            todo += _within(path, value)
+            todo += _within(path, value, scores)
         elif value not in known and is_prose(value):
             inner = parsed(value)
             joined = joined or "\n".join(known)
@@ -52,7 +60,23 @@ def unread_texts(raw: Any, run: Run) -> Counter[str]:
                 todo.append((path, inner))
             elif value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
-    return unread
+    unread = Counter() if "retried" in run.extra else unread
+    return unread + Counter(_unread_logprobs(scores, run))
+
+
+def _unread_logprobs(objects: list[Fields], run: Run) -> Iterator[str]:
+    """Yield the fields with log-probabilities, but those beside or named like some that a run has.
+
+    The run has them from another field of the same answer, or leaves another answer out.
+    """
+    known = {value for step in run.steps for value in step.logprobs or ()} if objects else ()
+    read = [
+        {path for path, value in fields.items() if any(v in known for v in recorded_in(value))}
+        for fields in objects
+    ]
+    for fields, own in zip(objects, read, strict=True):
+        for path in fields.keys() - set().union(*read) if not own else ():
+            yield from [path] * any(recorded_in(fields[path]))
 
 
 def _texts_of(run: Run) -> tuple[set[str], set[str]]:
@@ -102,8 +126,8 @@ def is_prose(text: str) -> bool:
     return sum(any(map(str.isalpha, word[:_LONGEST])) for word in words) > 1
 
 
-def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what an object or a list holds, with its name, but not what is beside the turns."""
+def _within(path: str, value: Any, scores: list[Fields]) -> Iterator[tuple[str, Any]]:
+    """Yield what an object holds, with its name, but not what is beside turns; note its scores."""
     if isinstance(value, list):
         yield from ((path, inner) for inner in value)
         return
@@ -111,8 +135,14 @@ def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     if fields.keys() == {"key", "value"}:  # an attribute of OTLP
         fields = {str(fields["key"]): fields["value"]}
     if not any(map(fields.get, _LEFT_OUT)):
+        own: Fields = {}
         for name, inner in fields.items():
             is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
             if not _is_beside(str(name), is_text):
                 is_id = any(map(str.isdigit, str(name)))
                 yield ".".join(filter(None, (path, "" if is_id else str(name)))), inner
+            elif inner and names_logprobs(str(name)):
+                parts = (part for part in str(name).split(".") if not part.isdigit())
+                own[".".join(filter(None, (path, *parts)))] = inner
+        if own:
+            scores.append(own)

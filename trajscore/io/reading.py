@@ -13,6 +13,7 @@ from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE
 from trajscore.io._findings import Findings
 from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
+from trajscore.io._unread import count_unread
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths, tables_in
 from trajscore.io.registry import (
     Format,
@@ -245,7 +246,7 @@ class _Reading:
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run, place)
-            tally.note_unread(raw, run)
+            tally.unread += count_unread(raw, run)
             place.run, place.stop_reason = run.id, run.stop_reason
             self._set_stop_kind(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED

@@ -25,8 +25,10 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
     check_file,
     number_of,
+    outside_unit,
     parse_number,
     run_label,
+    to_unit,
     unknown_name,
 )
 from trajscore.io._table_problems import (
@@ -315,7 +317,7 @@ def _fractions(column: pd.Series) -> FloatArray:
     """Return the distinct values of a column of fractions; none of flags, of zeros and ones."""
     if column.dtype.kind != "f":
         return np.empty(0)
-    values = np.unique(column.dropna().to_numpy())
+    values = np.unique(to_unit(column.dropna().to_numpy()))
     holds = ((values >= 0) & (values <= 1)).all() and not np.isin(values, (0, 1)).all()
     return np.asarray(values if holds else values[:0])
 
@@ -353,7 +355,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
     changed = {}
     for name, scale in fields.scales:
         changed[name] = _numbers(frame[name], scale)
-        beyond = (changed[name] < 0) | (changed[name] > 1)
+        beyond = outside_unit(changed[name])
         if beyond.any():
             row = int(np.argmax(beyond))
             raise ArgumentError(
@@ -372,7 +374,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             )
     for name in fields.risks:
         risk = changed.get(name, parse_numbers(frame[name]))
-        changed[name] = 1 - risk if risk.dropna().between(0, 1).all() else -risk
+        changed[name] = -risk if outside_unit(risk).any() else 1 - risk
     for name, numbers in changed.items():
         word = numbers.isna() & frame[name].notna()
         if word.any():  # remains, so that the container refuses it by run and step

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._run import Run, Step
-from trajscore.io._unread import unread_texts
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.text import is_known
@@ -45,7 +44,7 @@ class Tally:
     n_parent_rings: int = 0  # of spans that are each other's parents
     n_blank: int = 0  # runs in which nothing could be read
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
-    unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
+    unread: Counter[str] = field(default_factory=Counter)  # fields that no run holds
     n_retried: int = 0  # answers of a model that was asked again
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs
@@ -70,11 +69,6 @@ class Tally:
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
-
-    def note_unread(self, raw: Any, run: Run) -> None:
-        """Count the texts of a record that its run does not hold, but where it left some out."""
-        if not {"n_left_out", "retried"} & run.extra.keys():
-            self.unread += unread_texts(raw, run)
 
     def _note_turns(self, run: Run) -> None:
         of_agents = (name_of(step) for step in run.steps if step.actor == "agent")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_numbers, is_number
+from trajscore.core.values import as_numbers, is_number, to_unit
 
 
 def check_answers(
@@ -19,6 +19,7 @@ def check_answers(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return correctness, confidences (probabilities, or any numbers) and weights as floats."""
     right, c = _pair(correct, confidence, "correct", "confidence")
+    c = to_unit(c) if probability else c
     valid = (c >= 0) & (c <= 1) if probability else ~np.isnan(c)
     check_rows(c, valid, "confidence", "in [0, 1]" if probability else "a number")
     check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_flag, as_path, is_number, number_of
+from trajscore.core.values import (
+    as_flag,
+    as_path,
+    is_number,
+    number_of,
+    outside_unit,
+    to_unit,
+)
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._thresholds import one_id
@@ -467,12 +474,14 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
         values = _of_channels(test, score)
     except ValueError as error:
         raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
-    if test.ratio.forecaster is None and not 0 <= values[0] <= 1:
+    if test.ratio.forecaster is not None:
+        return values
+    if outside_unit(values[0]):
         raise ValueError(
             f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "
             f"send a probability of success"
         )
-    return values
+    return to_unit(values)
 
 
 def _of_channels(test: FittedTest, score: Any) -> FloatArray:

@@ -37,6 +37,7 @@ class FromLog:
     n_signals: dict[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()  # scores of the log, rows of a table of outcomes
+    has_unread: bool = False  # log-probabilities in no known form
 
     def __str__(self) -> str:
         lines = [count_left_out(self.left_out, self.n_runs)] if self.left_out else []
@@ -49,10 +50,9 @@ class FromLog:
         ]
         if self.n_turns is not None:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.n_signals.items())
-            lines.append(
-                "the log has no confidence (neither token log-probabilities nor stated ones); "
-                "judging it by minus TRACER's risk"
-            )
+            problem = "the log has no confidence (neither token log-probabilities nor stated ones)"
+            problem = "no confidence of the log could be read" if self.has_unread else problem
+            lines.append(f"{problem}; judging it by minus TRACER's risk")
             turns = number_of(self.n_turns, "turn")
             lines.append(f"TRACER signals present in {turns}: {counts}")
             lines += self.remarks

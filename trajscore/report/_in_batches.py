@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_values
+from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, run_label, unknown_name
+from trajscore.core.values import check_choice, outside_unit, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
@@ -134,7 +134,7 @@ class RowSums:
         """Add trusted runs with forecasts."""
         if self.is_probability:
             try:
-                check_values(X, probabilities=True)
+                X = check_trajectories(X, probabilities=True)
             except ValueError as error:  # whose row is one of a batch, and of no use
                 raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
         phi, weights = self.options.phi, self.options.weights
@@ -361,7 +361,7 @@ def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
 
 def _ends_of_signal(cells: FloatArray) -> tuple[float, float] | None:
     """Between what most values lie; None for probabilities."""
-    if cells.min() >= 0 and cells.max() <= 1:
+    if not outside_unit(cells).any():
         return None
     low, high = np.quantile(cells, [0.001, 0.999])  # so that a few outliers do not widen the cells
     return (low, high) if low < high else (cells.min(), cells.max())

@@ -19,7 +19,7 @@ from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, unknown_name
+from trajscore.core.values import check_choice, outside_unit, unknown_name
 from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.units import units_of
 from trajscore.report._data import REFERENCES, Note
@@ -168,7 +168,7 @@ def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
     """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
     notes = []
     for name, trace in traces.items():
-        outside = (trace.cells < 0) | (trace.cells > 1)
+        outside = outside_unit(trace.cells)
         n_outside, n_values = int(outside.sum()), int((~np.isnan(trace.cells)).sum())
         is_positive = bool((trace.cells > 0).any())  # minus a risk is not
         if 0 < 2 * n_outside < n_values and is_positive:

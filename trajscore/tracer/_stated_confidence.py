@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.values import check_choice, is_number, outside_unit
 from trajscore.io import Step
 
 # never a part of a longer number, as 1.2 of 1.2.3 would be
@@ -90,14 +90,15 @@ class StatedConfidence:
         return self._scaled(number)
 
     def _within(self, share: float) -> float:
-        if self._scale == "auto" or self._top:
-            return share if 0 <= share <= 1 else math.nan
+        if (self._scale == "auto" or self._top) and outside_unit(share):
+            return math.nan
         return min(max(share, 0.0), 1.0)
 
     def _scaled(self, number: float) -> float:
         if self._top:
-            return number / self._top if 0 <= number <= self._top else math.nan
+            return self._within(number / self._top)
         if self._scale == "auto":
+            number = number if outside_unit(number) else min(max(number, 0.0), 1.0)
             self._is_above_one = self._is_above_one or 1 < number <= 100
             if number <= 1:
                 return (_ONE if number == 1 else number) if number >= 0 else math.nan

@@ -1,0 +1,231 @@
+"""Log-probabilities where clients and servers keep them: read, or named as not read."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from trajscore import StepConfidence, io
+from trajscore.cli.main import main
+
+ASK = {"role": "user", "content": "Where is the bag?"}
+SAID = {"role": "assistant", "content": "In Rome"}
+TOP = [[("In", -0.25), ("At", -2.0)], [(" Rome", -0.5), (" it", -1.0)]]
+CHOSEN = [first for first, _ in TOP]
+
+
+def pair(token, value, text="token", name="logprob"):
+    return {text: token, "id": 7, name: value}
+
+
+LISTED = [pair(*top[0]) | {"top_logprobs": [pair(*own) for own in top]} for top in TOP]
+LEGACY = {
+    "tokens": ["In", " Rome"], "token_logprobs": [-0.25, -0.5], "top_logprobs": list(map(dict, TOP))
+}  # fmt: skip
+
+
+def google(chosen, top, name):
+    """Return the result of Gemini, whose names Python writes in another case."""
+    tops = [{"candidates": [pair(*own, name=name) for own in alternatives]} for alternatives in TOP]
+    return {chosen: [pair(*own, name=name) for own in CHOSEN], top: tops}
+
+
+CAMEL = google("chosenCandidates", "topCandidates", "logProbability")
+SNAKE = google("chosen_candidates", "top_candidates", "log_probability")
+LLAMA = [
+    {"content": top[0][0], "probs": [pair(t, math.exp(v), "tok_str", "prob") for t, v in top[::-1]]}
+    for top in TOP
+]
+SAMPLED = [
+    pair(top[0][0], math.exp(top[0][1]), name="prob")
+    | {"top_probs": [pair(t, math.exp(v), name="prob") for t, v in top]}
+    for top in TOP
+]
+TGI = {
+    "prefill": [{"id": 1, "text": "Where", "logprob": None}],
+    "tokens": [pair(*own, "text") for own in CHOSEN],
+    "top_tokens": [[pair(*own, "text") for own in top] for top in TOP],
+}
+SGLANG = {
+    "input_token_logprobs": [[None, 1, None], [-4.0, 2, None]],
+    "output_token_logprobs": [[v, 7, t] for t, v in CHOSEN],
+    "output_top_logprobs": [[[v, 7, t] for t, v in top] for top in TOP],
+}
+MODEL = {"role": "model", "parts": [{"text": "In Rome"}]}
+RESPONSE = {"kind": "response", "parts": [{"part_kind": "text", "content": "In Rome"}]}
+TURNS = {  # the turn of an agent, or the answer to a request, by who writes it so
+    "chat completions": {"choices": [{"message": SAID, "logprobs": {"content": LISTED}}]},
+    "responses": {"type": "message", "role": "assistant", "content":
+     [{"type": "output_text", "text": "In Rome", "logprobs": LISTED}]},
+    "legacy completions": SAID | {"logprobs": LEGACY}, "ollama": SAID | {"logprobs": LISTED},
+    "langchain": {"type": "ai", "content": "In Rome", "response_metadata": {"logprobs":
+     {"content": LISTED}, "model_name": "m"}},
+    "langchain, gemini": {"type": "ai", "content": "In Rome", "response_metadata":
+     {"logprobs_result": LISTED, "avg_logprobs": -0.375}},
+    "pydantic ai": RESPONSE | {"provider_details": {"logprobs": LISTED}},
+    "pydantic ai, responses": {"kind": "response", "parts":
+     [RESPONSE["parts"][0] | {"provider_details": {"logprobs": LISTED}}]},
+    "pydantic ai, xai": {"kind": "response", "parts":
+     [RESPONSE["parts"][0] | {"provider_details": {"logprobs": {"content": LISTED}}}]},
+    "pydantic ai, gemini": RESPONSE | {"provider_details": {"logprobs": SNAKE, "avg_logprobs": -1}},
+    "gemini": MODEL | {"logprobsResult": CAMEL, "avgLogprobs": -0.375},
+    "gemini, candidate": {"content": MODEL, "logprobsResult": CAMEL, "avgLogprobs": -0.375},
+    "google adk": {"author": "a", "content": MODEL, "actions": {}, "avg_logprobs": -0.375,
+     "logprobs_result": SNAKE},
+    "llama.cpp": SAID | {"completion_probabilities": LISTED},
+    "llama.cpp, before 2025": SAID | {"completion_probabilities": LLAMA},
+    "llama.cpp, after sampling": SAID | {"completion_probabilities": SAMPLED},
+    "text-generation-inference": SAID | {"details": TGI}, "sglang": SAID | {"meta_info": SGLANG},
+}  # fmt: skip
+ANSWERS = {
+    "gemini": {"candidates": [TURNS["gemini, candidate"]]},
+    "ollama": {"message": SAID, "logprobs": LISTED, "done": True},
+    "llama.cpp": {"content": "In Rome", "completion_probabilities": LISTED, "stop": True},
+    "text-generation-inference": [{"generated_text": "In Rome", "details": TGI}],
+    "sglang": {"text": "In Rome", "meta_info": SGLANG},
+}
+
+
+def test_dialects(write):
+    records = [(name, {"messages": [ASK, turn]}) for name, turn in TURNS.items()]
+    records += [
+        (f"{name}, answer", {"request": {"messages": [ASK]}, "response": answer})
+        for name, answer in ANSWERS.items()
+    ]
+    wrong = []
+    for name, record in records:
+        runs = io.read_runs(write("log.jsonl", [{"id": "r", "success": True} | record], lines=True))
+        step = runs[0].steps[-1]
+        tops = [sorted(dict(own).items()) for own in step.top_logprobs or ()]
+        close = step.logprobs == pytest.approx((-0.25, -0.5), rel=1e-12)
+        close = close and tops == [sorted(dict(top).items()) for top in TOP]
+        if not close and name.startswith("llama"):  # of probabilities
+            values = [[v for _, v in own] for own in tops]
+            close = values == [[pytest.approx(v) for _, v in sorted(top)] for top in TOP]
+        is_same = (step.text, step.tokens, runs.notes) == ("In Rome", ("In", " Rome"), [])
+        if not (close and is_same):
+            wrong.append((name, step, step.tokens, step.top_logprobs, runs.notes))
+        # what the step holds is not kept twice
+        if name != "text-generation-inference" and '"logprob' in json.dumps(step.extra):
+            wrong.append((name, step.extra))
+    assert not wrong
+
+
+def test_a_token_without_its_probability_is_missing():
+    unlisted = {"content": "X", "probs": [{"tok_str": "In", "prob": 0.5}]}
+    (step,) = io.as_run([SAID | {"completion_probabilities": [*LLAMA, unlisted]}]).steps
+    assert step.tokens == ("In", " Rome", "X")
+    assert step.logprobs == pytest.approx((-0.25, -0.5, math.nan), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "turns", "logprobs_of"),
+    [
+        ("pydantic", "messages", lambda turn: turn["provider_details"]["logprobs"]),
+        ("gemini", "contents", lambda turn: turn["logprobsResult"]["chosenCandidates"]),
+        ("adk", "events", lambda turn: turn["logprobs_result"]["chosen_candidates"]),
+    ],
+)
+def test_files_of_clients(name, turns, logprobs_of, public_file, capsys):
+    path = public_file("logprobs", f"{name}.jsonl")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    runs = io.read_runs(path)
+    assert [run.id for run in runs] == [record["id"] for record in records]
+    assert io.outcomes(runs).tolist() == [int(record["success"]) for record in records]
+    assert [len(run.steps) for run in runs] == [len(record[turns]) for record in records]
+    expected = []
+    for record in records:
+        for turn in record[turns]:
+            try:
+                tokens = logprobs_of(turn)
+            except KeyError:
+                continue
+            values = [next(v for k, v in own.items() if "prob" in k.lower()) for own in tokens]
+            expected.append(np.mean(np.exp(values)))
+    X = StepConfidence().fit_transform(runs)["token_probability"]
+    assert X.lengths.tolist() == [sum(step.actor == "agent" for step in r.steps) for r in runs]
+    np.testing.assert_array_equal(X.cells, expected)
+    assert main(["report", str(path), "--resamples", "10", "--jobs", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "token_probability: in 100% of the agent's turns" in out
+    assert "no confidence" not in out
+    assert "not read" not in out
+
+
+def test_fields_that_are_not_read_are_named(write):
+    def notes(**more):
+        record = {"id": "r", "success": True, "messages": [ASK, SAID | more]}
+        return io.read_runs(write("log.jsonl", [record], lines=True)).notes
+
+    read = {"logprobs": LISTED}
+    other = {"choices": [{"message": SAID, "logprobs": LISTED}, {"logprobs": [-0.75]}]}
+    for more, n, name in (
+        ({"avgLogprobs": -0.5}, "1", "avgLogprobs"),
+        ({"x": [{"LOG_PROB": -1}, {"LOG_PROB": -2}]}, "2", "x.LOG_PROB"),
+        ({"x": {"logprobs": '{"values": [-1]}'}}, "1", "x.logprobs"),
+        ({"llm.0.logprob": -1, "llm.1.logprob": -1}, "1", "llm.logprob"),
+        (read | {"x": {"cum_logprobs": [-9.0]}}, "1", "x.cum_logprobs"),
+    ):
+        (note,) = (note for note in notes(**more) if "log-prob" in note)
+        start = f"{n} log-probability field{'s' * (n > '1')} not read, in 'messages.{name}'; "
+        assert note == f"{start}token_probability needs a list with one for each token"
+    for more in (
+        {"logprobs": None, "log_prob": [], "logprobs_result": {"a": [None]}, "logprob": ""},
+        {"avg_logprobs": 0.0, "logProb": [0, -9999.0], "x": {"logprobs": True, "top_logprobs": 5}},
+        read | {"avg_logprobs": -0.375, "prompt_logprobs": [-3.0]},  # beside what is read
+        other,  # another answer
+        {"log_problems": [-1]}, {"details": {"tokens": [[1, 2]]}, "meta_info": [-1], "logprob": 3},
+        {"completion_probabilities": [0.2, 0.8], "provider_details": "x", "details": [1]},
+    ):  # fmt: skip
+        assert not [note for note in notes(**more) if "log-prob" in note], more
+
+
+def test_a_log_with_log_probabilities_is_not_said_to_have_none(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    rows = [
+        {"id": k, "success": k % 3 > 0, "contents": [ASK, MODEL | {"avgLogprobs": -0.5 - k}] * 2}
+        for k in range(24)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert main(["report", str(path), "--resamples", "10", "--jobs", "1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the log has no confidence" not in out
+    assert "no confidence of the log could be read" in out
+    assert "48 log-probability fields not read, in 'contents.avgLogprobs'" in out
+
+
+def test_any_object_is_read_or_refused_in_words(write):
+    draw = random.Random(0)
+    names = (
+        "logprobs", "logprobsResult", "logprobs_result", "response_metadata", "provider_details",
+        "completion_probabilities", "details", "meta_info", "choices", "raw_data", "content",
+        "token_logprobs", "top_logprobs", "tokens", "chosenCandidates", "topCandidates",
+        "candidates", "output_token_logprobs", "output_top_logprobs", "top_tokens", "logprob",
+        "prob", "probs", "token", "text", "x",
+    )  # fmt: skip
+    leaves = (None, True, 0, 5, -0.5, -math.inf, 10**400, 0.5, "", "a", "-0.5", "[-1]", [], {})
+
+    def value(depth):
+        kind = draw.randrange(5) if depth else 4
+        if kind == 4:
+            return draw.choice(leaves)
+        if kind < 2:
+            return [value(depth - 1) for _ in range(draw.randrange(4))]
+        return {draw.choice(names): value(depth - 1) for _ in range(draw.randrange(5))}
+
+    n_read, refused = 0, []
+    for _ in range(300):
+        more = {draw.choice(names): value(draw.randrange(8)) for _ in range(3)}
+        deep = {}
+        for _ in range(draw.choice((0, 0, 200))):
+            deep = {draw.choice(names): [deep] if draw.random() < 0.5 else deep}
+        record = {"id": "r", "messages": [ASK, SAID | more | {"y": deep, **deep}]}
+        path = write("log.jsonl", [record], lines=True)
+        try:
+            n_read += len(io.read_runs(path)[0].steps)
+        except ValueError as error:
+            refused.append((str(path) in str(error), error))
+    assert all(names for names, _ in refused), refused
+    assert n_read > len(refused) > 10
