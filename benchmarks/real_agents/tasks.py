@@ -8,10 +8,24 @@ the tasks.
 
 from __future__ import annotations
 
+import itertools
 import random
 
 RING_BUDGET = 8
-PLACES = "hall barn attic garden kitchen cellar tower cave lake forest market church".split()
+PLACES = [
+    "hall",
+    "barn",
+    "attic",
+    "garden",
+    "kitchen",
+    "cellar",
+    "tower",
+    "cave",
+    "lake",
+    "forest",
+    "market",
+    "church",
+]
 RING_EXAMPLES = """You are in the mill. A note says: the ring is in the farm.
 Go to: farm
 You are in the farm. The ring is here.
@@ -40,7 +54,24 @@ RING_TRICKY = (
     "look in the {right}, not in the {wrong}.",
 )
 
-PEOPLE = "Anna Ben Carl Dora Emil Hugo Ida Kate Leo Mary Olga Paul Rosa Sam Tom Vera".split()
+PEOPLE = [
+    "Anna",
+    "Ben",
+    "Carl",
+    "Dora",
+    "Emil",
+    "Hugo",
+    "Ida",
+    "Kate",
+    "Leo",
+    "Mary",
+    "Olga",
+    "Paul",
+    "Rosa",
+    "Sam",
+    "Tom",
+    "Vera",
+]
 PARCEL_EXAMPLES = """John says: take it to Lucy.
 To: Lucy
 Lucy says: not Mark, it is for Nina.
@@ -64,9 +95,9 @@ PARCEL_TRICKY = (
 
 
 def _notes(rng, chain, others, plain, tricky):
-    """Draw what is read at each stop of `chain` about the next one; half of it names a wrong one."""
+    """Draw what each stop of `chain` says of the next one; half of them name a wrong one, too."""
     notes = {}
-    for here, right in zip(chain[:-1], chain[1:], strict=True):
+    for here, right in itertools.pairwise(chain):
         note = rng.choice(tricky if rng.random() < 0.5 else plain)
         notes[here] = note.format(right=right, wrong=rng.choice(others))
     return notes

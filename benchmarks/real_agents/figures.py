@@ -1,0 +1,177 @@
+"""What the confidences of two real models are worth, in all that judges and uses them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+from agents import STREAMS, finished
+from live import fitted, live
+from serve import MODELS, served
+from tasks import TASKS
+
+from trajscore import DensityRatioEProcess, TracerScorer, TracerSignals, TrajectoryArray, evaluate
+from trajscore.core.ranking import TieGroups, auroc
+from trajscore.core.statistics import OfTies, all_at_once
+from trajscore.datasets import load_real_runs
+from trajscore.inference import bootstrap
+from trajscore.judging import StepJudge
+from trajscore.monitoring import split_report
+from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SemanticEntropy
+
+ALPHA = 0.1
+N_LIVE = 200
+N_JUDGED = 60  # runs of each set that the other model judges
+
+
+def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
+    """Judge each channel: as given and recalibrated over the base rate, AUROC, ECUAS."""
+    report = evaluate(X, y)
+    cards, table = report.cards, report.table
+    out = {}
+    for stream in X.channels:
+        card, row = cards.loc[stream], table.loc[(stream, "as_given")]
+        out[stream] = {
+            form: [card[form], card[f"{form}_low"], card[f"{form}_high"]]
+            for form in ("as_given", "recalibrated")
+        } | {
+            "card": card["card"],
+            "auroc": row["AUROC"],
+            "ecuas": row["ECUAS_1"],
+            "missing": float(np.isnan(X[stream].cells).mean()),
+            "n_runs": int(card["n_runs"]),
+        }
+    return out
+
+
+def risks(runs: list, y: np.ndarray) -> dict:
+    """Return the AUROC of failing, with 95% bootstrap intervals, of what needs no calibration."""
+    S = TracerSignals().fit_transform(runs)
+    made = {
+        name: scorer.fit(S).score_samples(S)
+        for name, scorer in {
+            "TRACER": TracerScorer(),
+            "SAUP": SAUP(),
+            "mean surprisal": MeanSurprisal(),
+            "run length": RunLength(),
+        }.items()
+    }
+    made["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
+    success = (y == 1).astype(float)
+    rows = np.arange(len(y))
+    statistic = all_at_once(
+        {name: OfTies(TieGroups(-risk, success), auroc, rows) for name, risk in made.items()}
+    )
+    values = np.ravel(statistic(np.ones((1, len(y)))))
+    drawn = bootstrap(statistic, len(y), random_state=0).reshape(-1, len(made))
+    low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+    return {name: list(row) for name, row in zip(made, np.c_[values, low, high], strict=True)}
+
+
+def monitors(X: TrajectoryArray, y: np.ndarray) -> dict:
+    """Return what an e-process on each stream flags of runs that are new to it, at alpha."""
+    out = {}
+    for stream in X.channels:
+        if np.isnan(X[stream].cells).any():
+            continue
+        rule = DensityRatioEProcess(alpha=ALPHA)
+        row = split_report(rule, X[stream], y, known_share=0.5).loc[ALPHA]
+        out[stream] = {
+            "successes flagged": row["false_alarm_rate"], "failures flagged": row["power"],
+        }  # fmt: skip
+    return out
+
+
+def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
+    """Let `judge` say of each prefix whether the run will succeed."""
+    asked = StepJudge(judge, url, cache=cache)
+    report = streams(asked.transform(runs), y)["judge"]
+    return report | {"judge": judge}
+
+
+def costs(folder: pathlib.Path, model: str) -> dict:
+    """Return what a step costs, stream by stream: calls, seconds, tokens."""
+    runs = [run for task in TASKS for run in finished(folder / f"{model}-{task}.jsonl").values()]
+    n_steps = sum(len(run["steps"]) for run in runs)
+    total = {stream: Counter() for stream in STREAMS}
+    for run in runs:
+        for stream, spent in run["cost"].items():
+            total[stream] += Counter(spent)
+    return {
+        stream: {name: amount / n_steps for name, amount in spent.items()}
+        for stream, spent in total.items()
+    }
+
+
+def make(folder: pathlib.Path, out: pathlib.Path) -> None:
+    """Compute all figures, print them, and write them to `out`."""
+    sets: dict[str, dict] = {}
+    for model in MODELS:
+        for task in TASKS:
+            real = load_real_runs(model=model, task=task)
+            y = np.where(real.target == 1, 1, 0)  # a budget stop is a failure
+            sets[f"{model} {task}"] = {
+                "n_runs": len(y),
+                "success": int((real.target == 1).sum()),
+                "failure": int((real.target == 0).sum()),
+                "budget": int((real.target == -1).sum()),
+                "streams": streams(real.data, y),
+                "risks": risks(real.runs, y),
+                "monitors": monitors(real.data, y),
+            }
+    for model, other in zip(MODELS, MODELS[::-1], strict=True):
+        with served(model) as url:
+            for task in TASKS:
+                real = load_real_runs(model=model, task=task)
+                guard = fitted(real.runs, real.target, ALPHA)
+                path = folder / f"live-{model}-{task}.jsonl"
+                sets[f"{model} {task}"]["live"] = live(url, guard, task, N_LIVE, path, ALPHA)
+                real = load_real_runs(model=other, task=task)
+                y = np.where(real.target[:N_JUDGED] == 1, 1, 0)
+                cache = folder / f"judge-{model}.sqlite"
+                sets[f"{other} {task}"]["judge"] = judged(
+                    url, model, real.runs[:N_JUDGED], y, cache
+                )
+    figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
+    out.write_text(json.dumps(figures, indent=1, default=float) + "\n")
+    show(figures)
+
+
+def show(figures: dict) -> None:
+    """Print the figures as tables."""
+    interval = "{:+.3f} [{:+.3f}, {:+.3f}]".format
+    for name, of in figures["sets"].items():
+        print(f"\n{name}: {of['n_runs']} runs, {of['success']} succeed, {of['failure']} fail, "
+              f"{of['budget']} are stopped by the budget")  # fmt: skip
+        rows = {
+            stream: {
+                "as given": interval(*row["as_given"]),
+                "recalibrated": interval(*row["recalibrated"]),
+                "AUROC": f"{row['auroc']:.3f}",
+                "ECUAS": f"{row['ecuas']:.3f}",
+                "missing": f"{row['missing']:.0%}",
+                "to do": row["card"],
+            }
+            for stream, row in of["streams"].items()
+        }
+        print(pd.DataFrame(rows).T.to_string())
+        print("AUROC of failing, a run: " + "; ".join(
+            f"{risk} {a:.3f} [{low:.3f}, {high:.3f}]"
+            for risk, (a, low, high) in of["risks"].items()
+        ))  # fmt: skip
+        print(f"e-process at {ALPHA}, of new runs: " + "; ".join(
+            f"{stream} flags {row['successes flagged']:.3f} of successes, "
+            f"{row['failures flagged']:.2f} of failures"
+            for stream, row in of["monitors"].items()
+        ))  # fmt: skip
+        for part in ("live", "judge"):
+            print(f"{part}: " + "; ".join(
+                f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+                for key, value in of[part].items()
+            ))  # fmt: skip
+    print("\nA step costs:")
+    for model, cost in figures["cost"].items():
+        print(pd.DataFrame(cost).T.round(2).to_string() + f"   ({model})")
