@@ -53,6 +53,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--concurrency", **count, default=own.concurrency, help="requests at once (%(default)s)")
     add("--dry-run", action="store_true", help="count requests and tokens, and ask nothing")
     add_input_options(parser)
+    parser.set_defaults(stopped="; the same command goes on where it stopped")
     return parser
 
 
