@@ -1,5 +1,6 @@
 """A judge of steps against an endpoint that records what it is asked."""
 
+import json
 import math
 import pickle
 import re
@@ -66,8 +67,26 @@ MESSAGES = [
 ]
 
 
-def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later():
-    run = io.as_run(MESSAGES)
+def as_spans(tmp_path, whole):
+    """The same run as spans, of calls with all that was said before, or alone with their tools."""
+    spans = []
+    for k, message in enumerate(MESSAGES):
+        span = {"id": f"m{k}", "startTime": k}
+        if message["role"] == "assistant":
+            given = MESSAGES[:k] if whole else [m for m in MESSAGES[:k] if m["role"] != "tool"]
+            spans.append(span | {"type": "GENERATION", "input": given, "output": message})
+        elif message["role"] == "tool" and not whole:
+            name = {"a": "find", "b": "wait"}[message["tool_call_id"]]
+            more = {"name": name, "metadata": {"tool.id": message["tool_call_id"]}}
+            spans.append(span | {"type": "TOOL", "output": message["content"]} | more)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"id": "t", "observations": spans, "scores": []}))
+    return io.read_runs(path, format="langfuse")[0]
+
+
+@pytest.mark.parametrize("form", ["messages", "calls", "tools"])
+def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_path, form):
+    run = io.as_run(MESSAGES) if form == "messages" else as_spans(tmp_path, form == "calls")
     run.outcome, run.stop_reason, run.task = 0, "word-stop", "word-task"
     with endpoint(lambda body: completion("Yes", {"Yes": -0.1, "No": -2.0})) as asked:
         X = StepJudge("m", asked.url, concurrency=1).transform([run])
