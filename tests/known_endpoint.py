@@ -10,25 +10,13 @@ def completion(text, top=None, usage=(20, 1)):
     """The body of an answer; `top` has the log-probabilities of the first token's candidates."""
     candidates = [{"token": token, "logprob": logprob} for token, logprob in (top or {}).items()]
     first = {"token": text, "logprob": -0.1, "bytes": None, "top_logprobs": candidates}
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "m",
-        "usage": {
-            "prompt_tokens": usage[0],
-            "completion_tokens": usage[1],
-            "total_tokens": sum(usage),
-        },
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "length",
-                "message": {"role": "assistant", "content": text},
-                "logprobs": None if top is None else {"content": [first]},
-            }
-        ],
-    }
+    asked, answered = usage
+    usage = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": sum(usage)}
+    choice = {"index": 0, "finish_reason": "length"}
+    choice |= {"message": {"role": "assistant", "content": text}}
+    choice |= {"logprobs": None if top is None else {"content": [first]}}
+    fields = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+    return fields | {"usage": usage, "choices": [choice]}
 
 
 class Recorded:

@@ -17,6 +17,9 @@ INSTALL = {
 }
 SLOTS = 8  # runs side by side: a run keeps its slot, so its prompt is read once
 CONTEXT = 1024  # tokens of a run
+TEXT_ALONE = (
+    "{% for m in messages %}{{ m.content }}{% endfor %}"  # chats of a model that knows none
+)
 
 
 def weights(model: str) -> pathlib.Path:
@@ -70,6 +73,8 @@ def main() -> None:
     parameters.swa_full = True  # otherwise Gemma reads the whole prompt anew at each call
     parameters.cache_ram_mib = 0  # no copies of states: a slot holds what its run reads again
     parameters.warmup = False
+    if model == "gemma3_270m":  # a base model
+        parameters.chat_template, parameters.use_jinja = TEXT_ALONE, True
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     while True:

@@ -102,22 +102,6 @@ def test_bad_input_ends_with_one_sentence(files, run):
         run("check base.csv --margin much")
 
 
-def test_runs_without_a_confidence(files, run):
-    for name in ("base", "worse"):
-        pd.read_csv(f"{name}.csv").drop(columns="judge").to_csv(f"{name}.csv", index=False)
-    assert run("check worse.csv --baseline base.csv --json b.json")[0] == 1
-    assert RunSet.read("b.json").predictors == []
-    code, out, _ = run("compare b.json base.csv")
-    assert code == 0
-    assert "success rose" in out
-    assert "TPS" not in out
-    for metric, named in (("AUROC", "of a predictor"), ('AUROC"\npredictor = "x', "'x'")):
-        (files / "g.toml").write_text(f'[[gate]]\nmetric = "{metric}"\nversus = 0.5')
-        code, out, _ = run("check base.csv --gates g.toml")
-        assert code == 2
-        assert named in out
-
-
 def test_logs_are_compared(files, run):
     talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
     log = [

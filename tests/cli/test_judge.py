@@ -1,7 +1,6 @@
 """The command that asks a judge, up to the report of its table."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -120,7 +119,8 @@ def test_an_endpoint_that_is_not_there(log, capsys):
 
 
 @pytest.mark.slow
-def test_a_killed_command_goes_on_and_asks_no_answered_question_twice(log, capsys):
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_command_goes_on_and_asks_no_answered_question_twice(log, capsys, how):
     answered = []
 
     def slowly(body):
@@ -132,10 +132,16 @@ def test_a_killed_command_goes_on_and_asks_no_answered_question_twice(log, capsy
         words = ["judge", "runs.jsonl", "--model", "m", "--base-url", asked.url, "--out", "o.csv"]
         words += ["--concurrency", "2"]
         command = [sys.executable, "-m", "trajscore", *words]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ) as process:
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, **pipes) as process:
             while len(answered) < 25:
                 time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
+            process.send_signal(how)
+            err = process.communicate()[1].split("\n")
+        if how == signal.SIGINT:
+            assert process.returncode == 130
+            assert "Traceback" not in "".join(err)
+            assert err[-2].endswith("the same command goes on where it stopped")
         time.sleep(0.2)
         n_before = len(asked.bodies)
         assert main(words) == 0

@@ -59,22 +59,6 @@ def test_what_is_written_goes_by_the_ending(frame, report):
     assert "'run_id'" in source["guesses"]
 
 
-def test_one_screen_unless_all_is_asked_for(frame, report, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["report", "runs.csv", "--outcome", "solved", "--resamples", "10"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 24 + 2  # above is what was judged
-    assert max(map(len, lines[1:])) <= 80
-    short = " ".join(lines)
-    assert "--verbose" in short
-    assert "--out report.html" in short
-    assert "AURC" not in short
-    _, out, _ = report("runs.csv")
-    assert "AURC" in out
-    _, out, _ = report("runs.csv", "--out r.json", verbose=False)
-    assert "a page: --out" not in out
-
-
 # ------------------------------------------------------------------ options of what is computed
 
 
@@ -112,24 +96,6 @@ def test_steps_beyond_a_horizon_are_said(frame, report):
     lengths = frame.groupby("run_id").size()
     _, out, _ = report("runs.csv", "--horizon 4")
     assert f"Not scored: {np.maximum(lengths - 4, 0).sum()} steps beyond --horizon 4" in out
-
-
-def test_runs_without_outcome_and_values_as_asked(frame, report):
-    cut = frame["run_id"]
-    reasons = np.where(cut < 3, "tool_error", "max_steps")
-    stopped = frame.assign(solved=frame["solved"].astype(float).mask(cut < 9), stop_reason=reasons)
-    _, out, _ = report(stopped)
-    assert "Left out: 3 runs (no outcome; stopped by tool_error" in out
-    assert "6 of 57 runs not observed" in out
-    frame["solved"] = frame["solved"].astype(float).mask(cut < 5)
-    frame["confidence"] = frame["confidence"].mask((frame["step"] == 2) & (cut < 20))
-    both = "--score confidence --score noise"
-    _, out, _ = report(frame, f"{both} --missing ffill")
-    assert "60 runs; the 5 without an observed outcome" in out
-    assert "the value before was used" in out
-    _, out, _ = report(frame, f"{both} --censored drop")
-    assert "(a value of confidence is missing)" in out
-    assert "5 runs (the outcome was not observed)" in out
 
 
 def test_clusters_and_groups(frame, report):

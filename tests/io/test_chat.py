@@ -202,21 +202,6 @@ def test_completions(write):
     assert [step.text for step in run.steps] == ["Hi", "I cannot."]
 
 
-def test_tokens_of_a_run(write):
-    for more, expected in (
-        ({}, {}), ({"usage": {"input_tokens": 3}}, {"input_tokens": 3}),
-        ({"context": {"usage": {"input_tokens": 3}}}, {"input_tokens": 3}),
-        ({"usage": {"prompt_tokens": 3}, "context": {"usage": {"prompt_tokens": 4}}},
-         {"input_tokens": 3}),
-        ({"usage": {"input_tokens": 3}, "choices": []}, {}),
-    ):  # fmt: skip
-        meta = one(write, [{"id": "a"} | RUN | more]).meta
-        assert {k: n for k, n in meta.items() if k.endswith("_tokens")} == expected, more
-    told = {"id": "a", "messages": [HI, YES | {"tokens": {"output": 7}}]}
-    meta = one(write, [told | {"usage": {"input_tokens": 3}}]).meta
-    assert (meta["output_tokens"], "input_tokens" in meta) == (7, False)
-
-
 def test_malformed_runs_are_left_out_and_named(write):
     good = {"id": "good", "messages": [agent()]}
     loud = {"content": [{"token": "x", "logprob": 0.2}]}

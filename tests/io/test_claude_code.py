@@ -133,25 +133,6 @@ def test_which_lines_are_turns(write):
         assert (texts(run), run.extra.get("n_left_out", {})) == (expected, left_out), lines
 
 
-def test_numbers_of_a_session(write):
-    usage = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100,
-             "output_tokens": 7}  # fmt: skip
-    run = read(
-        write,
-        user(cwd="/a", version="1"),
-        agent("a", id="m", usage=usage | {"output_tokens": 2}, model="x"),
-        agent("b", id="m", usage=usage, costUSD=0.5),
-        agent("c", id="n", usage={"input_tokens": 5, "output_tokens": None}, model="y"),
-        agent("d", id="o", cwd="/b", gitBranch=""),
-    )
-    assert [step.extra.get("tokens") for step in run.steps[1:]] == [
-        {"input": 111, "output": 7}, {"input": 5, "output": 0}, None,
-    ]  # fmt: skip
-    assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (116, 7)
-    assert (run.meta["cwd"], run.meta["version"], run.meta["model"]) == ("/b", "1", "y")
-    assert (run.steps[1].cost, "gitBranch" in run.meta) == (0.5, False)
-
-
 STOPPED = agent("x", stop_reason="end_turn")
 STOPS = [
     ([STOPPED], "end_turn"), ([agent("x", stop_reason="tool_use")], None), ([agent("x")], None),

@@ -1,9 +1,5 @@
 """Sessions of Codex: its lines in both forms, the tokens of each turn, and how a session ends."""
 
-import json
-
-import pytest
-
 from known_dialogue import ALL, SAMPLES, said, turns
 from trajscore import io
 
@@ -123,19 +119,3 @@ def test_what_a_program_prints(write):
         assert (call.name, call.arguments, call.result) == ("shell", "ls", "file")
         assert call.error is error, code
         assert run.steps[2].extra["tokens"] == {"input": 7, "output": 2}
-
-
-def test_what_cannot_be_read(write):
-    lines = [json.dumps(one) for one in ROLLOUT]
-    path = write("rollout-s.jsonl", "\n".join([*lines[:3], '{"type": ', *lines[3:]]))
-    with pytest.warns(UserWarning, match=r"\(index 3\): line 4 is not valid JSON"):
-        assert len(io.read_runs(path)) == 1
-    path = write("rollout-a.jsonl", [META, HI], lines=True)
-    with pytest.raises(ValueError, match=r"run 's' \(index 0\): it has no turn of the agent"):
-        io.read_runs(path, format="codex")
-    for first in (
-        {"type": "session_meta", "payload": "x"}, {"type": "other", "payload": {}},
-        {"id": 1, "timestamp": 2}, {"type": "thread.started"},
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"first\.jsonl"):
-            io.read_runs(write("first.jsonl", [first], lines=True))

@@ -2,12 +2,8 @@
 
 import pytest
 
-from checked_tables import Tables, steps
+from checked_tables import Tables
 from trajscore import io
-
-IDS = "traj_id trajectory_id run_id trace_id conversation_id thread_id session_id run episode id"
-OUTCOMES = "outcome solved success resolved passed correct is_correct succeeded acc reward y"
-CONFIDENCES = "judge_probability confidence verbal_confidence score prob probability forecast p"
 
 
 @pytest.fixture
@@ -34,27 +30,6 @@ def chats(write, talk):
         return io.read_runs(write("a.json", runs), **options)
 
     return read
-
-
-def test_usual_names(tables, lines, chats):
-    wrong = []
-    for name in IDS.split():
-        spelt = name.title().replace("_", " ")  # in any spelling
-        found = tables.read(steps().rename(columns={"run": spelt})).ids
-        log = [run.id for run in lines({name: "a", "text": "x"}, {name: "b", "text": "x"})]
-        chat = [run.id for run in chats({"id": None, name: "a"}, {"id": None, name: "b"})]
-        wrong += [name] if not found == log == chat == ["a", "b"] else []
-    for name in OUTCOMES.split():
-        found = tables.read(steps().rename(columns={"solved": name})).outcomes
-        rows = [{"run": k, "text": "x", name: k == 1} for k in (1, 2)]
-        log = io.outcomes(lines(*rows)).tolist()
-        chat = io.outcomes(chats({name: 1}, {name: 0})).tolist()
-        wrong += [name] if not found == log == chat == [1, 0] else []
-    for name in CONFIDENCES.split():
-        found = tables.read(steps(x=0.5).rename(columns={"p": name})).predictors
-        (run,) = lines({"run": 1, "text": "x", name: 0.5})
-        wrong += [name] if list(found) != [name] or run.steps[0].confidence != 0.5 else []
-    assert wrong == []
 
 
 def test_the_most_telling_name_counts_and_the_others_are_kept(lines):

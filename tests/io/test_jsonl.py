@@ -4,8 +4,6 @@ import pytest
 
 from trajscore import io
 
-LOOK = "I look at it."
-
 
 @pytest.fixture
 def lines(write):
@@ -19,29 +17,6 @@ def lines(write):
 
 def texts(run):
     return [(step.actor, step.text, step.observation) for step in run.steps]
-
-
-def test_files_of_the_format(lines):
-    wrong = []
-    for fields, recognised in [
-        ({"run": 1, "text": "x", "p": 0.5}, True),
-        ({"p": 0.5}, False),
-        ({"run": 1, "step": 2}, False),
-        ({"run": 1, "step": 1, "thought": LOOK}, False),  # its text would be lost
-        ({"run": 1, "step": 1, "text": "x"}, True),
-        ({"run": 1, "steps": [{"text": "x"}]}, True),
-        ({"run": 1, "steps": [3, 0.5]}, True),
-        ({"run": 1, "steps": [{"thought": LOOK}]}, False),
-        ({"run": 1, "steps": [{"thought": LOOK, "p": 0.5}]}, True),
-        ({"run": 1, "steps": [{"text": "x"}, {"thought": LOOK}]}, True),
-    ]:
-        try:
-            found = len(lines(fields, format=None)) == 1
-        except ValueError as error:
-            found = "format is not known" not in str(error)
-        if found != recognised:
-            wrong.append(fields)
-    assert wrong == []
 
 
 def test_the_first_line_says_whether_lines_are_runs_or_steps(lines):

@@ -61,28 +61,6 @@ def test_every_form_of_an_export(write):
     assert [run.id for run in io.read_runs(two)] == ["t", "u"]
 
 
-def test_all_fields_of_an_observation(write):
-    usage = {"usageDetails": {"input": 9, "output": 2}, "usage": {"input": 1}}
-    costs = {"totalCost": 0.25, "calculatedTotalCost": 9}
-    (run,) = read(
-        write, trace(generation(model="m", latency=0.5, level="DEFAULT", **costs, **usage))
-    )
-    turn = run.steps[1]
-    assert (turn.text, turn.cost, turn.span) == ("Yes", 0.25, "g")
-    assert turn.extra == {"model": "m", "latency": 0.5, "tokens": {"input": 9, "output": 2}}
-    (other,) = read(write, trace(generation(calculated_total_cost=9, usage={"input": 1})))
-    assert (other.steps[1].cost, other.steps[1].extra["tokens"]) == (9, {"input": 1})
-    call = YES | {"content": "", "tool_calls": [{"id": "c", "name": "f"}]}
-    of_tool = generation("s", type="TOOL", name="named", input={"x": 1}, output="42")
-    metadata = {"gen_ai.tool.name": "f", "tool.id": "c"}
-    for level, error in (("ERROR", True), ("WARNING", None), (None, None)):
-        for told in (metadata, json.dumps(metadata), {"attributes": metadata}):
-            own = of_tool | {"level": level, "metadata": told}
-            (made,) = read(write, trace(generation(output=call), own))[0].steps[1].tool_calls
-            assert (made.name, made.result, made.error) == ("f", "42", error), (level, told)
-    assert read(write, trace(of_tool))[0].steps[0].tool_calls[0].name == "named"
-
-
 def test_what_a_trace_holds(write):
     inner = {"id": "t", "name": "n", "sessionId": "s", "output": '{"a": 1}', "scores": []}
     (run,) = read(write, {"trace": inner, "observations": [generation()]})

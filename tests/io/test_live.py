@@ -78,24 +78,6 @@ def test_messages_that_cannot_be_read():
         assert io.as_run([{"role": "assistant", "prompt": "I look."} | other]).steps
 
 
-def test_the_text_of_any_content():
-    wrong = []
-    for content, text in [
-        (None, ""), ("a", "a"), ([], ""), (["a", "", "b"], "a\nb"), ({"text": "a", "x": 1}, "a"),
-        ([{"text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], "a\nb"),
-        ([{"x": "é"}, 3], '{"x": "é"}\n3'), ({"text": 3}, '{"text": 3}'), (3, "3"), (True, "true"),
-        ([{"text": None, "type": 3}], '{"text": null, "type": 3}'),
-        ([{"type": "text", "text": "So."}, {"type": "refusal", "refusal": "No."}], "So.\nNo."),
-        ("a\ud83d", "a?"), ("é🧳", "é🧳"), (["\udc00"], "?"),
-    ]:  # fmt: skip
-        if (found := agent(content=content).text) != text:
-            wrong.append((content, found))
-    assert wrong == []
-    parts = [{"type": "text", "text": "a"}, {"type": "image", "url": "u"}]
-    assert agent(content=parts).extra["parts"] == parts
-    assert "parts" not in agent(content=parts[:1]).extra
-
-
 LISTED = [
     {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1}, {}, "x"]},
     {"token": "c", "logprob": None},

@@ -330,30 +330,6 @@ def test_a_result_without_its_call_is_seen_by_the_turn_before_it():
     assert several.steps[0].observation == "2\n1"
 
 
-def test_what_else_a_turn_has():
-    message = agent("Hi", "f", confidence="0.5", cost=2, name="planner", audio=None)
-    message |= {"logprobs": {"content": [{"token": "Hi", "logprob": -1.0}]}, "usage": {"n": 3}}
-    (step,) = io.as_run([message]).steps
-    assert (step.index, step.confidence, step.cost, step.observation) == (0, 0.5, 2.0, None)
-    assert (step.tokens, step.logprobs, step.top_logprobs) == (("Hi",), (-1.0,), None)
-    assert step.extra == {"name": "planner", "usage": {"n": 3}}
-    parts = [text("Look"), {"type": "image", "url": "u"}]
-    assert io.as_run([{"role": "Critic", "content": parts}]).steps[0].extra == {
-        "parts": parts, "role": "Critic",
-    }  # fmt: skip
-    call = {"name": "f", "type": "function", "index": 2, "cache": None}
-    assert io.as_run([called(**call)]).steps[0].tool_calls[0].extra == {"index": 2}
-    # thoughts, and the indices of messages that are one turn
-    thoughts = [{"type": "thinking", "thinking": "a"}, {"type": "reasoning", "text": "b"}]
-    thoughts += [{"type": "redacted_thinking", "data": "x"}, {"type": "thought", "text": 3}]
-    (step,) = io.as_run([{"role": "assistant", "content": [*thoughts, text("Yes")]}]).steps
-    assert (step.text, step.extra) == ("Yes", {"reasoning": "a\nb"})
-    assert [step.index for step in io.as_run([thoughts[1], *ITEMS, ITEMS[0]]).steps] == [0, 4, 5]
-    assert io.as_run([autogen("ThoughtEvent", "Hm."), agent("Yes")]).steps[0].extra == {
-        "type": "ThoughtEvent", "source": "helper", "reasoning": "Hm.",
-    }  # fmt: skip
-
-
 def test_numbers_of_a_turn():
     table = [
         ({"confidence": {"value": 0.4}}, 0.4), ({"confidence": {"score": "40%"}}, 0.4),
@@ -372,34 +348,6 @@ def test_numbers_of_a_turn():
     counts = ({"input": 3, "output": 2.5}, {"input": 2, "output": True}, 7, {"input": "9"})
     run = io.as_run([agent("Hi", tokens=tokens) for tokens in counts])
     assert run.meta == {"input_tokens": 5, "output_tokens": 2.5}
-
-
-def test_log_probabilities_stand_in_many_places():
-    scores = {"content": [{"token": "Yes", "logprob": -0.5, "top_logprobs": []}]}
-    inner = {"content": [{"token": "Yes", "logprob": -2.0}]}
-    choice = {"message": agent("Yes"), "logprobs": scores, "finish_reason": "stop"}
-    output = {"type": "output_text", "text": "Yes", "logprobs": scores["content"]}
-    raw = {"choices": [{"logprobs": scores, "index": 0}, "other"], "model": "m"}
-    for message, value in (
-        (agent("Yes", logprobs=scores), -0.5), ({"choices": [choice], "model": "m"}, -0.5),
-        ({"choices": [choice | {"message": agent("Yes", logprobs=inner)}]}, -2.0),
-        (agent("Well", choices=[choice]), -0.5),
-        ({"type": "message", "role": "assistant", "content": [output]}, -0.5),
-        (lc("AIMessage", content="Yes", response_metadata={"logprobs": scores}), -0.5),
-        (agent("Yes", raw_data=raw), -0.5),
-        (agent("Yes", raw_data={"logprobs": scores, "id": "r"}), -0.5),
-        (agent("Yes", raw_data=raw, logprobs=inner), -2.0),
-    ):  # fmt: skip
-        (step,) = io.as_run([message]).steps
-        assert (step.tokens, step.logprobs) == (("Yes",), (value,)), message
-    two = [output, {"type": "output_text", "text": "-", "logprobs": []}, output]
-    (step,) = io.as_run([{"type": "message", "role": "assistant", "content": two}]).steps
-    assert (step.text, step.logprobs) == ("Yes\n-\nYes", (-0.5, -0.5))
-    # what the step holds is not kept twice, all else is
-    kept = io.as_run([agent("Yes", raw_data=raw)]).steps[0].extra["raw_data"]
-    assert kept == {"choices": [{"index": 0}, "other"], "model": "m"}
-    (step,) = io.as_run([{"choices": [choice, {"n": 2}], "model": "m"}]).steps
-    assert step.extra == {"model": "m", "finish_reason": "stop", "other_choices": [{"n": 2}]}
 
 
 PRINTED = [

@@ -146,28 +146,6 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
         assert len(io.read_runs([chats(bad, name="1.json"), chats({}, name="2.json")])) == 1
 
 
-TAU2 = {"info": {}, "simulations": [{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}]}
-TAU_BENCH = [{"task_id": 1, "reward": 0.0, "traj": [{"role": "user", "content": "Hi"}]}]
-
-
-@pytest.mark.filterwarnings("ignore:.*could not be read:UserWarning")
-def test_other_formats_and_files_without_runs(write):
-    for name, value, named in [
-        ("tau_bench", TAU2, "'traj'.*format='tau2'"),
-        ("tau2", TAU_BENCH, "'simulations'.*format='tau_bench'"),
-        ("tau2", {"schema_version": "ATIF-v1.4", "steps": []}, "format='atif'"),
-        ("openai", TAU2, "'messages'.*format='tau2'"),
-        ("mlflow", [{"id": "a", "messages": [TURN]}], "format='openai'"),
-        ("tau2", {"results": []}, "no runs in .*log.json.*'simulations'"),
-        ("tau2", {"info": {}, "tasks": [], "simulations": []}, "no runs in"),
-        ("openai", [], "no runs in .*log.json"),
-        ("jsonl", [], "no runs in .*log.json"),
-        ("tau_bench", {"x": 1}, "no runs in .*log.json"),
-    ]:
-        with pytest.raises(ValueError, match=named):
-            io.read_runs(write("log.json", value), format=name)
-
-
 # ------------------------------------------------------------------ what is returned
 
 

@@ -96,23 +96,7 @@ def test_the_last_one_registered_is_asked_first(register, write):
     assert [run.id for run in io.read_runs(path)] == ["o"]
 
 
-def test_endings_folders_and_options_of_ones_own(register, write, tmp_path, capsys):
-    register(like_games(recognise=lambda *_: False, endings=(".chess",)))
-    write("d/a.chess", GAME)
-    write("d/b.txt", "not of this format")
-    assert [run.id for run in io.read_runs(tmp_path / "d")] == ["g"]
-    write("d/c.chess", GAME | {"game": "h"})
-    assert Tables(tmp_path, capsys).runs(tmp_path / "d").ids == ["g", "h"]
-    write("club/games/x.json", GAME)
-    club = like_games(
-        name="club",
-        recognise=lambda *_: False,
-        folder=lambda _, path: sorted((path / "games").glob("*.json")),
-    )
-    register(club)
-    assert [run.id for run in io.read_runs(tmp_path / "club")] == ["g"]
-    assert [run.id for run in io.iter_runs([tmp_path / "club"] * 2)] == ["g", "g"]
-
+def test_options_of_ones_own(register, write):
     @dataclass
     class Options:
         name: str = "x"
@@ -136,28 +120,6 @@ def test_what_is_not_a_format_is_refused(register):
     for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None, None)):
         with pytest.raises(NotImplementedError):
             call()
-
-
-def test_what_a_format_is_told_of_a_file(register, write):
-    heads = []
-
-    def recognise(self, head):
-        heads.append((dict(head.fields), head.listed, head.whole, head.item))
-        return False
-
-    register(like_games(recognise=recognise))
-    for value, told in [
-        ([{"x": 1}, {"y": 2}], [({"x": 1}, True, True, {"x": 1})]),
-        ([[1], {"y": 2}], [({}, True, True, [1])]),
-        ({"x": 1, "samples": [7, 8]}, [
-            ({"x": 1}, False, False, None), ({"x": 1, "samples": 7}, False, False, None),
-            ({"x": 1, "samples": 7}, False, True, None),
-        ]),
-    ]:  # fmt: skip
-        heads.clear()
-        with pytest.raises(ValueError, match=r"a\.json"):
-            io.read_runs(write("a.json", value))
-        assert heads[: len(told)] == told
 
 
 # ------------------------------------------------------------------ logs and tables

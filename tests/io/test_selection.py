@@ -74,46 +74,6 @@ def test_several_outcomes_of_a_run(log):
         assert "several values" not in refused(log({"grade": grade}), outcome="grade")
 
 
-def test_counts_of_tests_are_no_outcome(log):
-    counts = [{"passed": 3, "failed": 0}, {"passed": 1, "failed": 2}]
-    for prefix in ("", "results."):
-        path = log(*({"results": c} if prefix else c for c in counts))
-        said = refused(path)
-        assert has(said, f"'{prefix}passed' and '{prefix}failed'", f"outcome='{prefix}failed'")
-        assert "outcome_map='0=1,1=0,2=0'" in said
-        runs = io.read_runs(path, outcome=f"{prefix}failed", outcome_map="0=1,2=0")
-        assert io.outcomes(runs).tolist() == [1, 0]
-        assert io.outcomes(io.read_runs(path, outcomes={"r0": 1, "r1": 0})).tolist() == [1, 0]
-    assert has(refused(log({"passed": 1}, {"passed": "3"})), "'passed' is 3", "outcome_map=")
-    single = [
-        {"passed": 1, "failed": 0}, {"passed": 0, "failed": 1}, {"passed": True, "failed": 4},
-        {"passed": 1, "failed": []}, {"passed": 0.5, "failed": 2},
-    ]  # fmt: skip
-    assert io.outcomes(io.read_runs(log(*single))).tolist() == [1, 0, 1, 1, 0.5]
-
-
-def test_fields_that_may_be_the_outcome_are_named_where_none_is(log):
-    runs = [{"one": k % 2, "many": k, "long": "x" * 21, "in": {"a": {"b": k % 3}}, "same": 1,
-             "nan": float("nan"), "word": "ab"[k % 2]} for k in range(10)]  # fmt: skip
-    runs = io.read_runs(log(*runs))
-    with pytest.raises(ValueError, match="no run has an outcome") as caught:
-        io.outcomes(runs)
-    said = str(caught.value)
-    assert has(said, "'one': 0 5, 1 5", "'word'", "'in.a.b'", "'same': 1 10", "'r0', 'r1', 'r2'")
-    assert has(said, "outcome=", "outcomes=")
-    assert not any(name in said for name in ("'many'", "'long'", "'nan'"))
-    assert said.index("'one'") < said.index("'in.a.b'") < said.index("'same'")
-    assert io.outcomes(list(runs)).tolist() == [-1] * 10
-    many = io.read_runs(log(*(dict.fromkeys("pqrstu", k % 2) for k in range(2))))
-    with pytest.raises(ValueError, match="'p'.*'t'") as caught:
-        io.outcomes(many)
-    assert "'u'" not in str(caught.value)
-    with pytest.raises(ValueError, match="outcome='done_success'"):
-        io.outcomes(io.read_runs(log({"done_success": 0}, {"done_success": 1})))
-    cut = {"stop_reason": "max_steps"}
-    assert io.outcomes(io.read_runs(log(cut, cut))).tolist() == [-1, -1]
-
-
 # ------------------------------------------------------------------ turns
 
 
@@ -228,77 +188,6 @@ def test_ids_that_several_runs_share(log):
         notes = [note for note in io.read_runs(log(*runs)).notes if "have the id" in note]
         assert len(notes) == bool(named)
         assert all(has(note, *named) for note in notes)
-
-
-def test_runs_that_are_the_beginning_of_another(write, talk):
-    def notes(*chats):
-        runs = [{"id": k, "messages": messages} for k, messages in enumerate(chats)]
-        return [note for note in io.read_runs(write("a.json", runs)).notes if "beginning" in note]
-
-    def moves(*ways):
-        call = {"id": "c", "type": "function"}
-        calls = [call | {"function": {"name": "go", "arguments": way}} for way in ways]
-        return [{"role": "assistant", "content": None, "tool_calls": [one]} for one in calls]
-
-    assert notes(talk, talk[:3], talk) != []
-    assert notes(talk, talk) == []
-    assert notes(moves("1", "2"), moves("1", "2", "3"))[0].startswith("1 run of 2")
-    assert notes(moves("1", "0"), moves("1", "2", "3")) == []
-    assert notes(moves("1"), moves("1", "2")) == []  # a single turn says nothing
-
-
-CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"q": "a b"}'}}
-
-
-def test_texts_that_no_part_of_a_run_holds_are_counted(write):
-    chat = [
-        {"role": "user", "content": "Where is it?"},
-        {"role": "assistant", "content": "I look there.", "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "c", "content": "in the box"},
-    ]
-
-    def unread(**fields):
-        run = {"messages": chat, "task": "Find the ball"} | fields
-        notes = [note for note in io.read_runs(write("a.json", [run])).notes if "not read" in note]
-        return notes[0].partition(" not read, in ")[::2] if notes else None
-
-    message = {"role": "assistant", "content": "One more."}
-    wrong = []
-    for fields, expected in [
-        ({"a": "Where is it?", "b": "in the box", "c": "Find the ball", "d": "a b"}, None),
-        ({"x": "I look elsewhere."}, None),  # a field of the run
-        ({"x": "2026-01-01 10:00:00"}, None),
-        ({"reply": [message]}, ("1 text", "'reply.content'")),
-        ({"reply": '[{"message": {"role": "assistant", "content": "One more."}}]'},
-         ("1 text", "'reply.message.content'")),
-        ({"r": [message, message | {"content": "Two more."}]}, ("2 texts", "'r.content'")),
-        ({"7f3a": [message]}, ("1 text", "'content'")),  # an id is not a field
-        ({"tools": [message]}, None),
-        ({"r": [message | {"content": "single"}]}, None),
-        ({"r": [message | {"content": "look there"}]}, None),  # a part of a turn
-        ({"r": [message | {"content": "agent: I look there. Then I go."}]}, None),
-        ({"r": [message | {"isSidechain": True}]}, None),
-    ]:  # fmt: skip
-        if unread(**fields) != expected:
-            wrong.append((fields, unread(**fields)))
-    assert wrong == []
-
-
-def test_words_of_a_turn_under_a_name_nobody_knows_are_counted(write):
-    said = {"role": "assistant", "content": None, "tool_calls": [CALL], "x": "I look there."}
-    chat = [{"role": "user", "content": "Where is it?"}, said]
-    chat += [{"role": "tool", "tool_call_id": "c", "content": "in the box"}]
-
-    def notes():
-        return io.read_runs(write("a.json", [{"messages": chat}])).notes
-
-    assert notes() == ["1 text not read, in 'messages.x'"]
-    said["9"] = said.pop("x")
-    assert notes() == ["1 text not read, in 'messages'"]
-    said["my thought"] = said.pop("9")
-    assert notes() == []
-    said["content"] = said.pop("my thought")
-    assert notes() == []
 
 
 def test_tables_beside_logs_are_named(write, talk, tmp_path):

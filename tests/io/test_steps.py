@@ -153,34 +153,6 @@ def seen(number, cause, words, kind="run"):
     return {"id": number, "source": "agent", "observation": kind, "content": words, "cause": cause}
 
 
-HISTORY = [
-    event(0, "message", "Fix it", source="user"),
-    seen(1, None, ""),  # a change of the agent's state
-    event(2, "run", "I look.", answer="a", command="ls"),
-    seen(3, 2, "one file"),
-    event(4, "run", answer="a", command="cat"),
-    seen(5, 4, "lost", "error"),
-    event(6, "finish", "", final_thought="Done."),
-]  # fmt: skip
-
-
-def test_events_of_openhands(write):
-    pairs = [HISTORY[:2], HISTORY[2:4], HISTORY[4:6], HISTORY[6:]]
-    for history in (HISTORY, pairs):
-        lines = [{"instance_id": f"i{k}", "history": history, "report": {"resolved": k > 0}}
-                 for k in range(2)]  # fmt: skip
-        runs = io.read_runs(write("output.jsonl", lines, lines=True))
-        assert [(run.task, run.outcome) for run in runs] == [("i0", 0), ("i1", 1)]
-        alone = io.read_runs(write("events.json", HISTORY))
-        for run in [*runs, *alone]:
-            assert said(run) == [
-                ("user", "Fix it"), ("agent", "I look."), ("run", {"command": "ls"}, "one file"),
-                ("run", {"command": "cat"}, "lost"), ("agent", "Done."),
-            ]  # fmt: skip
-            assert [call.error for call in run.steps[1].tool_calls] == [False, True]
-            assert run.meta["input_tokens"] == 2
-
-
 EVENTS = [
     (event(1, "message", "Hi", source="user"), [("user", "Hi")]),
     (event(1, "message", "Hi"), [("agent", "Hi")]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said, turns
+from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said
 from trajscore import io
 
 STEP = {"thought": "Look", "action": "open a.py", "observation": "x = 1"}
@@ -52,37 +52,6 @@ def test_a_folder_with_its_results(write):
         (run,) = io.read_runs(write("mini/i1.traj.json", mini | form).parent)
         assert (said(run), run.id, run.outcome) == (ALL, "i1", -1)
         assert run.stop_kind == "administrative"
-
-
-def test_all_fields(write):
-    step = STEP | {"execution_time": 2.5, "state": "{}", "extra_info": {}, "response": "Look!"}
-    bare = {"response": "Done", "action": " ", "observation": "end"}
-    stats = {"instance_cost": 0.5, "tokens_sent": 9, "tokens_received": 2}
-    info = {"model_stats": stats, "exit_status": "submitted", "edited": 1}
-    run = read(write, step, bare, info=info, environment="e")
-    first, last = run.steps
-    (call,) = first.tool_calls
-    assert (first.text, first.index, first.observation) == ("Look", 0, "x = 1")
-    assert (call.name, call.arguments, call.result) == ("open", "open a.py", "x = 1")
-    assert first.extra == {"execution_time": 2.5, "state": "{}"}
-    assert (last.text, last.tool_calls, last.observation) == ("Done", [], "end")
-    assert (run.id, run.task, run.outcome) == ("i", "i", -1)
-    numbers = {name: run.meta[name] for name in ("cost", "input_tokens", "output_tokens")}
-    assert numbers == {"cost": 0.5, "input_tokens": 9, "output_tokens": 2}
-    assert run.extra["info"] == {"exit_status": "submitted", "edited": 1}
-    assert run.extra["environment"] == "e"
-    assert read(write, instance_id="j").id == "j"
-    assert read(write, name="k.traj.json").id == "k"
-    run = read(write, info=None)
-    assert (run.stop_reason, run.meta["cost"], run.extra["info"]) == (None, None, {})
-    for action, names in (("cat a b", ["cat"]), (" \n", []), (None, []), (["ls"], [])):
-        (step,) = read(write, STEP | {"action": action}).steps
-        calls = [(call.name, call.arguments) for call in step.tool_calls]
-        assert (calls, step.observation) == ([(name, action) for name in names], "x = 1")
-    prompts = ["x", {"role": "user", "content": "Fix"}]
-    assert turns(read(write, history=prompts)) == [("agent", "Look")]
-    odd = [{"role": "x", "content": "Fix"}]
-    assert read(write, history=odd).steps[0].actor == "environment"
 
 
 def test_reports_of_an_evaluation(write):

@@ -153,25 +153,6 @@ def test_fractions_of_two_ids_are_not_scores(tables):
     assert runs.ids == ["0.1-0.3", "0.1-0.4", "0.2-0.3"]
 
 
-def test_what_is_guessed_and_what_is_left_out_is_said(tables):
-    table = steps(
-        temperature=[0.1, 0.7, 0.1, 0.7], fixed=0.5, cost=0.25, verbal=[5, 7, 10, 0],
-        judge=[50, 70, 10, 0], other=[5, 7, 10, 0], stop_reason="done",
-    )  # fmt: skip
-    said = tables.read(table).said
-    for name in ("run", "step", "solved", "stop_reason", "p"):
-        assert f"column {name!r}" in said
-    for named in ("'temperature'", "'fixed' has one value, 0.5", "verbal=10", "judge=100"):
-        assert named in said
-    for other in ("'cost'", "'other'"):
-        assert other not in said
-    said = tables.read(table, "--score", "judge", "--id", "run").said
-    assert "'temperature'" not in said
-    assert "'run'" not in said
-    assert "--scale judge=100" in said
-    assert "values above 1" not in tables.read(steps(verbal=[0, 1, 1, 0])).said
-
-
 def test_parts_without_a_usual_name_are_asked_for(tables):
     table = steps(run=None, step=None, solved=None, verdict=["pass", "pass", "fail", "fail"])
     said = tables.refuse(table)
@@ -271,22 +252,6 @@ def test_words_and_codes_among_numbers(tables):
         assert tables.read(steps(p=values), "--score", "p").predictors == {"p": values}
     for values in ([-0.5, -1, 0.25, 1], [-1, 1.5, 1, 0], [-1, -1, 1, 1]):
         assert tables.read(steps(p=values)).predictors == {"p": values}
-
-
-def test_integers_of_hundreds_of_digits(tables):
-    for column, options, named in [
-        ("run", "", "step 2"),
-        ("step", "", "row 3"),
-        ("p", "", "run 'b'"),
-        ("p", "--scale p=100", "column 'p'"),
-        ("p", "--risk p", "run 'b'"),
-        ("solved", "", "column 'solved' has several values in run 'b'"),
-    ]:
-        table = steps().astype(object)
-        table.loc[3, column] = "1" * 5000
-        said = tables.refuse(table, *options.split())
-        assert named in said, (column, options)
-        assert len(said) < 1000
 
 
 # ------------------------------------------------------------------ steps

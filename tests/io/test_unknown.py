@@ -4,28 +4,11 @@ import pytest
 
 from trajscore import io
 
-TURNS = [{"author": "bot", "say": f"Step {k} of the plan."} for k in range(3)]
-
 
 def refused(path):
     with pytest.raises(ValueError) as caught:
         io.read_runs(path)
     return str(caught.value)
-
-
-def test_a_refusal_says_what_was_found_and_how_to_name_the_parts(write):
-    said = refused(write("log.json", {"id": 1, "events": TURNS}))
-    for named in (
-        "log.json", "format", "openai", "'id', 'events'", "fields='steps=events,text=NAME'",
-        "'author', 'say'",
-    ):  # fmt: skip
-        assert named in said
-    assert "fields='text=NAME'" in refused(write("log.json", {"say": "x"}))
-    path = write("log.jsonl", [{"id": k, "events": TURNS} for k in range(2)], lines=True)
-    runs = io.read_runs(path, fields="steps=events,text=say")  # what it says helps
-    assert [[step.text for step in run.steps] for run in runs] == [[t["say"] for t in TURNS]] * 2
-    path = write("log.jsonl", [{"id": "a", "steps": [{"text": " "}]}], lines=True)
-    assert "every turn of the agent is empty" in refused(path)
 
 
 def test_the_nearest_format_and_the_keys_that_are_missing(write):

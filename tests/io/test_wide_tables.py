@@ -88,26 +88,6 @@ def test_columns_that_cannot_be_steps(tables):
     assert "--wide" in tables.refuse(runs_of(**P))
 
 
-def test_lists_become_steps(tables):
-    rows = lists_of(p=[[0.1, 0.2], "[0.3, nan]"], q=[[1, 2], "[3, None]"])
-    runs = tables.read(rows, name="t.jsonl")
-    assert (runs.ids, runs.lengths) == (["a", "b"], [2, 2])
-    assert runs.predictors == {"p": [0.1, 0.2, 0.3, None]}
-    runs = tables.read(rows, "--score", "q", "--score", "p", name="t.jsonl")
-    assert runs.predictors["q"] == [1, 2, 3, None]
-    assert "the lists p, q" in runs.said
-    runs = tables.read(runs_of(p=["[0.5, 0.25, 1.0]", "[0.5]"]))  # as text
-    assert (runs.lengths, runs.predictors) == ([3, 1], {"p": [0.5, 0.25, 1, 0.5]})
-    runs = tables.read(runs_of(p=[(0.5, 0.25), (0.5,)]), name="t.parquet")
-    assert runs.lengths == [2, 1]
-    solved = lists_of(p=[[0.1, 0.2], [0.3, 0.4]], solved=[[1, 1], [0, 0]])
-    assert tables.read(solved, name="t.jsonl").outcomes == [1, 0]
-    three = [*lists_of(p=[[0.5], [0.25]]), {"run": "c", "solved": 1, "p": []}]
-    runs = tables.read(three, name="t.jsonl")
-    assert "1 run without a value in the list p" in runs.said
-    assert runs.ids == ["a", "b"]
-
-
 def test_lists_of_different_lengths(tables):
     rows = lists_of(p=[[0.5], [0.1]], q=[[1], [2, 3]])
     said = tables.refuse(rows, name="t.jsonl")

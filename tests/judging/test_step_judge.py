@@ -1,5 +1,6 @@
 """A judge of steps against an endpoint that records what it is asked."""
 
+import json
 import math
 import pickle
 import re
@@ -66,8 +67,26 @@ MESSAGES = [
 ]
 
 
-def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later():
-    run = io.as_run(MESSAGES)
+def as_spans(tmp_path, whole):
+    """The same run as spans, of calls with all that was said before, or alone with their tools."""
+    spans = []
+    for k, message in enumerate(MESSAGES):
+        span = {"id": f"m{k}", "startTime": k}
+        if message["role"] == "assistant":
+            given = MESSAGES[:k] if whole else [m for m in MESSAGES[:k] if m["role"] != "tool"]
+            spans.append(span | {"type": "GENERATION", "input": given, "output": message})
+        elif message["role"] == "tool" and not whole:
+            name = {"a": "find", "b": "wait"}[message["tool_call_id"]]
+            more = {"name": name, "metadata": {"tool.id": message["tool_call_id"]}}
+            spans.append(span | {"type": "TOOL", "output": message["content"]} | more)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"id": "t", "observations": spans, "scores": []}))
+    return io.read_runs(path, format="langfuse")[0]
+
+
+@pytest.mark.parametrize("form", ["messages", "calls", "tools"])
+def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_path, form):
+    run = io.as_run(MESSAGES) if form == "messages" else as_spans(tmp_path, form == "calls")
     run.outcome, run.stop_reason, run.task = 0, "word-stop", "word-task"
     with endpoint(lambda body: completion("Yes", {"Yes": -0.1, "No": -2.0})) as asked:
         X = StepJudge("m", asked.url, concurrency=1).transform([run])
@@ -124,7 +143,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("form", ["yes_no", "number"])
-def test_answers_are_read_or_missing_and_never_guessed(form):
+def test_answers_are_read_or_missing_and_never_guessed(tmp_path, form):
     rows = [(completion("?", top), p) for top, p in TOPS]
     if form == "number":
         rows = [(completion(text), p) for text, p in NUMBERS]
@@ -133,9 +152,12 @@ def test_answers_are_read_or_missing_and_never_guessed(form):
     with endpoint(
         lambda body: rows[int(number.search(body["messages"][0]["content"])[1])][0]
     ) as asked:
-        judge = StepJudge("m", asked.url, form)
+        judge = StepJudge("m", asked.url, form, cache=tmp_path / "c.sqlite")
         with pytest.warns(UserWarning, match="Missing") as caught:
             X = judge.fit_transform(runs)
+        with pytest.warns(UserWarning, match="Missing"):
+            assert judge.transform(runs).cells.tobytes() == X.cells.tobytes()
+    assert len(asked.bodies) == len(rows)  # a missing answer is kept, too
     expected = np.array([p for _, p in rows])
     np.testing.assert_allclose(X.cells.ravel(), expected, rtol=1e-12)
     n_missing, first = np.isnan(expected).sum(), int(np.argmax(np.isnan(expected)))
@@ -146,19 +168,12 @@ def test_answers_are_read_or_missing_and_never_guessed(form):
     assert repr(text) in str(warning.message)
 
 
-def test_an_endpoint_without_log_probabilities_is_refused_and_the_number_form_named():
-    with (
-        endpoint(lambda body: completion("Yes")) as asked,
-        pytest.raises(ValueError, match="no log-probabilities.*answer='number'"),
-    ):
-        StepJudge("m", asked.url).transform([chat(0)])
-
-
 # ------------------------------------------------------------------ what goes wrong
 
 
 def refused(status, words):
-    return lambda body: (status, {"error": {"message": words, "code": "x"}})
+    error = {"error": {"message": words, "code": "x"}}
+    return lambda body: (status, completion(words) if status == 200 else error)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +185,14 @@ def refused(status, words):
         (400, "logprobs are not supported", "answer='number'"),
         (429, "slow down", "429 .*slow down.*; wait, or lower concurrency"),
         (500, "broken", "500 .*broken"),
+        (200, "Yes", "no log-probabilities.*answer='number'"),
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_to_change_without_the_key(status, words, match):
     with endpoint(refused(status, words)) as asked, pytest.raises(ValueError, match=match) as error:
         StepJudge("m", asked.url, concurrency=1).transform([chat(0)])
     assert KEY not in str(error.value)
-    assert error.value.__suppress_context__
+    assert status == 200 or error.value.__suppress_context__
     assert asked.keys[0] == KEY
     assert len(asked.bodies) == (5 if status in (429, 500) else 1)
 
@@ -247,15 +263,6 @@ def test_nothing_that_was_answered_is_asked_again(tmp_path):
     assert KEY.encode() not in cache.read_bytes()
 
 
-def test_a_missing_answer_is_kept_too(tmp_path):
-    with endpoint(lambda body: completion("Well", {"Well": -0.1})) as asked:
-        judge = StepJudge("m", asked.url, cache=str(tmp_path / "c.sqlite"))
-        for _ in range(2):
-            with pytest.warns(UserWarning, match="2 of 2 answers.*'Well'"):
-                assert np.isnan(judge.transform([chat(0)]).cells).all()
-    assert len(asked.bodies) == 2
-
-
 # ------------------------------------------------------------------ in scikit-learn
 
 
@@ -280,18 +287,9 @@ def test_it_is_an_estimator_and_begins_a_pipeline(tmp_path):
     assert KEY not in repr(judge) + str(judge.get_params()) + str(vars(judge))
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
-        estimator_checks.check_estimator_cloneable,
-        estimator_checks.check_estimator_repr,
-        estimator_checks.check_get_params_invariance,
-        estimator_checks.check_no_attributes_set_in_init,
-        estimator_checks.check_set_params,
-        estimator_checks.check_valid_tag_types,
-    ],
-    ids=lambda check: check.__name__,
-)
-def test_scikit_learn(check):
-    check("StepJudge", StepJudge("m"))
+def test_scikit_learn():
+    for check in (
+        "do_not_raise_errors_in_init_or_set_params", "estimator_cloneable", "estimator_repr",
+        "get_params_invariance", "no_attributes_set_in_init", "set_params", "valid_tag_types",
+    ):  # fmt: skip
+        getattr(estimator_checks, f"check_{check}")("StepJudge", StepJudge("m"))

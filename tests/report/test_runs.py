@@ -259,6 +259,7 @@ def test_what_may_leak_the_outcome_is_noted(quick, n):
         "final_reward", "label", "p_success", "predicted_reward", "judge_label", "signal",
     )}  # fmt: skip
     last |= {"right": np.where(y == 1, 0.9, 0.1), "wrong": np.where(y == 0, 0.9, 0.1)}
+    last["token_probability"] = last["right"]  # of tokens, which cannot know
     X = {
         name: TrajectoryArray.from_padded(np.column_stack([np.full(len(y), 0.5), values]))
         for name, values in last.items()

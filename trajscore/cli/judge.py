@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from trajscore.cli.inputs import add_input_options, check_folder, reading, whole_number
@@ -53,6 +54,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--concurrency", **count, default=own.concurrency, help="requests at once (%(default)s)")
     add("--dry-run", action="store_true", help="count requests and tokens, and ask nothing")
     add_input_options(parser)
+    parser.set_defaults(stopped="; the same command goes on where it stopped")
     return parser
 
 
@@ -83,8 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     with replacing(out) as file:
         write = table.to_csv if out.suffix == ".csv" else table.to_parquet
         write(file, index=False)
-    n_asked = sum(answer.prompt_tokens for answer in judged.new)
-    n_answered = sum(answer.answer_tokens for answer in judged.new)
+    n_asked, n_answered = np.sum([answer[2:] for answer in judged.new] or [(0, 0)], axis=0)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
     made = f"{number_of(len(judged.new), 'request')} made: {spent}"
     print(*judged.notes, made, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")

@@ -22,7 +22,7 @@ _COMMANDS = (report, compare, check, fit, monitor, watch, judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code: 0, or 2 where the input was not usable.
+    """Run the command line; return the exit code: 0, 2 where the input was not usable, or 130.
 
     >>> from trajscore.cli.main import main
     >>> main(["report", "--score", "material", "--resamples", "50"])  # doctest: +ELLIPSIS
@@ -43,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(arguments.run(arguments) or 0)
         except BrokenPipeError:  # the reader has seen enough, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except KeyboardInterrupt:
+            print(f"\ntrajscore: stopped{arguments.stopped}", file=sys.stderr)
+            return 130
         except (ValueError, KeyError, ImportError, OSError) as error:
             print(f"trajscore: {_sentence(error, arguments.options)}", file=sys.stderr)
             return 2
@@ -65,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="trajscore", description="Evaluate the step-by-step confidence of agents."
     )
     parser.add_argument("--version", action="version", version=f"trajscore {__version__}")
+    parser.set_defaults(stopped="")  # what a command says when it is interrupted
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         own = command.add_parser(commands)

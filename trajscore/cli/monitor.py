@@ -65,8 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         lines = lines_of(sys.stdin.buffer)
         serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
-    except KeyboardInterrupt:  # what was answered is kept
-        return 130
     finally:
         monitor.close()
     return 0

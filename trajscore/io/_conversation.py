@@ -69,7 +69,7 @@ class Conversation:
         self.system: list[str] = []
         self.unmatched: list[dict[str, Any]] = []
         self._calls: dict[str, tuple[Step, ToolCall]] = {}
-        # the turn before each instruction, and before results that came after another turn
+        # the turn before each instruction, and a turn with the one before a result of its calls
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
 
@@ -213,8 +213,13 @@ class Conversation:
             step = next((turn for turn in reversed(self.steps) if turn.actor in actors), None)
         if step is not None:
             step.observation = text if step.observation is None else f"{step.observation}\n{text}"
-            if step is not self.steps[-1]:
-                self._before_results.append((step, self.steps[-1]))
+            self._before_results.append((step, self.steps[-1]))
+
+    def set_result(self, step: Step, call: ToolCall, text: str, last: Step | None = None) -> None:
+        """Set the result of a call and what its turn observed; it came after `last`, or all."""
+        call.result = text
+        step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)
+        self._before_results.append((step, last or self.steps[-1]))
 
     def _next_of_last_turn(self, name: str | None) -> tuple[Step | None, ToolCall | None]:
         # without an identifier, results come in the order of the calls
@@ -245,8 +250,12 @@ class Conversation:
         ]
         if any(after):
             run.extra["system_after"] = after
+        last: dict[int, int] = {}  # of all results of a turn
         for step, turn in self._before_results:
-            step.extra["answered_after"] = places.get(id(turn), end)
+            last[id(step)] = max(last.get(id(step), 0), places.get(id(turn), end))
+        for place, step in enumerate(self.steps, start=1):
+            if last.get(id(step), place) > place:
+                step.extra["answered_after"] = last[id(step)]
 
 
 def _content_of(fields: Mapping[str, Any]) -> Any:

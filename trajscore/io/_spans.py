@@ -22,7 +22,7 @@ from trajscore.io._conversation import (
 )
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
-from trajscore.io._thread import Thread, set_result
+from trajscore.io._thread import Thread
 from trajscore.io._vocabulary import NOT_TOOLS, Kind, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.text import text_of
@@ -298,7 +298,7 @@ def _add_tool(
     turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
-        set_result(step, call, text)
+        thread.talk.set_result(step, call, text)
         call.extra["result"] = "span"
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments

@@ -42,7 +42,7 @@ class Thread:
         waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
         for message in _with_known_ids(messages):
             if role_of(message.get("role")) in ("system", "tool"):
-                self._add_other(message, index, waiting)
+                self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
             place, after = next(places)
             if place is None:
@@ -122,7 +122,11 @@ class Thread:
         return step
 
     def _add_other(
-        self, message: dict[str, Any], index: int, waiting: list[tuple[Step, ToolCall]]
+        self,
+        message: dict[str, Any],
+        index: int,
+        waiting: list[tuple[Step, ToolCall]],
+        last: Step | None = None,
     ) -> None:
         """Add an instruction or a result, unless the conversation has it."""
         text = text_of(message.get("content"))
@@ -139,11 +143,11 @@ class Thread:
                 self.talk.add(message, index)
             return
         if call.result is None:
-            set_result(step, call, text)
+            self.talk.set_result(step, call, text, last)
             call.error = True if message.get("error") else call.error
         elif "result" in call.extra and call.result != text:
             call.extra["output"] = call.result  # of the span; the message's takes precedence
-            set_result(step, call, text)
+            self.talk.set_result(step, call, text, last)
         call.extra.pop("result", None)
 
     def _call_of_result(
@@ -293,9 +297,3 @@ def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
 def _ids(message: Mapping[str, Any]) -> set[str]:
     """Return the ids of the calls of a message."""
     return {call.id for call in _calls(message) if call.id is not None}
-
-
-def set_result(step: Step, call: ToolCall, text: str) -> None:
-    """Set the result of a call, and what its turn observed."""
-    call.result = text
-    step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)

@@ -15,6 +15,7 @@ from trajscore.core.meanings import words_of
 from trajscore.core.within_runs import last_cells
 from trajscore.io.fields import USUAL
 from trajscore.report._data import AS_GIVEN, REFERENCES, Note
+from trajscore.tracer import StepConfidence
 
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
@@ -30,10 +31,14 @@ _FORECAST_WORDS = {
     *USUAL["confidence"], "proba", "chance", "prediction", "predicted", "expected", "estimate",
     "estimated", "judge", "verifier", "model",
 }  # fmt: skip
+# made of log-probabilities, which the turn itself holds; "verbal" may be a field of its log
+_OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
 
 
 def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     """Say why a column may leak the outcome: its name or its last values; "" if it does not.
+
+    What is made of log-probabilities knows nothing of the outcome, however well it separates.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
     >>> leakage("judge", X, np.repeat([1, 0], 5))
@@ -44,6 +49,8 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
         return "is named like an outcome"
+    if name in _OF_TOKENS:
+        return ""
     last = trace.cells[last_cells(trace)]
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
