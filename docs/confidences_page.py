@@ -21,13 +21,13 @@ STREAMS = {  # what it is called, and which calls it needs beside the agent's ow
 }
 OFTEN_MISSING = 0.05  # the share that is worth a word
 OF_MARGINS = """\
-Margin over the base rate after recalibration, in thousandths of a nat, with its 95% interval; higher
-is better, and the best of a set is **bold**. Costs come on top of the agent's own call. They count
-the whole prompt of each call, of which a server that keeps the last prompt reads little again."""
+Margin over the base rate after recalibration, in thousandths of a nat, with its 95% interval;
+higher is better, and the best of a set is **bold**. Costs come on top of the agent's own call. They
+count the whole prompt of each call, of which servers that keep a prompt read little again."""
 OF_RISKS = """\
 The AUROC of failing, of whole runs, for risks that need no calibration (0.5 is chance). Run length
-needs nothing; TRACER does without log-probabilities, SAUP and mean surprisal do not; semantic entropy
-needs samples."""
+needs nothing; TRACER does without log-probabilities, SAUP and mean surprisal do not; semantic
+entropy needs samples."""
 
 
 def write_confidences(generated, stored=STORED):
