@@ -10,6 +10,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import board_page  # noqa: E402
+import confidences_page  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
 import samples  # noqa: E402
@@ -111,6 +112,9 @@ def setup(app):
     app.connect("builder-inited", lambda app: samples.write_reports(HERE / "generated", DATA))
     app.connect("builder-inited", lambda app: samples.write_glossary(HERE / "generated"))
     app.connect("builder-inited", lambda app: board_page.write_board(HERE / "generated"))
+    app.connect(
+        "builder-inited", lambda app: confidences_page.write_confidences(HERE / "generated")
+    )
     # before the gallery makes thumbnails of its pictures
     app.connect("builder-inited", lambda app: stored_output.place_pictures(NOT_RUN), priority=100)
     app.connect(
