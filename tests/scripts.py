@@ -17,7 +17,7 @@ def load_script(name, folder="benchmarks"):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(path)
         module = import_module(name)
-    for script in path.rglob("*.py"):  # tests have packages of the same names
+    for script in path.rglob("[!_]*.py"):  # tests have packages of the same names
         imported = sys.modules.get(script.stem)
         if imported is not None and Path(imported.__file__ or "").is_relative_to(path):
             del sys.modules[script.stem]

@@ -38,8 +38,7 @@ def check_trajectories(
     Returns
     -------
     TrajectoryArray
-        The runs; cells of a single channel are one-dimensional. Also where values need not be
-        probabilities, those of a channel that is otherwise within [0, 1] become 0 or 1.
+        The runs; cells of a single channel are one-dimensional.
 
     Raises
     ------
@@ -62,19 +61,10 @@ def check_trajectories(
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
     check_values(traces, probabilities, allow_missing)
-    return _without_rounding(traces, probabilities)
-
-
-def _without_rounding(traces: TrajectoryArray, probabilities: bool) -> TrajectoryArray:
-    """Return traces in which no probability lies outside [0, 1] by rounding alone."""
     low, high = traces.value_range()
-    cells = traces.cells
-    if low >= 0 and high <= 1:
-        return traces
-    # minus a small risk is never above 0, and no probability
-    is_forecast = probabilities | ((cells > 0).any(axis=0) & ~outside_unit(cells).any(axis=0))
-    near = is_forecast & ((cells < 0) | (cells > 1))
-    return traces.with_cells(np.where(near, to_unit(cells), cells)) if near.any() else traces
+    if probabilities and (low < 0 or high > 1):  # by rounding alone, as has been checked
+        return traces.with_cells(to_unit(traces.cells))
+    return traces
 
 
 def check_values(

@@ -17,6 +17,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
 from trajscore.core.ties import only_value
+from trajscore.core.values import outside_unit, to_unit
 from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
     ALIVE,
@@ -81,7 +82,11 @@ def predictor_rows(
     for name, trace in judged.traces.items():
         whole = np.flatnonzero(whole_runs(trace))
         covered = trace if len(whole) == len(trace) else trace[whole]
-        is_probability = bool(covered.cells.min() >= 0 and covered.cells.max() <= 1)
+        low, high = covered.value_range()
+        # minus a small risk is never above 0, and no probability
+        is_probability = (low >= 0 or high > 0) and not outside_unit(covered.cells).any()
+        if is_probability and (low < 0 or high > 1):
+            covered = covered.with_cells(to_unit(covered.cells))
         raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     rows: list[Row] = []
