@@ -169,7 +169,7 @@ def show(figures: dict) -> None:
         ))  # fmt: skip
         for part in ("live", "judge"):
             print(f"{part}: " + "; ".join(
-                f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+                f"{key} {np.round(value, 3).tolist() if not isinstance(value, str) else value}"
                 for key, value in of[part].items()
             ))  # fmt: skip
     print("\nA step costs:")

@@ -66,7 +66,7 @@ def load_real_runs(
     >>> real.data
     <TrajectoryArray: 500 runs of 1 to 6 steps, channels token_probability, ...>
     >>> real.runs[0].steps[1].text
-    'Tom'
+    'Anna'
     """
     for value, name, choices in ((model, "model", _MODELS), (task, "task", _TASKS)):
         if value is not None:
