@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = {name: getattr(arguments, name) for name in names}
     cache = arguments.cache or out.with_name(f"{out.name}.cache.sqlite")
     asked = questions(StepJudge(**options, cache=cache, progress=progress_bar()), inputs.log)
-    left = asked.left()
+    left = asked.left
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(asked.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(asked.texts) - len(left):,} from {cache}"
     spent = "about {:,} tokens asked, at most {:,} answered".format(*asked.tokens(left))

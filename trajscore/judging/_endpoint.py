@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,15 +39,15 @@ class Endpoint:
         self._client = self._openai.OpenAI(api_key=self._key, base_url=url, max_retries=4)
         self._url, self._model, self._form = url, model, form
 
-    def ask(self, prompt: str, place: str) -> Answer:
-        """Ask once; `place` names the run and the step in errors."""
+    def ask(self, prompt: str, place: Callable[[], str]) -> Answer:
+        """Ask once; `place` returns the run and the step, for an error."""
         message = {"role": "user", "content": prompt}
         try:
             reply = self._client.chat.completions.create(
                 model=self._model, messages=[message], temperature=0, **self._form.options
             )
         except self._openai.APIStatusError as error:
-            raise self._refusal(error, place) from None  # its words may hold the key
+            raise self._refusal(error, place()) from None  # its words may hold the key
         except self._openai.APIConnectionError as error:
             problem = f"{self._url} cannot be reached ({self._clean(error.__cause__ or error)})"
             raise ArgumentError(f"{problem}; start the server, or {_CHECK_URL}") from None

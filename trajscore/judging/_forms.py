@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,21 +31,24 @@ def _yes_no(choice: Any) -> float | None:
             "The endpoint returns no log-probabilities, from which yes and no are read; pass "
             "{argument:answer=number} to ask for a number"
         )
-    mass = {"yes": 0.0, "no": 0.0}
-    for candidate in tokens[0].top_logprobs:
-        word = candidate.token.strip(" \n\t▁Ġ").casefold()
-        if word in mass:
-            mass[word] += math.exp(candidate.logprob)
-    total = sum(mass.values())
+    return yes_share((token.token, token.logprob) for token in tokens[0].top_logprobs)
+
+
+def yes_share(candidates: Iterable[tuple[str, float]]) -> float | None:
+    """Return the probability of yes among yes and no of a token's candidates; None of neither."""
+    mass: defaultdict[str, float] = defaultdict(float)
+    for token, logprob in candidates:
+        mass[token.strip(" \n\t▁Ġ").casefold()] += math.exp(logprob)
+    total = mass["yes"] + mass["no"]
     return mass["yes"] / total if total > 0 else None
 
 
 _NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*(%?)\.?\s*(?:\n|$)")
 
 
-def _number(choice: Any) -> float | None:
-    """Return a number from 0 to 100, alone on the first line, as a share."""
-    match = _NUMBER.match(choice.message.content or "")
+def percent_share(text: str) -> float | None:
+    """Return a number from 0 to 100, alone on the first line, as a share; None of other texts."""
+    match = _NUMBER.match(text)
     number = float(match[1]) if match else math.inf
     if match and "." in match[1] and number <= 1 and not match[2]:  # 0.7 may be 70% or 0.7%
         return None
@@ -60,6 +64,6 @@ FORMS = {
     "number": Form(
         "one number, from 0 (certainly not) to 100 (certainly)",
         {"max_tokens": 8},
-        _number,
+        lambda choice: percent_share(choice.message.content or ""),
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,8 +44,9 @@ class Questions:
     texts: dict[str, str]
     n_cut: int
 
+    @cached_property
     def left(self) -> list[str]:
-        """Return the keys that the cache does not answer; it is not made for that."""
+        """The keys that the cache did not answer at first; it is not made for that."""
         path = self.cache if self.cache is not None and self.cache.exists() else None
         with closing(Cache(path)) as cache:
             return [key for key in self.texts if key not in cache]
@@ -56,9 +58,8 @@ class Questions:
 
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
-        left = self.left()
         with closing(Cache(self.cache)) as cache:
-            new = self._ask(left, cache) if left else {}
+            new = self._ask(self.left, cache) if self.left else {}
             answers = [new.get(key) or cache[key] for key in self.keys]
         # None becomes NaN
         cells = np.array([answer.probability for answer in answers], dtype=np.float64)
@@ -69,7 +70,7 @@ class Questions:
         endpoint = Endpoint(*self.endpoint)
 
         def ask(key: str) -> Answer:
-            answer = endpoint.ask(self.texts[key], self.turns.place(self.keys.index(key)))
+            answer = endpoint.ask(self.texts[key], lambda: self.turns.place(self.keys.index(key)))
             cache[key] = answer
             return answer
 

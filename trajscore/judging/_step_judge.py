@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.estimator import TraceTransformer
 from trajscore.judging._questions import CHANNEL, questions
+from trajscore.tracer._turns import RunTransformer
 
 QUESTION = "Will the agent succeed at its task in the end?"
 
 
-class StepJudge(TraceTransformer, BaseEstimator):
+class StepJudge(RunTransformer):
     """Ask a language model, after each turn of the agent, whether the run will succeed.
 
     The model sees the run up to and including that turn: no result of its calls, no later message
@@ -117,11 +116,10 @@ class StepJudge(TraceTransformer, BaseEstimator):
         questions(self, X)
         return self
 
-    def transform(self, X: Any) -> TrajectoryArray:
-        """Return the forecast of each turn of the agent, of runs (a list of Run)."""
+    def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         judged = questions(self, X).ask()
         for note in judged.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warnings.warn(note, UserWarning, stacklevel=3)
         return judged.traces
 
     @property
@@ -131,5 +129,4 @@ class StepJudge(TraceTransformer, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.input_tags.two_d_array = False
         return tags
