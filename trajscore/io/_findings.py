@@ -20,7 +20,6 @@ from trajscore.core.meanings import (
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.fields import LAST
-from trajscore.io.logprobs import names_logprobs
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.tally import Tally
 
@@ -40,10 +39,6 @@ _ODD = {  # the word to count, and what is said of them
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
     "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
-}
-_UNREAD = {  # what of a record no run holds, and what is needed
-    "text": "",
-    "log-probability field": "; token_probability needs a list with one for each token",
 }
 _MAX_ROLES = 12
 # What to do about a field that is nowhere, where there is no other to choose.
@@ -216,13 +211,14 @@ class Findings:
                 f"{role!r}, taken as the environment's; if it is an agent's, pass "
                 f"{{argument:roles={role}=agent}}"
             )
-        for noun, remedy in _UNREAD.items():
-            named = {
-                k: n for k, n in self.tally.unread.items() if names_logprobs(k) == bool(remedy)
-            }
-            if counts := Counter(named):
+        remedy = "; token_probability needs a list with one for each token"
+        for counts, noun, more in (
+            (self.tally.unread, "text", ""),
+            (self.tally.unread_logprobs, "log-probability field", remedy),
+        ):
+            if counts:
                 fields = ", ".join(repr(name) for name, _ in counts.most_common(_MAX_EXAMPLES))
-                yield f"{number_of(counts.total(), noun)} not read, in {fields}{remedy}"
+                yield f"{number_of(counts.total(), noun)} not read, in {fields}{more}"
 
     def _joined_records(self) -> Iterator[str]:
         """Say which records were joined into runs, and which may have to be."""

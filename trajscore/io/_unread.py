@@ -39,10 +39,10 @@ def _is_beside(name: str, is_text: bool) -> bool:
     return is_label or names_logprobs(name)
 
 
-def count_unread(raw: Any, run: Run) -> Counter[str]:
-    """Count the fields of a record that its run does not hold: texts and log-probabilities."""
+def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
+    """Count the texts, and the log-probabilities, that a run does not hold, by their fields."""
     if "n_left_out" in run.extra:
-        return Counter()
+        return Counter(), Counter()
     turns, others = _texts_of(run)
     known, joined = {*turns, *others}, ""
     unread: Counter[str] = Counter()
@@ -60,8 +60,8 @@ def count_unread(raw: Any, run: Run) -> Counter[str]:
                 todo.append((path, inner))
             elif value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
-    unread = Counter() if "retried" in run.extra else unread
-    return unread + Counter(_unread_logprobs(scores, run))
+    texts = Counter() if "retried" in run.extra else unread
+    return texts, Counter(_unread_logprobs(scores, run))
 
 
 def _unread_logprobs(objects: list[Fields], run: Run) -> Iterator[str]:

@@ -246,7 +246,9 @@ class _Reading:
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run, place)
-            tally.unread += count_unread(raw, run)
+            unread, unread_logprobs = count_unread(raw, run)
+            tally.unread += unread
+            tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._set_stop_kind(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED

@@ -44,7 +44,8 @@ class Tally:
     n_parent_rings: int = 0  # of spans that are each other's parents
     n_blank: int = 0  # runs in which nothing could be read
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
-    unread: Counter[str] = field(default_factory=Counter)  # fields that no run holds
+    unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
+    unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
     n_retried: int = 0  # answers of a model that was asked again
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs

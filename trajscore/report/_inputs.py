@@ -32,7 +32,6 @@ from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
-from trajscore.io.logprobs import names_logprobs
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
@@ -437,7 +436,7 @@ def _load_log(
     runs = io.Runs(stream)
     unmet = stops_not_met(asked["rule"], runs, runs.left_out)
     unused = (*stream.findings.notes(), *unmet, *scores_not_used(runs))
-    has_unread = any(map(names_logprobs, stream.findings.tally.unread))
+    has_unread = bool(stream.findings.tally.unread_logprobs)
     origin = FromLog(len(runs), runs.left_out, unused=unused, has_unread=has_unread)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
