@@ -23,7 +23,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
-from trajscore.core.values import number_of, outside_unit
+from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import FleetChange
@@ -122,7 +122,7 @@ def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
     """Return what makes forecasts of scores that are none."""
     if y is None:
         print("the reference has no outcomes: lengths and forecasts alone are watched")
-    if not outside_unit(X.cells).any():
+    if are_probabilities(X.cells):
         return None
     print("scores outside [0, 1]: a forecaster is fitted on the reference")
     return PrefixForecaster(features="running", pooled=True)

@@ -216,6 +216,15 @@ def outside_unit(values: Any) -> Any:
     return (values < -_ROUNDING) | (values > 1 + _ROUNDING)
 
 
+def are_probabilities(values: FloatArray) -> bool:
+    """Whether values are within [0, 1]; minus a small risk, which is never above 0, is not.
+
+    >>> are_probabilities(np.array([-2.2e-16, 0.5])), are_probabilities(np.array([-1e-12, -2e-12]))
+    (True, False)
+    """
+    return bool(not outside_unit(values).any() and (values.min() >= 0 or values.max() > 0))
+
+
 def to_unit(values: Any) -> FloatArray:
     """Return values, those that rounding alone puts outside [0, 1] as 0 or 1.
 

@@ -27,7 +27,7 @@ from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, outside_unit, run_label, unknown_name
+from trajscore.core.values import are_probabilities, check_choice, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
@@ -361,7 +361,7 @@ def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
 
 def _ends_of_signal(cells: FloatArray) -> tuple[float, float] | None:
     """Between what most values lie; None for probabilities."""
-    if not outside_unit(cells).any():
+    if are_probabilities(cells):
         return None
     low, high = np.quantile(cells, [0.001, 0.999])  # so that a few outliers do not widen the cells
     return (low, high) if low < high else (cells.min(), cells.max())

@@ -12,12 +12,12 @@ from trajscore.calibration import AliveRate
 from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_values
+from trajscore.core.checks import check_trajectories, check_values
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.parallel import Work
 from trajscore.core.sample import Sample
 from trajscore.core.ties import only_value
-from trajscore.core.values import outside_unit, to_unit
+from trajscore.core.values import are_probabilities
 from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
     ALIVE,
@@ -82,11 +82,9 @@ def predictor_rows(
     for name, trace in judged.traces.items():
         whole = np.flatnonzero(whole_runs(trace))
         covered = trace if len(whole) == len(trace) else trace[whole]
-        low, high = covered.value_range()
-        # minus a small risk is never above 0, and no probability
-        is_probability = (low >= 0 or high > 0) and not outside_unit(covered.cells).any()
-        if is_probability and (low < 0 or high > 1):
-            covered = covered.with_cells(to_unit(covered.cells))
+        is_probability = are_probabilities(covered.cells)
+        if is_probability:  # what rounding puts outside becomes 0 or 1
+            covered = check_trajectories(covered, probabilities=True)
         raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     rows: list[Row] = []
