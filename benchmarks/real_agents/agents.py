@@ -7,8 +7,8 @@ the percent it states.
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
 import pathlib
 import queue
 import time
@@ -19,6 +19,8 @@ import openai
 from serve import SLOTS
 from tasks import TASKS
 from tqdm import tqdm
+
+from trajscore.judging._forms import yes_share
 
 SAMPLES = 4
 TOP = 5  # alternatives of a token that a log keeps
@@ -50,21 +52,17 @@ class Model:
 
 def tokens_of(choice) -> list[dict]:
     """Return the tokens of a choice as chat completions write them, the line's end left out."""
-    kept = []
-    for token in choice.logprobs.content if choice.logprobs else ():
-        if token["token"].startswith("\n"):
-            break
-        top = token["top_logprobs"][:TOP]
-        kept.append(
-            {
-                "token": token["token"],
-                "logprob": round(token["logprob"], 5),
-                "top_logprobs": [
-                    {"token": one["token"], "logprob": round(one["logprob"], 5)} for one in top
-                ],
-            }
-        )
-    return kept
+    tokens = choice.logprobs.content if choice.logprobs else ()
+    line = itertools.takewhile(lambda token: not token["token"].startswith("\n"), tokens)
+    return [
+        scored(token) | {"top_logprobs": list(map(scored, token["top_logprobs"][:TOP]))}
+        for token in line
+    ]
+
+
+def scored(token: dict) -> dict:
+    """Return a token, or an alternative, with its log-probability alone."""
+    return {"token": token["token"], "logprob": round(token["logprob"], 5)}
 
 
 def word_of(text: str) -> str:
@@ -73,25 +71,21 @@ def word_of(text: str) -> str:
     return words[0].strip(".,").lower() if words else ""
 
 
-def yes_share(choice) -> float | None:
+def p_yes(choice) -> float | None:
     """Return P(yes) among yes and no at the first token, or None where neither is near the top."""
-    mass = {"yes": 0.0, "no": 0.0}
-    for one in choice.logprobs.content[0]["top_logprobs"] if choice.logprobs else ():
-        word = one["token"].strip().lower()
-        if word in mass:
-            mass[word] += math.exp(one["logprob"])
-    total = sum(mass.values())
-    return round(mass["yes"] / total, 5) if total else None
+    first = choice.logprobs.content[0]["top_logprobs"] if choice.logprobs else ()
+    share = yes_share((token["token"], token["logprob"]) for token in first)
+    return None if share is None else round(share, 5)
 
 
 def turn(model: Model, world, text: str, messages: list, seed: int):
-    """Let the agent answer what it sees; return the prompt with its answer, its word, the cost."""
+    """Let the agent answer what it sees; return the prompt, that with its answer, word and cost."""
     seen = world.see()
     prompt = f"{text}{seen}\n{world.ask}"
     answer, cost = model.complete(prompt, temperature=0.7, seed=seed, logprobs=20)
-    said = {"role": "assistant", "content": answer.text.strip()}
-    said["logprobs"] = {"content": tokens_of(answer)}
-    messages += [{"role": "user", "content": seen}, said]
+    reply = {"role": "assistant", "content": answer.text.strip()}
+    reply["logprobs"] = {"content": tokens_of(answer)}
+    messages += [{"role": "user", "content": seen}, reply]
     return prompt, f"{prompt}{answer.text.rstrip()}\n", word_of(answer.text), cost
 
 
@@ -112,11 +106,11 @@ def run(model: Model, task: str, seed: int) -> dict:
             cost["samples"] += spent
         step = {"samples": sampled}
         for stream, question in (("p_true", world.was_right), ("p_success", world.will_succeed)):
-            said, spent = model.complete(text + question, max_tokens=1, temperature=0, logprobs=20)
-            step[stream] = yes_share(said)
+            reply, spent = model.complete(text + question, max_tokens=1, temperature=0, logprobs=20)
+            step[stream] = p_yes(reply)
             cost[stream] += spent
-        said, spent = model.complete(text + world.percent, temperature=0)
-        step["percent"] = said.text.strip()
+        reply, spent = model.complete(text + world.percent, temperature=0)
+        step["percent"] = reply.text.strip()
         cost["percent"] += spent
         steps.append(step)
         ended = world.act(word)
@@ -158,8 +152,8 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path, one=run) -> list
     with path.open("a") as out, ThreadPoolExecutor(SLOTS) as pool:
         ends = as_completed([pool.submit(with_a_slot, seed) for seed in left])
         for end in tqdm(ends, total=len(left), desc=path.stem, disable=not left):
-            made = end.result()
-            there[made["id"]] = made
-            out.write(json.dumps(made) + "\n")
+            result = end.result()
+            there[result["id"]] = result
+            out.write(json.dumps(result) + "\n")
             out.flush()
     return [there[f"{task}-{seed}"] for seed in seeds]

@@ -10,32 +10,24 @@ import gzip
 import itertools
 import json
 import pathlib
-import re
 
 from agents import finished
 from serve import MODELS
 from tasks import TASKS
 
-NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
-
-
-def stated(text: str) -> float | None:
-    """Return the percent that `text` is, as a fraction; None where it is anything else."""
-    found = NUMBER.fullmatch(text)
-    percent = float(found[1]) if found else None
-    return None if percent is None or percent > 100 else percent / 100
+from trajscore.judging._forms import percent_share
 
 
 def record(model: str, run: dict) -> dict:
     """Return a run as a line of the log."""
     messages, steps = [], iter(run["steps"])
     for message in run["messages"]:
-        said = {}
+        streams = {}
         if message["role"] == "assistant":
             step = next(steps)
-            said = {"confidence": stated(step["percent"])}
-            said |= {name: step[name] for name in ("p_true", "p_success", "samples")}
-        messages.append(message | said)
+            streams = {"confidence": percent_share(step["percent"])}
+            streams |= {name: step[name] for name in ("p_true", "p_success", "samples")}
+        messages.append(message | streams)
     return {
         "id": f"{model}-{run['id']}",
         "task": run["id"],

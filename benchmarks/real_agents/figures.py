@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import pathlib
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from agents import STREAMS, finished
-from live import fitted, live
+from live import fit_guard, live
 from serve import MODELS, served
 from tasks import TASKS
 
@@ -50,7 +51,7 @@ def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
 def risks(runs: list, y: np.ndarray) -> dict:
     """Return the AUROC of failing, with 95% bootstrap intervals, of what needs no calibration."""
     S = TracerSignals().fit_transform(runs)
-    made = {
+    risk_of = {
         name: scorer.fit(S).score_samples(S)
         for name, scorer in {
             "TRACER": TracerScorer(),
@@ -59,16 +60,16 @@ def risks(runs: list, y: np.ndarray) -> dict:
             "run length": RunLength(),
         }.items()
     }
-    made["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
+    risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
     success = (y == 1).astype(float)
     rows = np.arange(len(y))
     statistic = all_at_once(
-        {name: OfTies(TieGroups(-risk, success), auroc, rows) for name, risk in made.items()}
+        {name: OfTies(TieGroups(-risk, success), auroc, rows) for name, risk in risk_of.items()}
     )
     values = np.ravel(statistic(np.ones((1, len(y)))))
-    drawn = bootstrap(statistic, len(y), random_state=0).reshape(-1, len(made))
+    drawn = bootstrap(statistic, len(y), random_state=0).reshape(-1, len(risk_of))
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
-    return {name: list(row) for name, row in zip(made, np.c_[values, low, high], strict=True)}
+    return {name: list(row) for name, row in zip(risk_of, np.c_[values, low, high], strict=True)}
 
 
 def monitors(X: TrajectoryArray, y: np.ndarray) -> dict:
@@ -85,11 +86,10 @@ def monitors(X: TrajectoryArray, y: np.ndarray) -> dict:
     return out
 
 
-def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
+def judged(url: str, judge: str, runs: list, y: np.ndarray) -> dict:
     """Let `judge` say of each prefix whether the run will succeed."""
-    asked = StepJudge(judge, url, cache=cache)
-    report = streams(asked.transform(runs), y)["judge"]
-    return report | {"judge": judge}
+    X = StepJudge(judge, url).fit_transform(runs)
+    return streams(X, y)["judge"] | {"judge": judge}
 
 
 def costs(folder: pathlib.Path, model: str) -> dict:
@@ -108,33 +108,30 @@ def costs(folder: pathlib.Path, model: str) -> dict:
 
 def make(folder: pathlib.Path, out: pathlib.Path) -> None:
     """Compute all figures, print them, and write them to `out`."""
-    sets: dict[str, dict] = {}
-    for model in MODELS:
-        for task in TASKS:
-            real = load_real_runs(model=model, task=task)
-            y = np.where(real.target == 1, 1, 0)  # a budget stop is a failure
-            sets[f"{model} {task}"] = {
-                "n_runs": len(y),
-                "success": int((real.target == 1).sum()),
-                "failure": int((real.target == 0).sum()),
-                "budget": int((real.target == -1).sum()),
-                "streams": streams(real.data, y),
-                "risks": risks(real.runs, y),
-                "monitors": monitors(real.data, y),
-            }
+    real = {key: load_real_runs(model=key[0], task=key[1]) for key in product(MODELS, TASKS)}
+    success = {key: (own.target == 1).astype(int) for key, own in real.items()}  # in the budget
+    sets = {
+        key: {
+            "n_runs": len(own.target),
+            "success": int((own.target == 1).sum()),
+            "failure": int((own.target == 0).sum()),
+            "budget": int((own.target == -1).sum()),
+            "streams": streams(own.data, success[key]),
+            "risks": risks(own.runs, success[key]),
+            "monitors": monitors(own.data, success[key]),
+        }
+        for key, own in real.items()
+    }
     for model, other in zip(MODELS, MODELS[::-1], strict=True):
         with served(model) as url:
             for task in TASKS:
-                real = load_real_runs(model=model, task=task)
-                guard = fitted(real.runs, real.target, ALPHA)
-                path = folder / f"live-{model}-{task}.jsonl"
-                sets[f"{model} {task}"]["live"] = live(url, guard, task, N_LIVE, path, ALPHA)
-                real = load_real_runs(model=other, task=task)
-                y = np.where(real.target[:N_JUDGED] == 1, 1, 0)
-                cache = folder / f"judge-{model}.sqlite"
-                sets[f"{other} {task}"]["judge"] = judged(
-                    url, model, real.runs[:N_JUDGED], y, cache
-                )
+                own, path = (model, task), folder / f"live-{model}-{task}.jsonl"
+                guard = fit_guard(real[own].runs, success[own], ALPHA)
+                sets[own]["live"] = live(url, guard, task, N_LIVE, path, ALPHA)
+                asked = (other, task)
+                runs, y = real[asked].runs[:N_JUDGED], success[asked][:N_JUDGED]
+                sets[asked]["judge"] = judged(url, model, runs, y)
+    sets = {" ".join(key): own for key, own in sets.items()}
     figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
     out.write_text(json.dumps(figures, indent=1, default=float) + "\n")
     show(figures)

@@ -45,27 +45,26 @@ def guarded(guard: Guard, model: Model, task: str, seed: int) -> dict:
     }
 
 
-def fitted(runs, y, alpha: float) -> Guard:
-    """Fit a guard on finished runs; a budget stop is a failure for it."""
-    return Guard(process=DensityRatioEProcess(alpha=alpha)).fit(runs, np.where(y == 1, 1, 0))
+def fit_guard(runs, y, alpha: float) -> Guard:
+    """Fit a guard on finished runs."""
+    return Guard(process=DensityRatioEProcess(alpha=alpha)).fit(runs, y)
 
 
 def live(url: str, guard: Guard, task: str, n_runs: int, path: pathlib.Path, alpha: float) -> dict:
     """Follow `n_runs` fresh tasks, and sum up what the guard did."""
     runs = make(url, task, range(FRESH, FRESH + n_runs), path, partial(guarded, guard))
-    good = [run for run in runs if run["success"]]
-    bad = [run for run in runs if not run["success"]]
-    stopped = {kind: sum(run["stopped"] is not None for run in rows)
-               for kind, rows in (("good", good), ("bad", bad))}  # fmt: skip
+    success = np.array([run["success"] for run in runs])
+    stopped = np.array([run["stopped"] is not None for run in runs])
     saved = sum(run["calls"] - run["stopped"] for run in runs if run["stopped"] is not None)
+    n_good = int(success.sum())
     looks = np.concatenate([run["milliseconds"] for run in runs])
     return {
-        "successes": len(good),
-        "failures": len(bad),
-        "successes stopped": stopped["good"] / len(good),
+        "successes": n_good,
+        "failures": len(runs) - n_good,
+        "successes stopped": float(stopped[success].mean()),
         "promised at most": alpha,
-        "standard error": float(binom.std(len(good), alpha) / len(good)),
-        "failures stopped": stopped["bad"] / len(bad),
+        "standard error": float(binom.std(n_good, alpha) / n_good),
+        "failures stopped": float(stopped[~success].mean()),
         "calls saved": saved / sum(run["calls"] for run in runs),
         "milliseconds a look": float(np.median(looks)),
         "slowest": float(looks.max()),

