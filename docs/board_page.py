@@ -70,17 +70,19 @@ def losses(sets, name):
 
 def table(sets, names):
     """Write margins in thousandths of a nat, a row a set."""
-    lines = [
-        ".. list-table::",
-        "   :header-rows: 1",
-        "",
-        "   * - Set (runs / groups, success)",
-        *(f"     - {name}" for name in names),
-    ]
+    rows = [["Set (runs / groups, success)", *names]]
     for of_set in sets:
         size = f"{of_set['runs']:,} / {of_set['groups']:,}, {of_set['success']:.0%}"
-        lines.append(f"   * - {of_set['name']} ({size})")
-        lines += [f"     - {cell(margin(of_set, name), of_set, name)}" for name in names]
+        cells = (cell(margin(of_set, name), of_set, name) for name in names)
+        rows.append([f"{of_set['name']} ({size})", *cells])
+    return list_table(rows)
+
+
+def list_table(rows):
+    """Write a table in reStructuredText; the first row is its head."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        lines += [f"   {'  ' if k else '* '}- {text}" for k, text in enumerate(row)]
     return "\n".join(lines)
 
 

@@ -7,6 +7,8 @@ import json
 import math
 from pathlib import Path
 
+from board_page import list_table, thousandths
+
 STORED = Path(__file__).resolve().parent / "stored" / "real_agents.json"
 MODELS = {"gemma3_270m": "Gemma 3 270M", "smollm2_135m": "SmolLM2 135M"}
 STREAMS = {  # what it is called, and which calls it needs beside the agent's own
@@ -37,9 +39,9 @@ def write_confidences(generated, stored=STORED):
     head = [headline(name, of_set) for name, of_set in sets.items()]
     parts = [
         OF_MARGINS,
-        table(["Confidence", "A step costs", *head], margins(sets, figures["cost"])),
+        list_table([["Confidence", "A step costs", *head], *margins(sets, figures["cost"])]),
         OF_RISKS,
-        table(["Risk", *head], aurocs(sets)),
+        list_table([["Risk", *head], *aurocs(sets)]),
     ]
     (generated / "real_agents.inc").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -79,7 +81,7 @@ def cell(row, is_best):
     """Write a margin with its interval, and how often the confidence is missing."""
     if middle(row) == -math.inf:
         return "none" if row else ""
-    value, low, high = (f"{round(1000 * nats):+d}" for nats in row["recalibrated"])
+    value, low, high = map(thousandths, row["recalibrated"])
     text = f"**{value}** [{low}, {high}]" if is_best else f"{value} [{low}, {high}]"
     if "judge" in row:
         text += f"; {row['n_runs']} runs"
@@ -108,11 +110,3 @@ def aurocs(sets):
         [name, *("{:.2f} [{:.2f}, {:.2f}]".format(*row) for row in own)]
         for name, own in zip(names, rows, strict=True)
     ]
-
-
-def table(head, rows):
-    """Write a table in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for row in [head, *rows]:
-        lines += [f"   {'* -' if k == 0 else '  -'} {text}".rstrip() for k, text in enumerate(row)]
-    return "\n".join(lines)
