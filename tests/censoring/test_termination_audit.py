@@ -116,13 +116,13 @@ def test_unknown_reasons_are_named_and_not_scored():
 def test_faults_of_the_test_bench_are_shown_and_never_scored():
     reasons = ["done", "infrastructure_error", "user error", "max_steps", "user_error"]
     audit = termination_audit(None, [1, -1, -1, -1, 0], reasons)
-    mechanism = ["complete", "excluded", "excluded", "administrative", "complete"]
+    mechanism = ["complete", "excluded", "excluded", "administrative", "excluded"]
     assert audit.mechanism.tolist() == mechanism
     found = audit.table.loc[0]
-    assert found[["complete", "administrative", "excluded"]].tolist() == [2, 1, 2]
-    assert found[["n_runs", "n_scored", "censoring_rate"]].tolist() == [5, 3, 1 / 3]
+    assert found[["complete", "administrative", "excluded"]].tolist() == [1, 1, 3]
+    assert found[["n_runs", "n_scored", "censoring_rate"]].tolist() == [5, 2, 1 / 2]
     for informative in ("exclude", "administrative"):
-        assert audit.scored(informative).tolist() == [True, False, False, True, True]
+        assert audit.scored(informative).tolist() == [True, False, False, True, False]
     # without a scored run there is no rate
     table = termination_audit(None, [-1], ["parse_error"]).table
     assert np.isnan(table.loc[0, "censoring_rate"])

@@ -43,13 +43,16 @@ def test_usual_reasons_mean_one_thing_however_they_are_written():
     for meaning, reasons in MEANINGS.items():
         found = dict(zip(reasons, audited(list(reasons)), strict=True))
         assert set(found.values()) == {meaning}, found
-        assert set(audited(list(reasons), y=1)) == {"complete"}
+        seen = "excluded" if meaning == "excluded" else "complete"
+        assert set(audited(list(reasons), y=1)) == {seen}
+        failed = meaning if meaning in ("administrative", "excluded") else "complete"
+        assert set(audited(list(reasons), y=0)) == {failed}
 
 
 def test_a_function_is_asked_in_place_of_the_table():
     asked = []
     rule = lambda name: asked.append(name) or "excluded"  # noqa: E731
-    assert audited(["Max Steps", "max-steps"], [-1, 1], rule=rule) == ["excluded", "complete"]
+    assert audited(["Max Steps", "max-steps"], [-1, 1], rule=rule) == ["excluded"] * 2
     assert set(asked) == {"max_steps"}
     kinds = ["informative", "informative", None, None]
     assert audited(["max_steps"] * 4, [0, -1, -1, -1], kinds) == [

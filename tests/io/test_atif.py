@@ -100,10 +100,11 @@ def test_an_exception_is_the_stop(write):
         ("AgentTimeoutError", "unknown"), ("ContextLengthExceededError", "informative"),
         ("NonZeroAgentExitCodeError", "informative"), ("SomethingNewError", "unknown"),
     ):  # fmt: skip
-        run = read(write, trajectory(), result() | ended_by(name))
-        assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, name, kind)
-        assert run.meta["reward"] == 1.0
-        assert read(write, trajectory(), result() | ended_by(name), cut_runs="score").outcome == 1
+        for reward in (0, 1):
+            run = read(write, trajectory(), result(reward) | ended_by(name))
+            assert (run.outcome, run.stop_reason, run.stop_kind) == (reward, name, "complete")
+        run = read(write, trajectory(), ended_by(name))
+        assert (run.outcome, run.stop_kind) == (-1, kind)
     for name in ("EnvironmentStartTimeoutError", "VerifierTimeoutError"):  # faults of the bench
         write("t/result.json", result() | ended_by(name))
         path = write("t/trajectory.json", trajectory() | {"steps": []})
@@ -176,7 +177,6 @@ def test_what_cannot_be_read(write):
         ({"result": given}, ValueError, "run 'q'.*'reward'.* a, b .*reward="),
         ({"result": given, "reward": "c"}, ValueError, "'c'.* a, b "),
         ({"result": "nowhere.json"}, FileNotFoundError, r"nowhere\.json"),
-        ({"cut_runs": "drop"}, ValueError, "cut_runs"),
     ):
         with pytest.raises(error, match=words):
             io.read_runs(path, format="atif", **options)

@@ -150,13 +150,15 @@ def test_stops(read):
         ("message", "administrative"), ("token", "administrative"), ("time", "administrative"),
         ("context", "informative"), ("operator", "informative"),
     ):  # fmt: skip
-        fields = {"limit": Record(type=kind), "error": "oops", "scores": {"a": Record(value=1)}}
-        run = read(**fields)
-        assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, kind, means)
-        assert run.meta["reward"] == 1
-        assert read(**fields, options={"cut_runs": "score"}).outcome == 1
+        fields = {"limit": Record(type=kind), "error": "oops"}
+        for value in (0, 1):
+            run = read(**fields, scores={"a": Record(value=value)})
+            hidden = value == 0 and means == "administrative"
+            ended = (-1, kind, means) if hidden else (value, kind, "complete")
+            assert (run.outcome, run.stop_reason, run.stop_kind) == ended
+            assert run.meta["reward"] == value
     run = read(error=Record(message="oops"), scores={"a": Record(value=1)})
-    assert (run.outcome, run.stop_reason, run.stop_kind) == (-1, "error", "informative")
+    assert (run.outcome, run.stop_reason, run.stop_kind) == (1, "error", "complete")
 
 
 BEGIN, END = (Record(event="step", type="scorer", action=name) for name in ("begin", "end"))

@@ -42,7 +42,7 @@ def test_named_columns(write, talk):
     ]
     log = write("a.json", runs)
     read = io.read_runs(log, outcomes=TABLE, outcome="grade")
-    assert io.outcomes(read).tolist() == [0.5, 0.25, 0.75]
+    assert io.outcomes(read).tolist() == [0.5, 0.25, -1]  # the last at max_steps
     read = io.read_runs(log, outcomes=TABLE, id="session")
     assert [(run.id, run.outcome) for run in read] == [("x", 1), ("y", 0), ("z", -1)]
     table = TABLE.rename(columns={"run_id": "id"})

@@ -27,7 +27,10 @@ def chats(write):
 def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
     for fields, outcome, kind in [
         ({"success": True}, 1, "complete"),
-        ({"success": False, "stop_reason": "max_steps"}, 0, "complete"),
+        ({"success": True, "stop_reason": "max_steps"}, 1, "complete"),
+        ({"success": False, "stop_reason": "max_steps"}, -1, "administrative"),
+        ({"success": False, "stop_reason": "crash"}, 0, "complete"),
+        ({"success": False, "stop_reason": "huh"}, 0, "complete"),
         ({"stop_reason": "max_steps"}, -1, "administrative"),
         ({"stop_reason": "done"}, -1, "complete"),
         ({"stop_reason": "huh"}, -1, "unknown"),
@@ -37,30 +40,15 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 
 
-def test_a_format_may_say_that_cut_runs_have_no_outcome(write):
-    run = {"id": "a", "messages": [TURN], "reward_info": {"reward": 1.0}}
-    for reason, rule, outcome in [
-        ("user_stop", None, 1),
-        ("max_steps", None, -1),
-        ("too_many_errors", None, -1),
-        ("huh", None, -1),
-        ("huh", {"huh": "complete"}, 1),
-        ("user_stop", lambda _: "unknown", -1),
-    ]:
-        path = write("a.json", {"info": {}, "simulations": [run | {"termination_reason": reason}]})
-        (read,) = io.read_runs(path, rule=rule)
-        assert (read.outcome, read.meta["reward"]) == (outcome, 1.0), reason
-
-
 # ------------------------------------------------------------------ left out
 
 
 def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
     path = chats({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
-    with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(user_error 1\)"):
+    with pytest.warns(UserWarning, match=r"2 of 3 runs are excluded \(user_error 2\)"):
         runs = io.read_runs(path)
-    assert [run.id for run in runs] == ["r0", "r2"]
-    (left,) = runs.left_out
+    assert [run.id for run in runs] == ["r0"]
+    left, _ = runs.left_out
     assert (left.index, left.id, left.reason, left.kind) == (1, "r1", "user_error", "excluded")
     assert left.file == str(path)
 

@@ -77,13 +77,6 @@ def test_what_a_format_of_ones_own_leaves_out(register, write):
     ]
 
 
-def test_outcomes_of_runs_that_were_cut_off(register, write):
-    path = write("a.json", [GAME | {"stop": "max_steps"}, GAME | {"stop": "done"}, GAME])
-    for cut_runs, outcomes in (("unobserved", [-1, 1, 1]), ("score", [1, 1, 1])):
-        register(like_games(cut_runs=cut_runs))
-        assert [run.outcome for run in io.read_runs(path)] == outcomes
-
-
 def test_the_last_one_registered_is_asked_first(register, write):
     path = write("a.jsonl", [GAME | {"id": 1, "messages": []}], lines=True)
     register(Games)

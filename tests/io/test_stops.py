@@ -1,8 +1,12 @@
-"""Whatever reads a log, a stop reason means the same."""
+"""Whatever reads a log or a table, a stop reason means the same."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from trajscore import io
+from trajscore import TrajectoryArray, evaluate, io
+from trajscore.cli import main
+from trajscore.tracer import StepConfidence
 
 TURN = {"role": "assistant", "content": "Hello"}
 KINDS = {
@@ -37,3 +41,122 @@ def test_a_rule_is_asked_before_the_table(write, talk):
     with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(x 1\)"):
         found = list(io.iter_runs(path, rule={"x": "excluded"}))
     assert len(found) == 2
+
+
+LOST, CUT, ODD = "EnvironmentStartTimeoutError", "max_steps", "moon phase"
+SENTENCES = (
+    "9 runs that a budget ended without a success are not observed (max_steps 9)",
+    "5 runs ended for reasons that are not known (moon phase 5) and count as recorded",
+)
+
+
+def ended_runs():
+    """100 good runs, 12 that the harness lost, 9 at the end of a budget, 5 nobody knows of."""
+    rng = np.random.default_rng(0)
+    reasons = [None] * 100 + [LOST] * 12 + [CUT] * 9 + [ODD] * 5
+    for k, reason in enumerate(reasons):
+        success = reason is None and bool(rng.random() < 0.6)
+        yield (
+            f"r{k:03}",
+            success,
+            reason,
+            (0.3 + 0.3 * success + rng.uniform(-0.3, 0.3, 3)).tolist(),
+        )
+
+
+def tables():
+    """The same runs under usual names; with an error, which may be beside another reason."""
+    rows = [
+        (name, t, p, success, reason)
+        for name, success, reason, values in ended_runs()
+        for t, p in enumerate(values, start=1)
+    ]
+    frame = pd.DataFrame(rows, columns=["run", "step", "confidence", "success", "stop_reason"])
+    lost = frame["stop_reason"] == LOST
+    error = np.where(lost, f"sandbox.{LOST}: no answer after 600 s", "")
+    beside = frame.assign(stop_reason=frame["stop_reason"].mask(lost, "done"), exception_type=error)
+    return {
+        "stop_reason": frame,
+        "termination": frame.rename(columns={"stop_reason": "Termination"}),
+        "exception_type": beside,
+        "error": beside.rename(columns={"exception_type": "error"}),
+    }
+
+
+def chats():
+    return [
+        {
+            "id": name,
+            "messages": [
+                {"role": "assistant", "content": "Well.", "confidence": p} for p in values
+            ],
+            "success": success,
+            **({"error": LOST} if reason == LOST else {"stop_reason": reason}),
+        }
+        for name, success, reason, values in ended_runs()
+    ]
+
+
+@pytest.mark.parametrize("kind", [*tables(), "chats", "rows"])
+def test_lost_cut_and_odd_runs_in_python(kind, write):
+    if kind in ("chats", "rows"):
+        lines = kind == "rows"
+        rows = tables()["stop_reason"].astype(object).to_dict("records")
+        rows = [
+            {k: None if pd.isna(v) else v for k, v in row.items()} | {"text": "x"} for row in rows
+        ]
+        path = write("a.jsonl", rows, lines=True) if lines else write("a.json", chats())
+        with pytest.warns(UserWarning, match=rf"12 of 126 runs are excluded \({LOST} 12\)"):
+            runs = io.read_runs(path)
+        assert [run.kind for run in runs.left_out] == ["excluded"] * 12
+        X, y = StepConfidence().fit_transform(runs)["verbal"], io.outcomes(runs)
+        said = "; ".join(runs.notes)
+    else:
+        with pytest.warns(UserWarning) as caught:
+            X, y = TrajectoryArray.from_frame(
+                tables()[kind], id="run", step="step", value="confidence", outcome="success"
+            )
+        (warning,) = caught
+        said = str(warning.message)
+        assert "12 of 126 runs are left out, as the harness lost them" in said
+        assert f"({LOST} 12)" in said
+    assert all(sentence in said for sentence in SENTENCES), said
+    assert f"such as rule='{ODD}=excluded'" in said
+    assert len(X) == len(y) == 114
+    assert [(y == -1).sum(), (y[109:] == 0).sum()] == [9, 5]
+    report = evaluate(X, y, calibrator=None)
+    assert (report.facts.n_runs, report.facts.n_observed) == (114, 105)
+    if kind == "stop_reason":  # reasons and outcomes given apart come to the same
+        raw = tables()[kind].drop_duplicates("run")
+        X = TrajectoryArray.from_frame(tables()[kind], id="run", step="step", value="confidence")
+        apart = evaluate(X, raw["success"].to_numpy(), stop_reason=raw[kind].to_numpy())
+        assert report.table.loc["confidence"].iloc[0].equals(apart.table.loc["confidence"].iloc[0])
+        assert all(
+            text in str(apart) for text in (f"12 runs (lost by the harness: {LOST})", *SENTENCES)
+        )
+
+
+@pytest.mark.parametrize("kind", [*tables(), "chats", "parquet", "outcomes"])
+def test_lost_cut_and_odd_runs_on_the_command_line(kind, write, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    more = []
+    if kind == "chats":
+        path = write("a.json", chats())
+    elif kind == "parquet":
+        path = tmp_path / "a.parquet"
+        tables()["stop_reason"].to_parquet(path)
+    elif kind == "outcomes":
+        frame = tables()["stop_reason"]
+        frame[["run", "step", "confidence"]].to_csv(path, index=False)
+        ends = frame.drop_duplicates("run")[["run", "success", "stop_reason"]]
+        ends.to_csv(tmp_path / "ends.csv", index=False)
+        more = ["--outcomes", str(tmp_path / "ends.csv")]
+    else:
+        tables()[kind].to_csv(path, index=False)
+    assert not main(["report", str(path), "--out", str(tmp_path / "a.json.out.json"), *more])
+    said = capsys.readouterr().out
+    assert f"{LOST} 12" in said
+    assert "12 of 126 runs are" in said
+    assert all(sentence in said for sentence in SENTENCES), said
+    assert f"--stop '{ODD}=excluded'" in said
+    assert "9 of 114 runs have no outcome" in said

@@ -41,7 +41,7 @@ def test_a_folder_with_its_results(write):
     write("out/results.json", {"resolved_ids": ["i1"], "unresolved_ids": ["i2"]})
     runs = io.read_runs(path.parents[1])
     assert [(run.id, run.outcome, run.stop_reason) for run in runs] == [
-        ("i1", 1, "submitted"), ("i2", 0, "exit_cost"), ("i3", -1, None),
+        ("i1", 1, "submitted"), ("i2", -1, "exit_cost"), ("i3", -1, None),
     ]  # fmt: skip
     assert said(runs[0]) == [
         ("system", "Be kind."), ("user", "Fix it."), ("agent", "Look"),

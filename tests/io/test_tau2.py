@@ -28,9 +28,9 @@ def test_the_stop_reason_comes_before_the_reward(write):
         ("agent_stop", 1.0, 1, "complete"), ("user_stop", 1 + 1e-7, 1, "complete"),
         ("user_stop", 0.5, 0, "complete"), ("user_stop", None, -1, "complete"),
         ("tau2.TerminationReason.USER_STOP", 0.0, 0, "complete"),
-        ("max_steps", 0.0, -1, "administrative"), ("timeout", 0.0, -1, "unknown"),
-        ("too_many_errors", 0.0, -1, "informative"), ("agent_error", 0.0, -1, "informative"),
-        ("context_window_exceeded", 0.0, -1, "informative"), ("something_new", 0.0, -1, "unknown"),
+        ("max_steps", 0.0, -1, "administrative"), ("max_steps", 1.0, 1, "complete"),
+        ("timeout", 0.0, 0, "complete"), ("timeout", None, -1, "unknown"),
+        ("too_many_errors", 0.0, 0, "complete"), ("agent_error", None, -1, "informative"),
     ):  # fmt: skip
         (run,) = read(write, simulation("a", reason, reward))
         assert (run.outcome, run.stop_kind) == (outcome, kind), (reason, reward)

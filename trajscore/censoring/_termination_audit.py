@@ -23,10 +23,10 @@ from trajscore.core.stops import (
     MECHANISMS,
     UNKNOWN,
     Rule,
-    classify_stops,
     is_scored,
     normalize_reasons,
     recorded_stops,
+    settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import as_array, check_choice, number_of
@@ -166,7 +166,7 @@ def termination_audit(
             "there are no stop reasons; pass stop_reason=, or keep a column 'stop_reason' in the "
             "meta of the container"
         )
-    mechanism = classify_stops(outcomes, reasons, kinds=kinds, rule=rule)
+    outcomes, mechanism, _ = settle_stops(outcomes, reasons, kinds=kinds, rule=rule)
     names = normalize_reasons(reasons)
     _warn_unknown(mechanism, names)
     return TerminationAudit(

@@ -192,7 +192,6 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     report = evaluate(
         inputs.predictors,
         inputs.y,
-        stop_reason=inputs.stop_reason,
         groups=inputs.groups,
         **_options(arguments, inputs),
     )

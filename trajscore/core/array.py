@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -11,11 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
-from trajscore.core.frame import parts_of_frame
+from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import column_names, parts_of_frame
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.parts import as_table
 from trajscore.core.ragged import Ragged
+from trajscore.core.stops import EXCLUDED, Rule, Stops, notes_on_stops, settle_stops
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
@@ -168,6 +171,8 @@ class TrajectoryArray(Ragged):
         meta: str | Sequence[str] = (),
         first_step: int = 1,
         missing: Missing = "raise",
+        stop_reason: str | Sequence[str] | None = None,
+        rule: Rule | None = None,
     ) -> Any:
         """Build from a long table with one row a step, in any row order.
 
@@ -200,6 +205,13 @@ class TrajectoryArray(Ragged):
             Whether an empty value is an error, stands for one that was not recorded, or repeats
             the last value before in its run and channel: a confidence that was stated holds until
             the next one is.
+        stop_reason : str or sequence of str, optional
+            Column of why runs ended, or several; it goes into `meta` as "stop_reason". Default:
+            those with a usual name (stop_reason, termination, exception_type, error ...); () for
+            none. With `outcome`, runs that the harness lost are left out, and those that a budget
+            ended without a success are not observed; a warning counts these, and unknown reasons.
+        rule : mapping of reason to kind or callable, optional
+            What reasons mean, as in `trajscore.io.read_runs`.
 
         Returns
         -------
@@ -226,29 +238,48 @@ class TrajectoryArray(Ragged):
         >>> X.to_list(), y
         ([array([0.7, 0.9]), array([0.2])], array([1, 0]))
         """
-        meanings = check_map(outcome_map)
-        column = outcome
+        X, y, stops = cls._read_frame(
+            df, id=id, step=step, value=value, outcome=outcome, outcome_map=outcome_map,
+            horizon=horizon, meta=meta, first_step=first_step, missing=missing,
+            stop_reason=stop_reason, rule=rule,
+        )  # fmt: skip
+        if stops is not None and (notes := list(notes_on_stops(stops.counts, len(stops.y)))):
+            warnings.warn(str(ArgumentError("; ".join(notes))), UserWarning, stacklevel=2)
+        return X if y is None else (X, y)
+
+    @classmethod
+    def _read_frame(
+        cls,
+        df: Any,
+        *,
+        outcome: str | None,
+        outcome_map: Mapping[Any, float] | str | None,
+        missing: Missing,
+        rule: Rule | None,
+        **columns: Any,
+    ) -> tuple[Self, Any, Stops | None]:
+        """Return the runs of a table, their outcomes, and how they ended if it says."""
+        meanings, column = check_map(outcome_map), outcome
         if isinstance(outcome, str):
-            column = bare_name(
-                outcome, list(getattr(df, "column_names", getattr(df, "columns", ())))
-            )
+            column = bare_name(outcome, column_names(df))
             check_polarity(outcome, meanings)
-        parts, outcomes = parts_of_frame(
-            df,
-            id=id,
-            step=step,
-            value=value,
-            outcome=column,
-            horizon=horizon,
-            meta=meta,
-            first_step=first_step,
-        )
+        parts, outcomes = parts_of_frame(df, outcome=column, rule=rule, **columns)
+        has_reason = "stop_reason" in (parts["meta"] or {})
+        if has_reason and columns["stop_reason"] is None and not any(parts["meta"]["stop_reason"]):
+            del parts["meta"]["stop_reason"]
         X = cls(**parts, missing=missing)
         if outcomes is None:
-            return X
+            return X, None, None
         y = check_outcomes(map_outcomes(outcomes, meanings, column != outcome), X)
         y = y if column == outcome else turn(y)
-        return X.with_ended(y != CENSORED), y
+        if columns["stop_reason"] == () or "stop_reason" not in X.meta:
+            return X.with_ended(y != CENSORED), y, None
+        reasons = X.meta["stop_reason"].to_numpy(dtype=object)
+        stops = settle_stops(y, reasons, rule=rule)
+        kept = stops.mechanism != EXCLUDED
+        X = X._replace(meta=X.meta.assign(stop_kind=stops.mechanism))
+        X, y = (X, stops.y) if kept.all() else (X[np.flatnonzero(kept)], stops.y[kept])
+        return X.with_ended(y != CENSORED), y, stops
 
     @classmethod
     def concat(cls, arrays: Sequence[TrajectoryArray]) -> Self:

@@ -14,6 +14,7 @@ from pandas.api.extensions import ExtensionDtype
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
 
@@ -44,6 +45,8 @@ def parts_of_frame(
     horizon: str | None,
     meta: str | Sequence[str],
     first_step: int,
+    stop_reason: str | Sequence[str] | None = (),
+    rule: Rule | None = None,
 ) -> tuple[dict[str, Any], pd.Series | None]:
     """Return the parts of a container, see `convert`, and the outcome of each run, if asked."""
     single = not is_list_like(value)  # a column's name may be a number
@@ -54,7 +57,11 @@ def parts_of_frame(
     per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
     names: list[Any] = list(id) if is_list_like(id) else [id]
     numbered = [] if step is None else [step]
-    frame = select_columns(df, [*names, *numbered, *values, *per_run])
+    given: list[Any] = [stop_reason] if isinstance(stop_reason, str) else list(stop_reason or ())
+    usual = () if stop_reason is not None else stop_names(column_names(df))
+    taken = {*names, *numbered, *values, outcome, horizon}
+    of_stops = [name for name in usual if name not in taken] if stop_reason is None else given
+    frame = select_columns(df, [*names, *numbered, *values, *per_run, *of_stops])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
@@ -66,15 +73,23 @@ def parts_of_frame(
         steps = _step_numbers(frame[step], step)
         order = layout.order(steps, first_step, step)
     columns = [_numbers(frame[name], name, layout, steps) for name in values]
-    once = {name: _one_per_run(frame[name], name, layout) for name in per_run}
+    of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
+    once = {name: _one_per_run(frame[name], name, layout) for name in of_runs}
     cells = columns[0] if single else np.stack(columns, axis=1)
+    if stop_reason is None:
+        of_stops = stop_columns(frame[of_stops])
+    if of_stops:
+        rows = frame[of_stops] if order is None else frame[of_stops].iloc[order]
+        starts = np.cumsum(layout.lengths) - layout.lengths
+        once["stop_reason"] = pd.Series(reasons_in_rows(rows, of_stops, starts, rule))
+        in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
         "cells": cells if order is None else cells[order],
         "lengths": layout.lengths,
         "channels": [str(name) for name in values],
         "ids": layout.ids,
         "horizon": None if horizon is None else _horizons(once[horizon], horizon, layout.ids),
-        "meta": {name: once[name] for name in in_meta} if in_meta else None,
+        "meta": {name: once[name] for name in in_meta} or None,
     }
     return parts, None if outcome is None else once[outcome]
 
@@ -300,6 +315,11 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}") from error
     _check_columns(names, frame.columns)
     return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
+
+
+def column_names(df: Any) -> list[Any]:
+    """Return the names of the columns of any dataframe."""
+    return list(getattr(df, "column_names", getattr(df, "columns", ())))
 
 
 def _arrow_table(df: Any) -> Any:

@@ -1,16 +1,24 @@
-"""Why a run ended, and what that means for its outcome: one table, one rule."""
+"""Why a run ended, and what that means for its outcome: one table, one rule.
+
+A run that the harness lost is left out, whatever outcome it recorded. At the end of a budget a
+success is one, and anything less is not observed. Every other outcome counts as recorded, which is
+said where the reason is not known.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, SUCCESS
+from trajscore.core.type_aliases import IntArray
+from trajscore.core.values import number_of, split_pairs
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -28,7 +36,7 @@ UNKNOWN: Mechanism = "unknown"
 MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
 """How a run can have ended, see `classify_stops`."""
 
-Rule = Mapping[str, str] | Callable[[str], str]
+Rule = Mapping[str, str] | str | Callable[[str], str]
 
 FORECAST_STOPS = (
     "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
@@ -71,6 +79,17 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
 # fmt: on
 """What the usual stop reasons mean; every other reason is unknown."""
 
+STOP_FIELDS = (
+    "stop_reason", "termination_reason", "termination", "exit_status", "end_reason", "exit_reason",
+)  # fmt: skip
+"""Fields and columns that say why a run ended, the most specific first."""
+ERROR_FIELDS = ("exception_type", "exception_info", "exception", "error_type", "error")
+"""Those that name an error, of which only text is a reason."""
+_NO_REASON = {"", "none", "null", "nan", "na", "n/a", "false", "no", "0"}
+_KINDS_OF_ERRORS = ("exception_type", "type", "name", "code", "message")
+_ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(]")
+_MAX_NAMED = 3  # reasons of one kind, in a sentence
+
 _BETWEEN_WORDS = re.compile(r"[\s\-]+|(?<=[a-z0-9])(?=[A-Z])")
 _MECHANISM_OF_REASON = {
     reason: mechanism for mechanism, reasons in STOP_REASONS.items() for reason in reasons
@@ -86,33 +105,165 @@ def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
     return _as_function(rule)("" if reason is None else _normalize(reason))
 
 
-def classify_stops(
-    y: ArrayLike, reasons: ArrayLike, *, kinds: ArrayLike | None = None, rule: Rule | None = None
-) -> NDArray[Any]:
-    """Tell by which mechanism each run ended (Raghu et al. 2026, Appendix G).
+def as_reason(value: Any, name: str = "") -> str | None:
+    """Return what a field says of why a run ended; None if nothing, or if it is not about that.
 
-    A run whose outcome was observed is complete, whatever its stop reason. For the others the
-    first of these answers: what the reader of the log noted (`kinds`), the `rule`, the table
-    `STOP_REASONS`. What remains is unknown: any other reason, none at all, or a run that came to
-    its own end without an outcome.
-
-    >>> reasons = ["done", "max_steps", "parse_error", "rate limit"]
-    >>> classify_stops([1, -1, -1, -1], reasons).tolist()
-    ['complete', 'administrative', 'informative', 'unknown']
-    >>> classify_stops([1, -1, -1, -1], reasons, rule={"rate limit": "administrative"}).tolist()
-    ['complete', 'administrative', 'informative', 'administrative']
+    >>> as_reason("docker.StartError: no space left"), as_reason(True, "error"), as_reason("None")
+    ('StartError', 'error', None)
     """
-    outcomes = np.asarray(y)
-    codes, names = pd.factorize(normalize_reasons(reasons, len(outcomes)))
+    if isinstance(value, Mapping):
+        value = next((value[key] for key in _KINDS_OF_ERRORS if value.get(key)), None)
+    if isinstance(value, (bool, np.bool_)):
+        return "error" if value and plain_name(name) in _PLAIN_ERRORS else None
+    if isinstance(value, (int, np.integer)) and plain_name(name) not in _PLAIN_ERRORS:
+        return str(value)
+    if not isinstance(value, str) or value.strip().lower() in _NO_REASON:
+        return None
+    error = _ERROR_WITH_TEXT.match(value)
+    return error[1] if error else value.strip()
+
+
+def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
+    """Return the reason that decides: that the harness lost the run, or else the first there is."""
+    given = [reason for reason in reasons if reason is not None]
+    lost = (reason for reason in given if mechanism_of(reason, rule) == EXCLUDED)
+    return next(lost, given[0] if given else None)
+
+
+def settled(outcome: Any, mechanism: Any) -> Any:
+    """Return an outcome, or those of several runs: at the end of a budget only a success is one.
+
+    >>> settled(0, "administrative"), settled(1, "administrative"), settled(0, "informative")
+    (-1, 1, 0)
+    """
+    hidden = (mechanism == ADMINISTRATIVE) & (outcome < SUCCESS)
+    if isinstance(hidden, np.ndarray):
+        return np.where(hidden, CENSORED, outcome)
+    return CENSORED if hidden else outcome
+
+
+class Stops(NamedTuple):
+    """How runs ended, after the rule."""
+
+    y: NDArray[Any]  # -1 where not observed
+    mechanism: NDArray[Any]  # of each run; of an observed one "complete", unless it was lost
+    counts: dict[str, Counter[str]]  # reasons by which it was lost, not observed, or not known
+
+
+def settle_stops(
+    y: ArrayLike, reasons: ArrayLike, *, kinds: ArrayLike | None = None, rule: Rule | None = None
+) -> Stops:
+    """Apply the rule to runs, and tell by which mechanism each ended (Raghu et al. 2026, App. G).
+
+    What a reason means is the first of these answers: what the reader of the log noted (`kinds`),
+    the `rule`, the table `STOP_REASONS`. Without an outcome, a run that came to its own end is
+    unknown, as is any other reason, or none at all.
+
+    >>> reasons = ["done", "max_steps", "parse_error", "rate limit", "user_error"]
+    >>> stops = settle_stops([1, 0, 0, -1, 1], reasons)
+    >>> stops.y.tolist(), stops.mechanism.tolist()[1:]
+    ([1, -1, 0, -1, 1], ['administrative', 'complete', 'unknown', 'excluded'])
+    """
+    recorded = np.asarray(y)
+    names = normalize_reasons(reasons, len(recorded))
+    codes, known = pd.factorize(names)
     rule_of = _as_function(rule)
-    mechanisms = np.array([rule_of(name) for name in names], dtype=object)
-    out = mechanisms[codes]
+    meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
     if kinds is not None:
-        noted = _check_kinds(kinds, len(outcomes))
-        out = np.where(pd.isna(noted), out, noted)
-    out[out == COMPLETE] = UNKNOWN  # a run that came to its end, but nobody noted how
-    out[outcomes != CENSORED] = COMPLETE
-    return out
+        noted = _check_kinds(kinds, len(recorded))
+        meant = np.where(pd.isna(noted), meant, noted)
+    outcomes = settled(recorded, meant)
+    seen = outcomes != CENSORED
+    mechanism = np.where(seen & (meant != EXCLUDED), COMPLETE, meant)
+    mechanism[~seen & (mechanism == COMPLETE)] = UNKNOWN  # it came to its end, nobody noted how
+    words = np.asarray(reasons, dtype=object)
+    changed = {
+        EXCLUDED: meant == EXCLUDED,
+        ADMINISTRATIVE: outcomes != recorded,
+        UNKNOWN: seen & (meant == UNKNOWN) & (names != ""),
+    }
+    counts: dict[str, Counter[str]] = {
+        kind: Counter(map(str, words[rows])) for kind, rows in changed.items()
+    }
+    return Stops(outcomes, mechanism, counts)
+
+
+def notes_on_stops(counts: Mapping[str, Counter[str]], n_runs: int) -> Iterator[str]:
+    """Say which runs were lost or not observed, and which reasons are not known, with counts."""
+    lost, cut, unknown = (
+        counts.get(kind) or Counter[str]() for kind in (EXCLUDED, ADMINISTRATIVE, UNKNOWN)
+    )
+    if n := lost.total():
+        are = "is" if n == 1 else "are"
+        yield (
+            f"{n:,} of {number_of(n_runs, 'run')} {are} left out, as the harness lost "
+            f"{'it' if n == 1 else 'them'}, whatever outcome was recorded ({_listed(lost)})"
+        )
+    if n := cut.total():
+        are = "is" if n == 1 else "are"
+        yield (
+            f"{number_of(n, 'run')} that a budget ended without a success {are} not observed "
+            f"({_listed(cut)})"
+        )
+    if n := unknown.total():
+        name = unknown.most_common(1)[0][0]
+        yield (
+            f"{number_of(n, 'run')} ended for reasons that are not known ({_listed(unknown)}) and "
+            f"count as recorded; say what each means, such as "
+            f"{{argument:rule={name}=excluded}}, administrative, informative or complete"
+        )
+
+
+def _listed(reasons: Counter[str]) -> str:
+    common = [f"{reason} {n:,}" for reason, n in reasons.most_common(_MAX_NAMED)]
+    more = len(reasons) - len(common)
+    return ", ".join([*common, *([f"{more} more"] if more else [])])
+
+
+def stop_names(columns: Iterable[Any]) -> list[Any]:
+    """Return the columns that tell why runs ended by their names."""
+    names = {plain_name(name): name for name in reversed(list(columns))}
+    return [
+        names[plain_name(name)]
+        for name in (*STOP_FIELDS, *ERROR_FIELDS)
+        if plain_name(name) in names
+    ]
+
+
+def stop_columns(frame: pd.DataFrame) -> list[Any]:
+    """Return the columns that tell why runs ended; of errors only those that hold no numbers."""
+    return [
+        name
+        for name in stop_names(frame.columns)
+        if plain_name(name) not in _PLAIN_ERRORS or frame[name].dtype.kind not in "iufmM"
+    ]
+
+
+def reasons_in_rows(
+    frame: pd.DataFrame, columns: Iterable[Any], starts: IntArray, rule: Rule | None = None
+) -> NDArray[Any]:
+    """Return why each run ended, of rows in the order of runs and steps.
+
+    A reason is the last one in the rows of a run, and an error counts if it is in the last row.
+    """
+    ends = np.append(starts[1:], len(frame)) - 1
+    by_column = []
+    for name in columns:
+        codes, values = pd.factorize(frame[name].astype(object))
+        words = np.array([*(as_reason(value, str(name)) for value in values), None], dtype=object)
+        last = ends
+        if plain_name(name) not in _PLAIN_ERRORS:
+            has_one = ~pd.isna(words)[codes]
+            last = np.maximum.reduceat(np.where(has_one, np.arange(len(codes)), -1), starts)
+            last = np.where(last < 0, ends, last)
+        by_column.append(words[codes[last]])
+    rows = zip(*by_column, strict=True)
+    return np.array([choose_reason(row, rule) for row in rows], dtype=object)
+
+
+def plain_name(name: Any) -> str:
+    """Return a name without what separates its words: "runId" is the same as "run_id"."""
+    return re.sub(r"[\W_]", "", str(name).lower())
 
 
 def is_scored(mechanism: NDArray[Any]) -> NDArray[np.bool_]:
@@ -155,6 +306,9 @@ def _normalize(reason: Any) -> str:
     return _BETWEEN_WORDS.sub("_", str(reason).strip()).lower()
 
 
+_PLAIN_ERRORS = {plain_name(name) for name in ERROR_FIELDS}
+
+
 def _check_kinds(kinds: ArrayLike, n_runs: int) -> NDArray[Any]:
     column = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
     if len(column) != n_runs:
@@ -173,6 +327,8 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
     if callable(rule):
         return lambda name: _checked(rule(name), name)
+    if isinstance(rule, str):
+        rule = dict(split_pairs(rule))
     if rule is not None and not isinstance(rule, Mapping):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
     mapping = {} if rule is None else dict(rule)

@@ -19,7 +19,7 @@ from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
-from trajscore.core.stops import EXCLUDED, classify_stops, recorded_stops
+from trajscore.core.stops import EXCLUDED, recorded_stops, settle_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path, number_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
@@ -121,13 +121,15 @@ class RunSet:
         self.notes = ""
         # whether the runs came with ids, by which they can be found again
         self.has_ids = not are_default_ids(self._sample.X.ids)
-        codes, rows = self._sample.y, self._sample.id_order()
-        outcomes = as_labels(codes, censored=censored)
         reasons, kinds = self._stops
         # ended by an infrastructure error, which says nothing of the agent
         self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
         if reasons is not None:
-            self._faults |= classify_stops(codes, reasons, kinds=kinds) == EXCLUDED
+            ended = settle_stops(self._sample.y, reasons, kinds=kinds)
+            self._sample = replace(self._sample, y=ended.y)
+            self._faults |= ended.mechanism == EXCLUDED
+        codes, rows = self._sample.y, self._sample.id_order()
+        outcomes = as_labels(codes, censored=censored)
         if problem := outcome_problem(codes[~self._faults], False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
@@ -186,7 +188,6 @@ class RunSet:
             inputs.predictors,
             inputs.y,
             tasks=inputs.groups,
-            stop_reason=inputs.stop_reason,
             spent=inputs.spent,
             censored=censored,
             n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
@@ -279,7 +280,7 @@ class RunSet:
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
             stops = (None if column is None else column[~self._faults] for column in self._stops)
-            _, excluded = counted(self._sample.y[~self._faults], *stops)
+            excluded = counted(self._sample.y[~self._faults], *stops).excluded
             parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""

@@ -17,6 +17,7 @@ from trajscore.core.meanings import (
     sounds_bad,
     turned_note,
 )
+from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.fields import LAST
@@ -176,7 +177,7 @@ class Findings:
     def notes(self) -> list[str]:
         """Say what of the log was not used, one sentence each."""
         tally, table = self.tally, self.selection.table
-        notes = list(self._readings())
+        notes = [*self._readings(), *notes_on_stops(tally.stops, tally.n_runs)]
         if table is not None and tally.n_with_outcome:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)

@@ -14,7 +14,6 @@ from trajscore.core.stops import Mechanism
 from trajscore.core.values import number_of
 
 Actor = Literal["agent", "user", "environment"]
-CutRuns = Literal["unobserved", "score"]
 _SUCCESS_TOLERANCE = 1e-6
 
 

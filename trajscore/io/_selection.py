@@ -19,11 +19,20 @@ from trajscore.core.meanings import (
     opposite_of,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE
-from trajscore.core.stops import Rule
+from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io._vocabulary import as_fields
-from trajscore.io.fields import USUAL_FIELDS, WITHIN, Fields, dig, named_values, scalar
+from trajscore.io.fields import (
+    USUAL_FIELDS,
+    WITHIN,
+    Fields,
+    dig,
+    named_path,
+    named_values,
+    scalar,
+    stop_paths,
+)
 from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
 from trajscore.io.tally import Tally
 
@@ -58,9 +67,9 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        table = read_outcomes(options.pop("outcomes", None), fields, meanings)
-        roles = _check_roles(options.pop("roles", None))
         rule, max_size = (options.pop(name, None) for name in ("rule", "max_size"))
+        table = read_outcomes(options.pop("outcomes", None), fields, meanings, rule)
+        roles = _check_roles(options.pop("roles", None))
         return cls(fields, rule, meanings, table, roles, max_size)
 
     def apply(self, run: Run, tally: Tally) -> None:
@@ -71,7 +80,7 @@ class Selection:
         record = {**run.meta, **run.extra, **run.scores}
         own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
         record |= {name: value for name, value in own.items() if record.get(name) is None}
-        names = self.fields.names(run.extra | run.scores, ("outcome", "stop_reason"))
+        names = self.fields.names(run.extra | run.scores, ("outcome",))
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
@@ -80,8 +89,7 @@ class Selection:
         if fields.outcome is not None or fields.stop_reason is not None:  # to name where it is not
             reward = {name: run.meta[name] for name in ("reward",) if name in run.meta}
             tally.note_values(reward | run.extra | run.scores)
-        if self.fields.stop_reason is not None or run.stop_reason is None:
-            _set_stop_reason(run, record, names.get("stop_reason", ""), tally)
+        self._set_stop_reason(run, tally)
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
@@ -94,6 +102,19 @@ class Selection:
             raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
         run.id = name
         tally.used["id", str(self.fields.id)] += 1
+
+    def _set_stop_reason(self, run: Run, tally: Tally) -> None:
+        """Set the reason that decides, of the named field or of all usual ones."""
+        record, name = {**run.meta, **run.extra, **run.scores}, self.fields.stop_reason
+        record.setdefault("stop_reason", run.stop_reason)
+        paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
+        reasons = {path: as_reason(dig(record, path), path) for path in paths}
+        reasons = {path: reason for path, reason in reasons.items() if reason is not None}
+        own = None if name is not None and reasons else as_reason(run.stop_reason)
+        run.stop_reason = choose_reason([own, *reasons.values()], self.rule)
+        for path in reasons:
+            tally.used["stop_reason", path if name is None else name] += 1
+            run.extra.pop(path, None)
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
@@ -205,14 +226,6 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
             "roles",
         )
     return dict(roles or {})
-
-
-def _set_stop_reason(run: Run, record: Mapping[str, Any], name: str, tally: Tally) -> None:
-    reason = scalar(dig(record, name))
-    if reason not in (None, ""):
-        run.stop_reason = str(reason)
-        tally.used["stop_reason", name] += 1
-        run.extra.pop(name, None)
 
 
 def as_confidence(value: Any) -> float | None:

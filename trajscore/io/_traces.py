@@ -22,7 +22,6 @@ Groups = dict[Any, tuple[Path, list[Any]]]
 class TraceFormat(Format):
     """A format of records that may stand apart, in one file or several."""
 
-    cut_runs = "score"
     mark = ""  # a field of every record
 
     def trace_of(self, record: Any) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, plain_name
 from trajscore.core.values import is_number
 
 # fmt: off
@@ -27,7 +27,8 @@ USUAL: dict[str, tuple[str, ...]] = {
         "is_success", "is_resolved", "succeeded", "correctness", "exact_match", "acc", "reward",
         "y", "rewards",
     ),
-    "stop_reason": ("stop_reason", "termination_reason", "exit_status", "end_reason"),
+    "stop_reason": STOP_FIELDS,
+    "error": ERROR_FIELDS,
     "confidence": (
         "judge_probability", "confidence", "verbal_confidence", "stated_confidence", "score",
         "prob", "probability", "forecast", "p",
@@ -107,15 +108,11 @@ def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)  # lines of one log have the same names
 def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
-    lower = {_plain(name): name for name in reversed(names)}
+    lower = {plain_name(name): name for name in reversed(names)}
     return {
-        part: tuple(lower[usual] for usual in map(_plain, known) if usual in lower)
+        part: tuple(lower[usual] for usual in map(plain_name, known) if usual in lower)
         for part, known in USUAL.items()
     }
-
-
-def _plain(name: Any) -> str:
-    return re.sub(r"[\W_]", "", str(name).lower())
 
 
 def dig(fields: Any, path: str) -> Any:
@@ -192,7 +189,7 @@ class Fields:
         for part in parts:
             name = getattr(self, part)
             if name is not None and part in _MAY_BE_TURNED:
-                name = _named_path(record, bare_name(name, record))
+                name = named_path(record, bare_name(name, record))
             if name is None:
                 name = next((key for key in usual[part] if record[key] is not None), None)
             if name is None and part in _SEARCHED_WITHIN:
@@ -254,7 +251,7 @@ def _lists_steps(value: Any) -> bool:
     return is_numbers or all(isinstance(item, dict) for item in value)
 
 
-def _named_path(record: Mapping[str, Any], name: str) -> str:
+def named_path(record: Mapping[str, Any], name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
     if dig(record, name) is not None:
         return name
@@ -292,6 +289,15 @@ def with_key(path: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]
     if len(path) < 2:
         return {"id": path[0], **record}
     return {**record, next(iter(usual_names("id", record)), "id"): "-".join(path)}
+
+
+def stop_paths(record: Mapping[str, Any], depth: int = 3) -> Iterator[str]:
+    """Yield the paths of the fields that may say why a run ended, also within objects."""
+    for part in ("stop_reason", "error"):
+        yield from map(str, usual_names(part, record))
+    for name in WITHIN if depth > 1 else ():
+        if isinstance(inner := record.get(name), dict):
+            yield from (f"{name}.{path}" for path in stop_paths(inner, depth - 1))
 
 
 def scalar(value: Any) -> Any:

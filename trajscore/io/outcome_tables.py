@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
@@ -16,6 +17,7 @@ from trajscore.core.meanings import (
     refuse_counts_in,
     turned_note,
 )
+from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io.fields import Fields, usual_names
 from trajscore.io.tables import read_table
@@ -33,7 +35,10 @@ _MAX_EXAMPLES = 3
 
 
 def read_outcomes(
-    source: Any, names: Fields, meanings: Mapping[str, float] | None = None
+    source: Any,
+    names: Fields,
+    meanings: Mapping[str, float] | None = None,
+    rule: Rule | None = None,
 ) -> OutcomeTable | None:
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
@@ -48,26 +53,35 @@ def read_outcomes(
             f"{{argument}}: run {run!r} has several rows in the table; keep one row a run",
             "outcomes",
         )
-    columns = {part: _column(frame, names, part) for part in ("outcome", "stop_reason")}
-    refuse_counts_in(frame, columns["outcome"], meanings or {})
+    outcome = _outcome_column(frame, names)
+    refuse_counts_in(frame, outcome, meanings or {})
+    own_reason = names.stop_reason in frame.columns
+    stops = [names.stop_reason] if own_reason else stop_columns(frame)
+    reasons = (
+        reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else [None] * len(frame)
+    )
     rows = [
         {
-            part: row[name]
-            for part, name in columns.items()
-            if name is not None and pd.notna(row[name])
+            part: value
+            for part, value in (("outcome", own), ("stop_reason", reason))
+            if pd.notna(value)
         }
-        for row in frame.to_dict("records")
+        for own, reason in zip(frame[outcome], reasons, strict=True)
     ]
     table = OutcomeTable(zip(ids, rows, strict=True))
-    table.is_turned = columns["outcome"] != (names.outcome or columns["outcome"])
+    table.is_turned = outcome != (names.outcome or outcome)
     return table
 
 
 def join_outcomes(
-    frame: pd.DataFrame, names: Fields, source: Any, meanings: Mapping[str, float] | None = None
+    frame: pd.DataFrame,
+    names: Fields,
+    source: Any,
+    meanings: Mapping[str, float] | None = None,
+    rule: Rule | None = None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Add the outcomes of another table to a long table, by id; also return notes on both."""
-    table = read_outcomes(source, names, meanings)
+    table = read_outcomes(source, names, meanings, rule)
     if table is None:
         return frame, names, ()
     ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
@@ -80,6 +94,8 @@ def join_outcomes(
             "outcomes",
         )
     frame = frame.assign(**{JOINED: [table.get(run, {}).get("outcome") for run in ids]})
+    if any("stop_reason" in row for row in table.values()):
+        frame = frame.assign(stop_reason=[table.get(run, {}).get("stop_reason") for run in ids])
     notes = tuple(unmatched(len(table.keys() - runs), n_missing))
     if not table.is_turned:
         return frame, replace(names, outcome=JOINED), notes
@@ -114,23 +130,19 @@ def _id_columns(frame: pd.DataFrame, names: Fields) -> list[str]:
     return [usual[0]]
 
 
-def _column(frame: pd.DataFrame, names: Fields, part: str) -> Any:
-    name = getattr(names, part)
-    if name is not None and part == "outcome":
-        name = bare_name(name, frame.columns)
-    if name is not None and name in frame.columns:
-        return name
-    usual = usual_names(part, frame.columns)
-    if part != "outcome" or (usual and name is None):
-        return usual[0] if usual else None
+def _outcome_column(frame: pd.DataFrame, names: Fields) -> Any:
+    name = None if names.outcome is None else bare_name(names.outcome, frame.columns)
+    usual = (name,) if name in frame.columns else usual_names("outcome", frame.columns)
+    if usual and name in (None, usual[0]):
+        return usual[0]
     columns = list(map(str, frame.columns))
     if name is not None:
         problem = unknown_name("column", name, columns)
-        raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", part)
+        raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", "outcome")
     hints = outcome_candidates({str(n): frame[n].dropna().unique().tolist() for n in frame.columns})
     hint = f", such as {hints[0]}" if hints else ""
     raise ArgumentError(
         f"the table of outcomes has no column of outcomes; name one of its columns "
         f"({', '.join(columns)}) with {{argument}}{hint}",
-        part,
+        "outcome",
     )

@@ -9,7 +9,17 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, Rule, mechanism_of
+from trajscore.core.stops import (
+    ADMINISTRATIVE,
+    COMPLETE,
+    EXCLUDED,
+    INFORMATIVE,
+    UNKNOWN,
+    Mechanism,
+    Rule,
+    mechanism_of,
+    settled,
+)
 from trajscore.io._findings import Findings
 from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
@@ -79,8 +89,7 @@ def read_runs(
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
         compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
         the format, which the page of the format explains: ``fields`` of "jsonl", ``max_turns`` of
-        "tau_bench", ``scorer`` and ``cut_runs`` of "inspect", ``result``, ``reward`` and
-        ``cut_runs`` of "atif".
+        "tau_bench", ``scorer`` of "inspect", ``result`` and ``reward`` of "atif".
 
     Returns
     -------
@@ -250,7 +259,7 @@ class _Reading:
             tally.unread += unread
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
-            self._set_stop_kind(run)
+            self._settle(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
             _check_turns(run, raw)
         except MalformedRunError as error:
@@ -258,20 +267,24 @@ class _Reading:
             tally.n_blank += isinstance(error, _BlankRunError)
         except RecursionError:
             problem = "it is nested too deeply"
-        observed = run is not None and run.outcome != CENSORED
         where = (str(place.file), place.index, place.run)
-        if not observed and mechanism_of(place.stop_reason, selection.rule) == EXCLUDED:
+        if self._kind(place.stop_reason) == EXCLUDED:
             return LeftOut(*where, str(place.stop_reason), "excluded")
         return LeftOut(*where, problem) if run is None or problem else run
 
-    def _set_stop_kind(self, run: Run) -> None:
-        """Set what the stop reason means, and whether the outcome counts as observed."""
-        rule = self.findings.selection.rule
-        kind = None if run.stop_reason is None else mechanism_of(run.stop_reason, rule)
-        cut_runs = getattr(self.options, "cut_runs", self.format.cut_runs)
-        if cut_runs == "unobserved" and kind not in (None, COMPLETE):
-            run.outcome = CENSORED
+    def _settle(self, run: Run) -> None:
+        """Apply the rule of `trajscore.core.stops` to a run."""
+        kind = self._kind(run.stop_reason)
+        settled_outcome = settled(run.outcome, kind)
+        if kind == ADMINISTRATIVE and settled_outcome != run.outcome:
+            self.findings.tally.stops[ADMINISTRATIVE][str(run.stop_reason)] += 1
+        elif kind == UNKNOWN and run.outcome != CENSORED:
+            self.findings.tally.stops[UNKNOWN][str(run.stop_reason)] += 1
+        run.outcome = settled_outcome
         run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
+
+    def _kind(self, reason: str | None) -> Mechanism | None:
+        return None if reason is None else mechanism_of(reason, self.findings.selection.rule)
 
     def _refuse_other_format(self, file: LogFile) -> None:
         other = format_of_file(file.path)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.values import check_choice, unknown_name
+from trajscore.core.values import unknown_name
 from trajscore.io._messages import is_message
-from trajscore.io._run import CutRuns, MalformedRunError, Run
+from trajscore.io._run import MalformedRunError, Run
 from trajscore.io._unknown import refuse_partial, unknown_json
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
@@ -39,16 +39,6 @@ STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ti
 @dataclass
 class NoOptions:
     """The options of a format that has none."""
-
-
-@dataclass
-class CutOptions:
-    """The option of formats that may score a run which did not come to its own end."""
-
-    cut_runs: CutRuns = "unobserved"
-
-    def __post_init__(self) -> None:
-        check_choice(self.cut_runs, "cut_runs", get_args(CutRuns))
 
 
 @dataclass
@@ -79,9 +69,6 @@ class Format:
     options : dataclass, optional
         The format's own options of `read_runs`, with their defaults and checks. `runs` and `run`
         get an instance. Default: no options.
-    cut_runs : {"unobserved", "score"}, default="unobserved"
-        The outcome of a run that did not come to its own end: not observed, or what the log says.
-        An option ``cut_runs`` goes before.
     lax : bool, default=False
         Whether other formats are asked first, because many files look like this one. Among equals,
         the format registered last is asked first.
@@ -116,7 +103,6 @@ class Format:
     beside: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     options: type[Any] = NoOptions
-    cut_runs: CutRuns = "unobserved"
     lax: bool = False
     _lists: tuple[str, ...] = ()  # fields of a file that list runs
 
@@ -140,7 +126,8 @@ class Format:
         Returns
         -------
         Run
-            The run. Its `stop_kind` follows from its stop reason.
+            The run. Its `stop_kind` follows from its stop reason, which decides whether its
+            outcome was observed, see `trajscore.core.stops`.
 
         Raises
         ------

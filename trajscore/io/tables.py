@@ -21,6 +21,7 @@ from trajscore.core.meanings import (
     words_of,
 )
 from trajscore.core.optional import optional
+from trajscore.core.stops import stop_columns
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
     check_file,
@@ -159,7 +160,7 @@ def choose_columns(
         names = fields.ids if part == "id" else getattr(fields, part)
         if names:
             _check(names, part, columns)
-        elif usual := usual_names(part, columns):
+        elif usual := stop_columns(frame) if part == "stop_reason" else usual_names(part, columns):
             chosen[part] = str(usual[0])
             guessed[part] = (chosen[part],)
         elif part != "stop_reason":

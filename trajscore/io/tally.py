@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,7 @@ class Tally:
     n_joined: int = 0  # runs of which the log has several records
     n_records: int = 0  # of these runs
     n_turns: int = 0  # of the agent
+    stops: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations

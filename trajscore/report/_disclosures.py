@@ -44,6 +44,7 @@ NOTES: dict[str, Callable[..., str]] = {
         f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
         f"or minus it (on the command line, --risk)."
     ),
+    "stops": lambda text: f"{text}.",
     "few clusters": lambda n, effective: (
         f"there are {n} clusters of runs"
         + f", equivalent to {effective:.1f} equally large ones" * (effective <= n - 0.5)

@@ -222,7 +222,7 @@ def evaluate(
     sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
     knowing = knows_end(end, list(sample.traces), calibrator)
     notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
-    judged = leave_out_missing(choose_runs(sample, stop_reason, censored), missing, notes)
+    judged = leave_out_missing(choose_runs(sample, stop_reason, censored, notes), missing, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)

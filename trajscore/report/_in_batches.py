@@ -70,12 +70,13 @@ class Rules:
 
     def apply(
         self, y: NDArray[Any], X: TrajectoryArray
-    ) -> tuple[BoolArray, FloatArray, dict[tuple[str, str], int]]:
-        """Return which runs count, the label of each, and how many are left out, by reason."""
+    ) -> tuple[NDArray[Any], BoolArray, FloatArray, dict[tuple[str, str], int]]:
+        """Return outcomes, which runs count, their labels, and how many are left out, by reason."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
         q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
-        counts, excluded = counted(y, *recorded_stops(meta, reasons))
+        y, counts, excluded, _ = counted(y, *recorded_stops(meta, reasons))
+        excluded = dict(excluded)
         if q_z is not None:
             _check_q_z(q_z, counts & (y == CENSORED), X.ids)
         labels = as_labels(np.where(counts, y, FAILURE), censored=self.censored, q_z=q_z)
@@ -83,7 +84,7 @@ class Rules:
         counts = counts & labels.counts
         whole = {name: whole_runs(X[name]) for name in X.channels or ()}
         excluded |= lost_runs({name: rows[counts] for name, rows in whole.items()})
-        return np.logical_and.reduce([counts, *whole.values()]), labels.value, excluded
+        return y, np.logical_and.reduce([counts, *whole.values()]), labels.value, excluded
 
 
 def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
@@ -255,7 +256,7 @@ class Pass:
         """Add a batch."""
         if self.rules.missing == "ffill":
             X = self._filled(X)
-        counts, label, excluded = self.rules.apply(y, X)
+        y, counts, label, excluded = self.rules.apply(y, X)
         self.excluded.update(excluded)
         batch = Batch(y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's

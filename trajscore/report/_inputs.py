@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,8 +25,7 @@ from trajscore.core.meanings import (
     refuse_counts_in,
     turned_note,
 )
-from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import INFORMATIVE, UNKNOWN, Rule, mechanism_of, normalize_reasons
+from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
@@ -51,7 +49,7 @@ from trajscore.io.tables import (
     with_times,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._from_log import FromLog, find_confidences
+from trajscore.report._from_log import OPTIONS, FromLog, find_confidences
 from trajscore.report._leakage import leakage
 from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
 
@@ -95,14 +93,13 @@ class FromTable:
 class Inputs:
     """What can be judged, as `evaluate` takes it, and what was guessed to get there.
 
-    `origin` is None for the bundled data. Why the runs of a log ended stands in their meta, not in
-    `stop_reason`. The text is for a person to read.
+    `origin` is None for the bundled data. Why runs ended stands in their meta. The text is for a
+    person to read.
     """
 
     predictors: Predictors
     y: NDArray[Any]
     groups: NDArray[Any] | None = None
-    stop_reason: NDArray[Any] | None = None
     origin: FromTable | FromLog | None = None
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
     log: Sequence[io.Run] = ()
@@ -219,7 +216,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, max_size)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, rule, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -238,27 +235,23 @@ def _load_table(
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or _task_column(frame, chosen)
     check_by(by, list(frame.columns))
-    wanted = (chosen.stop_reason, group, *by)
-    per_run = list(dict.fromkeys(name for name in wanted if name is not None))
-    if rule is not None and chosen.stop_reason is not None:
-        reasons = frame[chosen.stop_reason]
-        kinds = {reason: mechanism_of(reason, rule) for reason in reasons.dropna().unique()}
-        frame = frame.assign(stop_reason=reasons, stop_kind=reasons.map(kinds))
-        per_run = list(dict.fromkeys([*per_run, "stop_reason", "stop_kind"]))
-    X, y = TrajectoryArray.from_frame(
+    per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
+    stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
+    X, y, ended = TrajectoryArray._read_frame(
         frame,
         id=list(chosen.ids),
         step=step,
         value=list(chosen.scores),
         outcome=chosen.outcome,
         outcome_map=outcome_map,
+        horizon=None,
         meta=per_run,
         first_step=first,
         missing="allow",
+        stop_reason=stops,
+        rule=rule,
     )
-    stop_reason, groups = (
-        None if name is None else X.meta[name] for name in (chosen.stop_reason, group)
-    )
+    groups = None if group is None else X.meta[group]
     left_out: dict[str, str] = {}
     if "scores" in guessed:
         X, left_out = _without_leaky_columns(X, y)
@@ -280,14 +273,17 @@ def _load_table(
         for name, top in beyond.items()
     ]
     counted = first if first_step is None and step is not None else None
-    if chosen.stop_reason is not None:
-        remarks += _not_met(rule, X.meta[chosen.stop_reason])
+    if ended is not None:
+        remarks += tuple(
+            ArgumentError(note).in_options(OPTIONS)
+            for note in notes_on_stops(ended.counts, len(ended.y))
+        )
+        remarks += _not_met(rule, [*X.meta["stop_reason"], *ended.counts[EXCLUDED]])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     origin = FromTable(chosen, guessed, counted, (*not_used, *remarks))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    stop_reason = stop_reason if rule is None else None
-    return Inputs(X, y, groups, stop_reason, origin, spent, has_ids=has_ids, group=group)
+    return Inputs(X, y, groups, origin, spent, has_ids=has_ids, group=group)
 
 
 def _read_steps(
@@ -295,6 +291,7 @@ def _read_steps(
     fields: Fields,
     outcomes: Any,
     meanings: Mapping[str, float],
+    rule: Rule | None,
     max_size: int | None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Read a table with one row a step, its names, and what was done to get it."""
@@ -302,7 +299,8 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    frame, fields, remarks = join_outcomes(*with_last_outcome(frame, fields), outcomes, meanings)
+    frame, fields = with_last_outcome(frame, fields)
+    frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings, rule)
     frame, in_per_cent = with_fractions(frame, fields)
     return frame, fields, (*how, *remarks, *in_per_cent)
 
@@ -336,21 +334,6 @@ def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> t
     """Say which stop reasons of a rule no run of a log has."""
     excluded = [run.reason for run in left_out if run.kind == "excluded"]
     return _not_met(rule, [*(run.stop_reason for run in runs), *excluded])
-
-
-def scores_not_used(runs: Sequence[io.Run]) -> tuple[str, ...]:
-    """Say of which runs a log has a score that their stop makes doubtful, and how to use it."""
-    counts = Counter(
-        run.stop_reason
-        for run in runs
-        if run.outcome == CENSORED and run.meta.get("reward") is not None
-        if run.stop_kind in (INFORMATIVE, UNKNOWN)
-    )
-    return tuple(
-        f"{number_of(n, 'run')} stopped by {reason}: the log's score is not used, as the stop may "
-        f"be why; to use it, pass {{argument:rule={reason}=complete}}"
-        for reason, n in counts.items()
-    )
 
 
 def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
@@ -435,7 +418,7 @@ def _load_log(
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
     unmet = stops_not_met(asked["rule"], runs, runs.left_out)
-    unused = (*stream.findings.notes(), *unmet, *scores_not_used(runs))
+    unused = (*stream.findings.notes(), *unmet)
     has_unread = bool(stream.findings.tally.unread_logprobs)
     origin = FromLog(len(runs), runs.left_out, unused=unused, has_unread=has_unread)
     if not runs:
@@ -461,7 +444,7 @@ def _load_log(
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
     group, groups = _groups(runs, fields.group)
-    return Inputs(predictors, y, groups, None, origin, _spent_in_log(runs), runs, group=group)
+    return Inputs(predictors, y, groups, origin, _spent_in_log(runs), runs, group=group)
 
 
 def _risks(runs: list[io.Run], embedder: str, origin: FromLog) -> dict[str, TrajectoryArray]:

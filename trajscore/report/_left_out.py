@@ -20,6 +20,11 @@ def stopped_by(stop_reason: str | None) -> str:
     return f"no outcome; stopped by {stop_reason}, not by a budget"
 
 
+def lost_by(stop_reason: str) -> str:
+    """Say why runs are left out that the harness lost."""
+    return f"lost by the harness: {stop_reason}"
+
+
 def lacks_values(reason: str) -> bool:
     """Whether runs are left out because a value is missing."""
     return reason.endswith((" is missing", " are missing"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,20 @@ from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
-from trajscore.core.stops import classify_stops, is_scored, normalize_reasons, recorded_stops
+from trajscore.core.stops import (
+    EXCLUDED,
+    is_scored,
+    normalize_reasons,
+    notes_on_stops,
+    recorded_stops,
+    settle_stops,
+)
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, outside_unit, unknown_name
 from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.units import units_of
 from trajscore.report._data import REFERENCES, Note
-from trajscore.report._left_out import UNOBSERVED, number_of_runs, stopped_by
+from trajscore.report._left_out import UNOBSERVED, lost_by, number_of_runs, stopped_by
 
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
@@ -93,38 +101,61 @@ def censored_as(censored: str, q_z: Any) -> str:
 
 
 def choose_runs(
-    sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
+    sample: Sample,
+    stop_reason: ArrayLike | None,
+    censored: str,
+    notes: list[Note] | None = None,
+    *,
+    needs_both: bool = True,
 ) -> Judged:
     """Leave out runs that no budget stopped, and put the others in the order of their ids."""
     check_index(stop_reason, sample.X.ids, "stop_reason")
-    counts, excluded = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
-    if problem := outcome_problem(sample.y[counts], needs_both):
+    ended = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
+    y, counts, excluded = ended.y, ended.counts, dict(ended.excluded)
+    if notes is not None:
+        notes += [Note("runs", "stops", {"text": text}) for text in ended.notes]
+    if problem := outcome_problem(y[counts], needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
         raise ValueError(problem + "".join(lost))
     # before rows are put in another order, so that a message names the row that was given
-    labels = as_labels(np.where(counts, sample.y, FAILURE), censored=censored, q_z=sample.q_z)
+    labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
     if n_dropped := int((~labels.counts).sum()):
         excluded["all", UNOBSERVED] = n_dropped
     order = sample.id_order()
     order = order[(counts & labels.counts)[order]]
     chosen = sample.take(order)
-    runs = Coverage(sample.y[order], labels.value[order], chosen.groups, order)
+    runs = Coverage(y[order], labels.value[order], chosen.groups, order)
     return Judged(chosen.traces, runs, excluded)
 
 
-def counted(
-    y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None
-) -> tuple[BoolArray, dict[tuple[str, str], int]]:
-    """Whether each run counts, and how many were left out by stop reason."""
+class Counted(NamedTuple):
+    """Which runs count, after the rule of `trajscore.core.stops`."""
+
+    y: NDArray[Any]
+    counts: BoolArray
+    excluded: dict[tuple[str, str], int]  # runs left out, by predictor ("all") and reason
+    notes: list[str]  # what else the rule changed, or does not know
+
+
+def counted(y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None) -> Counted:
+    """Return the outcomes of runs, whether each counts, and how many do not, by stop reason."""
     if reasons is None:
-        return np.ones(len(y), dtype=bool), {}
-    counts = is_scored(classify_stops(y, reasons, kinds=kinds))
+        return Counted(y, np.ones(len(y), dtype=bool), {}, [])
+    stops = settle_stops(y, reasons, kinds=kinds)
+    counts = is_scored(stops.mechanism)
+    lost = stops.mechanism == EXCLUDED
+    unseen = ~counts & ~lost
     stated = normalize_reasons(reasons) != ""
-    names, numbers = np.unique(reasons[~counts & stated].astype(str), return_counts=True)
-    excluded = {("all", stopped_by(name)): int(n) for name, n in zip(names, numbers, strict=True)}
-    if unstated := int((~counts & ~stated).sum()):
+    excluded = {
+        ("all", say(str(name))): n
+        for rows, say in ((lost, lost_by), (unseen & stated, stopped_by))
+        for name, n in sorted(Counter(reasons[rows].tolist()).items(), key=str)
+    }
+    if unstated := int((unseen & ~stated).sum()):
         excluded["all", stopped_by(None)] = unstated
-    return counts, excluded
+    others = {kind: names for kind, names in stops.counts.items() if kind != EXCLUDED}
+    notes = [str(ArgumentError(text)) for text in notes_on_stops(others, len(y))]
+    return Counted(stops.y, counts, excluded, notes)
 
 
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:

@@ -77,6 +77,7 @@ class Columns:
                 meta=[name for name in (*self.meta, self.group) if name is not None],
                 first_step=self.first_step,
                 missing="allow",
+                stop_reason=(),  # whoever evaluates the batches counts them all
             )
         except ValueError as error:
             if self.scattered or not lacks_steps(error):

@@ -13,7 +13,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _RESULT = "result.json"
@@ -27,7 +27,7 @@ _PARTS = ("trajectory.cont-", "trajectory.summarization-")
 
 
 @dataclass
-class _Options(CutOptions):
+class _Options:
     result: str | PathLike[str] | None = None
     reward: str = "reward"
 

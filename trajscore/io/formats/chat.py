@@ -62,7 +62,6 @@ def _first_run(fields: Mapping[str, Any]) -> bool:
 class OpenAI(Format):
     name, holds = "openai", "messages"
     beside = ("role", "content", "choices", "tool_calls")
-    cut_runs = "score"
     lax = True
 
     def recognise(self, head: Head) -> bool:

@@ -33,7 +33,6 @@ _META = ("cwd", "gitBranch", "version")
 class ClaudeCode(Format):
     name, holds = "claude_code", "sessionId"
     beside = ("type", "uuid", "parentUuid", "message")
-    cut_runs = "score"
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields

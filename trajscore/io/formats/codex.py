@@ -24,7 +24,6 @@ _ABORTED = ("turn_aborted", "turn.failed", "error")
 class Codex(Format):
     name, holds = "codex", "payload"
     beside = ("type", "timestamp")
-    cut_runs = "score"
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields

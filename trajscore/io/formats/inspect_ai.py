@@ -14,7 +14,7 @@ from trajscore.io._run import Run, as_outcome
 from trajscore.io._thread import Thread
 from trajscore.io._vocabulary import is_own_score, token_counts
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import CutOptions, Format, Head, register
+from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -22,11 +22,10 @@ _BULK = {"messages", "events", "attachments", "input", "output", "choices", "tim
 
 
 @dataclass
-class _Options(CutOptions):
+class _Options:
     scorer: str | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         _library()
 
 

@@ -27,6 +27,7 @@ from trajscore.io.fields import (
     may_be_duration,
     several_runs,
     steps_field,
+    stop_paths,
     usual_names,
     with_key,
 )
@@ -61,7 +62,6 @@ class _Options:
 class JSONLines(Format):
     name, holds = "jsonl", "messages"
     options = _Options
-    cut_runs = "score"
     lax = True
 
     def recognise(self, head: Head) -> bool:
@@ -106,7 +106,7 @@ class _Missing:
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
-        self.parts = [part for part in USUAL if getattr(fields, part) is not None]
+        self.parts = [part for part in USUAL if getattr(fields, part, None) is not None]
         self.columns: list[str] = []  # of the first line
 
     def watch(self, lines: Iterable[Item]) -> Iterator[Item]:
@@ -185,6 +185,7 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         if not is_one and values[outcome] != of_run[outcome]:
             values[outcome] = [dig(line, outcome) for line in lines]
         of_run |= values
+    of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
     run.extra |= {"durations": 1} if _are_durations(steps, fields) else {}
     run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}

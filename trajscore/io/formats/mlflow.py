@@ -27,7 +27,6 @@ from trajscore.io.registry import Format, Head, register
 class MLflow(Format):
     name, holds = "mlflow", "info"
     beside = ("data", "spans", "trace_metadata")
-    cut_runs = "score"
     _lists = ("traces",)
 
     def recognise(self, head: Head) -> bool:

@@ -21,7 +21,6 @@ _META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_se
 @register
 class Scout(Format):
     name, holds = "scout", "transcript_id"
-    cut_runs = "score"
 
     def recognise(self, head: Head) -> bool:
         return False  # by its folder only

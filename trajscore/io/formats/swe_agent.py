@@ -32,7 +32,6 @@ class SWEAgent(Format):
     name, holds = "swe_agent", "trajectory"
     beside = ("info", "history", "trajectory_format")
     endings = (".traj",)
-    cut_runs = "score"
 
     def recognise(self, head: Head) -> bool:
         names = head.fields.keys()
