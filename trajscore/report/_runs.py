@@ -113,7 +113,7 @@ def choose_runs(
     ended = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
     y, counts, excluded = ended.y, ended.counts, dict(ended.excluded)
     if notes is not None:
-        notes += [Note("runs", "stops", {"text": text}) for text in ended.notes]
+        notes += [Note("stops", "stops", {"text": text}) for text in ended.notes]
     if problem := outcome_problem(y[counts], needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
         raise ValueError(problem + "".join(lost))
