@@ -327,12 +327,10 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
     if callable(rule):
         return lambda name: _checked(rule(name), name)
-    if isinstance(rule, str):
-        rule = dict(split_pairs(rule))
-    if rule is not None and not isinstance(rule, Mapping):
+    mapping = split_pairs(rule) if isinstance(rule, str) else rule
+    if mapping is not None and not isinstance(mapping, (Mapping, list)):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    mapping = {} if rule is None else dict(rule)
-    own = {_normalize(name): mechanism for name, mechanism in mapping.items()}
+    own = {_normalize(name): mechanism for name, mechanism in dict(mapping or {}).items()}
     return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)
 
 

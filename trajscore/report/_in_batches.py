@@ -47,7 +47,7 @@ from trajscore.report._data import (
 from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
-from trajscore.report._runs import censored_as, counted
+from trajscore.report._runs import Counted, censored_as, counted, stop_notes
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
@@ -68,15 +68,12 @@ class Rules:
     q_z: str | None = None
     stop_reason: str | None = None
 
-    def apply(
-        self, y: NDArray[Any], X: TrajectoryArray
-    ) -> tuple[NDArray[Any], BoolArray, FloatArray, dict[tuple[str, str], int]]:
-        """Return outcomes, which runs count, their labels, and how many are left out, by reason."""
+    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> tuple[Counted, FloatArray]:
+        """Return which runs count, and the label of each."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
         q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
-        y, counts, excluded, _ = counted(y, *recorded_stops(meta, reasons))
-        excluded = dict(excluded)
+        y, counts, excluded, stops = counted(y, *recorded_stops(meta, reasons))
         if q_z is not None:
             _check_q_z(q_z, counts & (y == CENSORED), X.ids)
         labels = as_labels(np.where(counts, y, FAILURE), censored=self.censored, q_z=q_z)
@@ -84,7 +81,8 @@ class Rules:
         counts = counts & labels.counts
         whole = {name: whole_runs(X[name]) for name in X.channels or ()}
         excluded |= lost_runs({name: rows[counts] for name, rows in whole.items()})
-        return y, np.logical_and.reduce([counts, *whole.values()]), labels.value, excluded
+        counts = np.logical_and.reduce([counts, *whole.values()])
+        return Counted(y, counts, excluded, stops), labels.value
 
 
 def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
@@ -249,6 +247,7 @@ class Pass:
             (name, half): RowSums(options, ends) for name, ends in bounds.items() for half in (0, 1)
         }
         self.excluded: Counter[tuple[str, str]] = Counter()  # runs left out, by reason
+        self.stops: Counter[tuple[str, str]] = Counter()  # others that a stop decided
         self.n_filled: Counter[str] = Counter()  # values that were not stated, of all steps
         self.n_steps = 0
 
@@ -256,9 +255,11 @@ class Pass:
         """Add a batch."""
         if self.rules.missing == "ffill":
             X = self._filled(X)
-        y, counts, label, excluded = self.rules.apply(y, X)
-        self.excluded.update(excluded)
-        batch = Batch(y, X, groups)
+        ended, label = self.rules.apply(y, X)
+        counts = ended.counts
+        self.excluded.update(ended.excluded)
+        self.stops.update(ended.stops)
+        batch = Batch(ended.y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
             rows = np.flatnonzero(counts & (half == k))
@@ -287,6 +288,7 @@ class Pass:
     def merge(self, other: Self) -> None:
         """Add another's sums."""
         self.excluded = self.excluded + other.excluded
+        self.stops = self.stops + other.stops
         self.n_filled = self.n_filled + other.n_filled
         self.n_steps += other.n_steps
         for key, sums in self.rows.items():
@@ -329,8 +331,10 @@ class FirstPass(Pass):
         """Return what a reader should know of the runs."""
         facts = {"n": len(self.sample.runs().y), "n_runs": int(self.counts[0])}
         filled = {name: n / self.n_steps for name, n in self.n_filled.items() if n}
-        return [Note("all", "sampled", facts)] + [
-            Note(name, "filled", {"share": share}) for name, share in filled.items()
+        return [
+            Note("all", "sampled", facts),
+            *stop_notes(self.stops),
+            *(Note(name, "filled", {"share": share}) for name, share in filled.items()),
         ]
 
 
@@ -418,7 +422,7 @@ def evaluate_batches(
             rate=rate,
             n_unscored=int(n_unscored),
         ),
-        remarks=[*first.notes(), *report.remarks],
+        remarks=[*first.notes(), *(note for note in report.remarks if note.kind != "stops")],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -113,7 +113,7 @@ def choose_runs(
     ended = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
     y, counts, excluded = ended.y, ended.counts, dict(ended.excluded)
     if notes is not None:
-        notes += [Note("stops", "stops", {"text": text}) for text in ended.notes]
+        notes += stop_notes(ended.stops)
     if problem := outcome_problem(y[counts], needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
         raise ValueError(problem + "".join(lost))
@@ -134,13 +134,13 @@ class Counted(NamedTuple):
     y: NDArray[Any]
     counts: BoolArray
     excluded: dict[tuple[str, str], int]  # runs left out, by predictor ("all") and reason
-    notes: list[str]  # what else the rule changed, or does not know
+    stops: Counter[tuple[str, str]]  # others, by what the rule made of them and stop reason
 
 
 def counted(y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None) -> Counted:
     """Return the outcomes of runs, whether each counts, and how many do not, by stop reason."""
     if reasons is None:
-        return Counted(y, np.ones(len(y), dtype=bool), {}, [])
+        return Counted(y, np.ones(len(y), dtype=bool), {}, Counter())
     stops = settle_stops(y, reasons, kinds=kinds)
     counts = is_scored(stops.mechanism)
     lost = stops.mechanism == EXCLUDED
@@ -154,8 +154,17 @@ def counted(y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] |
     if unstated := int((unseen & ~stated).sum()):
         excluded["all", stopped_by(None)] = unstated
     others = {kind: names for kind, names in stops.counts.items() if kind != EXCLUDED}
-    notes = [str(ArgumentError(text)) for text in notes_on_stops(others, len(y))]
-    return Counted(stops.y, counts, excluded, notes)
+    by_kind = {(kind, name): n for kind, names in others.items() for name, n in names.items()}
+    return Counted(stops.y, counts, excluded, Counter(by_kind))
+
+
+def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
+    """Say of which runs a stop decided the outcome, and which reasons are not known."""
+    by_kind: dict[str, Counter[str]] = defaultdict(Counter)
+    for (kind, name), n in stops.items():
+        by_kind[kind][name] = n
+    texts = (str(ArgumentError(text)) for text in notes_on_stops(by_kind, 0))
+    return [Note("stops", "stops", {"text": text}) for text in texts]
 
 
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:

@@ -24,7 +24,7 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
     """Read result files of tau2-bench.
 
     The file gives reward 0 to every run that neither the agent nor the user ended. The stop reason
-    is therefore read first: a run that was cut off has outcome -1, whatever its reward.
+    is therefore read first: what a budget of steps ended without a success has outcome -1.
 
     Parameters
     ----------
