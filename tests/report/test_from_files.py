@@ -195,8 +195,8 @@ def test_a_public_log(public_file, run):
     log = public_file("tau2", "airline_gpt-oss-120b.json")
     code, out, _ = run(log, "--score", "tool calls", "--calibrator", "none")
     assert code == 0
-    assert "5 of 49 runs not observed" in out
-    assert "too_many_errors" in out
+    assert "5 of 50 runs not observed" in out
+    assert "5 runs that a budget ended without a success are not observed" in out
 
 
 # ------------------------------------------------------------------ tables
@@ -230,14 +230,14 @@ def test_columns_that_are_no_scores_are_left_out_with_the_reason(tmp_path, run):
     rng = np.random.default_rng(0)
     path = write_table(
         tmp_path, score=y * 0.9, temperature=rng.random(80).round(1), fixed=0.5, percent=1.0,
-        stop_reason=np.where(y, "done", "max_steps"),
+        stop_reason=np.where(y, "done", "crash"),
     )  # fmt: skip
     _, out, _ = run(path, "--calibrator", "none", "--stop", "cosmic=complete")
     assert re.search(r"Left out: column 'score' separates .* name it with --score", out)
     assert re.search(r"Left out: column 'temperature' .*setting", out)
     assert "'fixed' has one value, 0.5" in out
     assert "'percent' has one value, 1;" in out
-    assert "no run was stopped by 'cosmic'; there are: max_steps, done" in out
+    assert "no run was stopped by 'cosmic'; there are: crash, done" in out
     code, _, err = run(write_table(tmp_path, p=y * 0.9))
     assert code == 2
     assert "'p': separates" in err

@@ -48,7 +48,7 @@ FORECAST_STOPS = (
 STOP_REASONS: dict[str, tuple[str, ...]] = {
     COMPLETE: (
         "agent_stop", "complete", "completed", "done", "end_turn", "finish", "finished",
-        "solved", "stop", "submit", "submitted", "success", "user_stop",
+        "game_over", "solved", "stop", "submit", "submitted", "success", "user_stop",
     ),
     ADMINISTRATIVE: (
         "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time", "limits_exceeded",
