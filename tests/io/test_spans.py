@@ -332,15 +332,11 @@ def test_spans_that_are_each_others_parents(write):
         made = (span(key, parent=up, start=at, input=key) for key, up, at in spans)
         return read(write, *made, last)
 
-    for spans, first, n_rings in (
-        ([("a", "b", 3), ("b", "c", 1), ("c", "a", 2)], "b", 1),
-        ([("a", "b", None), ("b", "a", 5)], "b", 1), ([("a", "b", None), ("b", "a", None)], "a", 1),
-        ([("b", "a", 1), ("a", "b", 1)], "a", 1), ([("b", "b", 1)], "b", None),
-        ([("b", None, 1), ("a", "b", 0)], "b", None),
+    for spans in (
+        [("a", "b", 3), ("b", "c", 1), ("c", "a", 2)], [("a", "b", None), ("b", "a", 5)],
+        [("b", "b", 1)], [("b", None, 1), ("a", "b", 0)],
     ):  # fmt: skip
-        run = ring(*spans)
-        assert (run.extra["input"], run.extra.get("parent_rings")) == (first, n_rings), spans
-        assert turns(run) == [("agent", "x")]
+        assert turns(ring(*spans)) == [("agent", "x")], spans
     for up in ("2", "not in the log"):
         lost = model(2, SECOND, agent("so?"), parent=up)
         run = read(write, lost, model(1, FIRST, agent("wait", "c")), span("0", error=True))

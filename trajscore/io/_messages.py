@@ -59,13 +59,22 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
             continue
         inputs = _text_message(record.get(left), "user") if inputs is None else inputs
         outputs = _text_message(record.get(right), "assistant") if outputs is None else outputs
+        if not inputs and _is_answer(outputs[0]):
+            continue
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
     for name in keys.WRAPPERS:
-        if (value := _listed(record.get(name))) is not None:
+        value = _listed(record.get(name))
+        if value is not None and not _is_answer(value[0]):
             return value, {name}
     return None, set()
+
+
+def _is_answer(message: Any) -> bool:
+    """Tell what a model answered, without what it was asked, which is not a conversation."""
+    turns = map(as_fields, chat_messages(message))
+    return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
 
 
 def _listed(value: Any) -> list[Any] | None:

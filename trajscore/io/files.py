@@ -53,7 +53,6 @@ class Place:
     run: str | None = None  # its id
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
-    n_records: int = 1  # of the log, which are one run
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""

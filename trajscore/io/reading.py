@@ -21,7 +21,6 @@ from trajscore.io.registry import (
     find_format,
     format_of_file,
     name_list,
-    unknown_format,
 )
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
@@ -214,12 +213,9 @@ class _Reading:
         if not readable:
             if problem := self.findings.role_problem():
                 raise ArgumentError(f"{files[0].path}: {problem}", "roles")
-            problem = (
+            raise ValueError(
                 f"none of the {len(left_out)} runs can be read as {self.format.name}: {left_out[0]}"
             )
-            if self.format.lax and not self.is_named and self.findings.tally.n_blank:
-                raise unknown_format(files[0].path, problem, self.findings.selection.max_size)
-            raise ValueError(problem)
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
         """Yield the runs of one file, which must hold runs of this format."""
@@ -245,17 +241,16 @@ class _Reading:
             run = self.format.run(raw, place, self.options)
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
-            tally.note_run(run, place)
+            tally.note_run(run)
             unread, unread_logprobs = count_unread(raw, run)
             tally.unread += unread
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._set_stop_kind(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
-            _check_turns(run, raw)
+            _check_turns(run)
         except MalformedRunError as error:
             problem = str(error)
-            tally.n_blank += isinstance(error, _BlankRunError)
         except RecursionError:
             problem = "it is nested too deeply"
         observed = run is not None and run.outcome != CENSORED
@@ -291,23 +286,15 @@ class _Reading:
         )
 
 
-class _BlankRunError(MalformedRunError):
-    """A run in which nothing can be read."""
-
-
 def _fits(run: Run | LeftOut) -> bool:
     return isinstance(run, Run) or run.kind == "excluded"
 
 
-def _check_turns(run: Run, raw: Any) -> None:
+def _check_turns(run: Run) -> None:
     """Refuse a run in which the agent has no turn, or only empty ones."""
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        raise _BlankRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
+        raise MalformedRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
     if all(step.is_empty for step in agent):
-        record = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
-        raise _BlankRunError(
-            f"every turn of the agent is empty{name_list('its fields are', record)}: it has no "
-            f"messages that can be read, and no confidence under a usual name"
-        )
+        raise MalformedRunError("no turn of the agent has a text, a call or a confidence")

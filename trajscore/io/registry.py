@@ -14,7 +14,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_choice, unknown_name
 from trajscore.io._messages import is_message
 from trajscore.io._run import CutRuns, MalformedRunError, Run
-from trajscore.io._unknown import refuse_partial, unknown_json
+from trajscore.io._unknown import unknown_json
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -256,7 +256,7 @@ def detect_format(path: Paths, max_size: int | None = None) -> Format:
     file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
     known = format_of_file(file, max_size)
     if known is None:
-        raise unknown_format(file, max_size=max_size)
+        raise _unknown_format(file, max_size)
     return known
 
 
@@ -286,7 +286,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
     if (says and not usual_names("confidence", {**record, **step})) or _is_turn(record):
         return known  # messages on lines of their own are a log, numbers a table
     if steps is None and not _may_be_row(record):
-        raise unknown_format(path, max_size=max_size)
+        raise _unknown_format(path, max_size)
     return None
 
 
@@ -324,10 +324,10 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, (int, float, type(None))) for x in value)
 
 
-def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -> ArgumentError:
-    """Return the error for a file in no known format, or that cannot be read in a general one."""
+def _unknown_format(file: Path, max_size: int | None) -> ArgumentError:
+    """Return the error for a file in no known format."""
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
-    return unknown_json(file, _head(file, max_size).fields, fields, problem)
+    return unknown_json(file, _head(file, max_size).fields, fields)
 
 
 def _head(path: Path, max_size: int | None) -> Head:
@@ -342,7 +342,6 @@ def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
         if candidate.endings and has_ending(file, candidate.endings):
             return candidate
     for head in _heads(LogFile(file, max_size=max_size)):
-        refuse_partial(file, head.item if head.listed else head.fields)
         for candidate in _formats():
             if candidate.recognise(head):
                 return candidate
