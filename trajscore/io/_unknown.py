@@ -9,7 +9,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 
 _MOST = 3  # names that are shown
-_LONGEST = 20  # characters of one
+_LONGEST = 14  # characters of one
 
 
 def unknown_json(
@@ -20,11 +20,11 @@ def unknown_json(
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    near = f"the nearest is {nearest}, but there is no {_names(missing[nearest])}"
+    near = f"the nearest is {nearest}, but there is no {_names(missing[nearest][:2])}"
     if len(missing[nearest]) == len(formats[nearest]):
         near = "no format has one of these"
     listed = (name for name, value in record.items() if isinstance(value, list) and value)
-    parts = "".join(f"steps={name}," for name in list(listed)[:1])
+    parts = "".join(f"steps={name}," for name in list(listed)[:1] if len(name) <= _LONGEST)
     return ArgumentError(
         f"{file}: the format is not known; it has {_names(record)}; {near}; name its parts, "
         f"{{argument:fields={parts}text=NAME}}",
