@@ -159,8 +159,6 @@ RESULTS = [  # the results of the calls of a history of messages, and those of n
       tool("3")], ["1", "2", "3"], []),
     ([agent("", "f", "g", ids=False), tool("2", name="g"), tool("3", name="h")],
      [None, "2"], ["3"]),
-    ([agent("", "f", "g"), tool("1", "x"), tool("2", "y")], ["1", "2"], []),  # as many
-    ([agent("", "f", "g"), tool("1", "x"), tool("2", "F")], ["1", "2"], []),
     ([agent("", "f", "g"), tool("1", "x")], [None, None], ["1"]),
     ([agent("", "f", "g", "h"), tool("1", "F"), tool("2", "?")], ["1", None, None], ["2"]),
     ([agent("", "f"), user("wait"), tool("1", "F")], ["1"], []),
@@ -169,7 +167,7 @@ RESULTS = [  # the results of the calls of a history of messages, and those of n
     ([agent("", "f", "g"), tool("1"), tool("2"), tool("3")], ["1", "2"], ["3"]),
     ([agent("a", "f", ids=False), tool("1"), agent("b", "f", ids=False), tool("2")],
      ["1", "2"], []),
-    ([agent("", "f"), tool("1", "?", name="f"), B, tool("1", "?", name="f")], ["1"], []),
+    ([agent("", "f"), tool("1", "?", name="f"), B, tool("1", "?", name="f")], [None], ["1"]),
     ([agent("", "f"), tool("1", "F"), B, tool("1", "?"), tool("2", "?")], ["1"], ["2"]),
 ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -40,7 +40,7 @@ class Thread:
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
-        for message in _with_known_ids(messages):
+        for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
@@ -221,16 +221,6 @@ class Thread:
         return turns
 
 
-def turn_keys(messages: Iterable[Any]) -> tuple[Any, ...]:
-    """Return who speaks and what identifies it, for each message that is a turn."""
-    turns = []
-    for message in messages:
-        if isinstance(message, dict) and {"role", "choices"} & message.keys():
-            role = role_of(message.get("role", "agent"))
-            turns += [(role, _key(message))] if role not in ("system", "tool") else []
-    return tuple(turns)
-
-
 def _is_blank(step: Step) -> bool:
     return not (step.text.strip() or step.tool_calls)
 
@@ -261,20 +251,6 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
     calls = [call for message in messages for call in as_list(message.get("tool_calls"))]
     joined["content"] = "\n".join(filter(None, texts))
     return joined | ({"tool_calls": calls} if calls else {})
-
-
-def _with_known_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the ids of results that follow as many calls, but with other ids: order counts."""
-    named: list[dict[str, Any]] = []
-    for is_result, group in groupby(messages, key=lambda m: role_of(m.get("role")) == "tool"):
-        results = list(group)
-        if is_result and named:
-            ids = _ids(named[-1])
-            others = {str(m.get("tool_call_id")) for m in results} - ids
-            if others and len(ids) == len(results):
-                results = [{k: v for k, v in m.items() if k != "tool_call_id"} for m in results]
-        named += results
-    return named
 
 
 def _key(message: Mapping[str, Any]) -> Hashable:
