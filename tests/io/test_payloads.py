@@ -34,7 +34,6 @@ GIVEN = [
 ]  # fmt: skip
 NOTHING = [
     "", " ", [], [[]], {"n": 1}, {"content": "role"}, None,
-    ["content='x'", "role='user' content='a'"], ["ChatMessage(role=<R: 'user'>)"],
     {"input": {"input": {"input": {"input": {"input": {"input": HI}}}}}},
 ]  # fmt: skip
 ANSWERS = [

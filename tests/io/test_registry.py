@@ -55,7 +55,7 @@ def test_a_format_of_ones_own(register, write):
     assert len(io.read_runs(single, format="games")) == 1
     with pytest.raises(ValueError, match=r"no runs in .*a\.json"):
         io.read_runs(write("a.json", []), format="games")
-    with pytest.raises(ValueError, match="'simulations'.*format='games'"):
+    with pytest.raises(ValueError, match="read as tau2: .*no termination_reason"):
         io.read_tau2(write("d.json", [GAME]))
 
 

@@ -210,13 +210,8 @@ class Findings:
                 yield f"{number_of(counts.total(), noun)} not read, in {fields}{more}"
 
     def _joined_records(self) -> Iterator[str]:
-        """Say which answers were left out, and which records may be of one run."""
+        """Say which records may be of one run."""
         tally = self.tally
-        if n := tally.n_retried:
-            yield (
-                f"{number_of(n, 'answer')} of a model not used: it was asked the same again, and "
-                f"the conversation goes on from the other answer"
-            )
         if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "

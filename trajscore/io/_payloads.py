@@ -19,7 +19,6 @@ from trajscore.io.logprobs import find_logprobs
 _MAX_DEPTH = 6  # of wrappers
 _WRAPPED = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
-_REPR = re.compile(r"(\w+\()?(role|content)=")
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
 
 
@@ -66,8 +65,6 @@ def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
         return _from_list(values[0], role, depth)
-    if all(isinstance(v, str) and _REPR.match(v) for v in values):
-        return []  # messages as Python prints them, which no one can read back
     if all(map(_is_part, values)):
         return [{"role": role, "content": values}] if role else []
     return [message for inner in values for message in _search(unnested(inner), role, depth - 1)]

@@ -86,8 +86,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
             _add_answer(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
-    odd = {"retried": len(thread.unused), "unanswered": len(tree.unanswered())}
-    run.extra |= {name: n for name, n in odd.items() if n}
+    if n := len(tree.unanswered()):
+        run.extra["unanswered"] = n
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
     add_tokens(run, (span.tokens for span in tree.unanswered()))

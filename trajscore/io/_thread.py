@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -20,7 +20,6 @@ class Thread:
 
     Messages are aligned in order, those with calls by the ids of the calls, and results by their
     call. An answer of a model is new unless a call that came first in the log has repeated it.
-    Where a model was asked the same again, an answer that later calls do not repeat is not a turn.
     """
 
     def __init__(self, talk: Conversation) -> None:
@@ -29,8 +28,6 @@ class Thread:
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
         self.results: set[tuple[str, str]] = set()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
-        self.asked: dict[int, Hashable] = {}  # what each answer answers, by id()
-        self.unused: list[Step] = []  # answers that the conversation does not go on from
 
     def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
@@ -167,29 +164,14 @@ class Thread:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
         history = messages_in(inputs, "user")
         woven = self.weave(history, index)
-        turns_before = {id(step) for step in woven}
-        others = [m for m in history if role_of(m.get("role")) in ("system", "tool")]
-        asked = (*map(id, woven), *(text_of(message.get("content")) for message in others))
-        used = {self.asked.get(turn) for turn in turns_before} - {None}
-        self._drop(lambda step: id(step) not in turns_before and self.asked.get(id(step)) in used)
         ends = (k + 1 for k, step in enumerate(self.talk.steps) if woven and step is woven[-1])
         place = next(ends, 0) if history else len(self.keys)
         messages = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
         turns = self._add_answer(_turns_of_answer(messages), index, place)
-        if history:
-            self._drop(lambda step: self.asked.get(id(step)) == asked and _is_blank(step))
-            self.asked |= {id(turn): asked for turn in turns if turn.actor == "agent"}
         if not history and inputs not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
                 turn.extra.setdefault("input", inputs)
         return turns
-
-    def _drop(self, is_unused: Callable[[Step], bool]) -> None:
-        """Take out answers of a model that was asked the same again."""
-        unused = [k for k, step in enumerate(self.talk.steps) if is_unused(step)]
-        for k in reversed(unused):
-            self.unused.append(self.talk.steps.pop(k))
-            self.keys.pop(k)
 
     def add_turn(self, message: dict[str, Any], index: int) -> Step:
         """Add a turn that no call of a model holds, at the end."""
@@ -219,10 +201,6 @@ class Thread:
                 self.claimed.add(id(step))
                 turns.append(step)
         return turns
-
-
-def _is_blank(step: Step) -> bool:
-    return not (step.text.strip() or step.tool_calls)
 
 
 def _is_agents(message: Mapping[str, Any]) -> bool:

@@ -59,7 +59,7 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
                 todo.append((path, inner))
             elif value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
-    return Counter() if "retried" in run.extra else unread, +scores
+    return unread, +scores
 
 
 def _texts_of(run: Run) -> tuple[set[str], set[str]]:

@@ -19,7 +19,6 @@ from trajscore.io.registry import (
     Format,
     detect_format,
     find_format,
-    format_of_file,
     name_list,
 )
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
@@ -180,8 +179,7 @@ def stream_runs(
     findings = Findings(selection)
     folders = filter(Path.is_dir, places)
     findings.tally.tables = [file for folder in folders for file in tables_in(folder)]
-    is_named = isinstance(format, str)
-    reading = _Reading(known, known._check_options(of_format), findings, is_named)
+    reading = _Reading(known, known._check_options(of_format), findings)
     paths = known._files(places)
     info: dict[str, dict[str, Any]] = {}
     files = [
@@ -193,12 +191,11 @@ def stream_runs(
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads files of one format, which the user named or the files tell."""
+    """Reads files of one format."""
 
     format: Format
     options: Any
     findings: Findings
-    is_named: bool
 
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
         left_out, readable = [], False
@@ -219,16 +216,13 @@ class _Reading:
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
         """Yield the runs of one file, which must hold runs of this format."""
-        n_runs, fits = 0, False
+        n_runs = 0
         for place, raw in self.format.runs(file, self.options):
             run = self._run(raw, place)
             n_runs += 1
-            fits = fits or _fits(run)
             yield run
         if file.is_head:
             return
-        if self.is_named and not fits:
-            self._refuse_other_format(file)
         if not n_runs:
             raise self._no_runs(file)
 
@@ -267,16 +261,6 @@ class _Reading:
         if cut_runs == "unobserved" and kind not in (None, COMPLETE):
             run.outcome = CENSORED
         run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
-
-    def _refuse_other_format(self, file: LogFile) -> None:
-        other = format_of_file(file.path)
-        if other is not None and other is not self.format:
-            raise ArgumentError(
-                f"{file.path} is not in the format {self.format.name}: it has no "
-                f"{self.format.holds!r}. It looks like {other.name}; read it with {{argument}}",
-                "format",
-                other.name,
-            )
 
     def _no_runs(self, file: LogFile) -> ValueError:
         field = self.format.holds

@@ -43,7 +43,6 @@ class Tally:
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
-    n_retried: int = 0  # answers of a model that was asked again
     n_turns: int = 0  # of the agent
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
@@ -53,7 +52,6 @@ class Tally:
 
     def note_run(self, run: Run) -> None:
         """Count what is odd in a run, and note how its conversation goes."""
-        self.n_retried += run.extra.get("retried", 0)
         for name in _COUNTED:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
