@@ -34,7 +34,7 @@ from trajscore.calibration import (
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess
 from trajscore.inference import compare_predictors
-from trajscore.metrics import censored_tps_samples, tps_decomposition, tps_score
+from trajscore.metrics import tps_decomposition, tps_samples, tps_score
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
 MARGINS = [f"TPS log {one}" for one in ("margin", "over_alive", "over_alive_end")]
@@ -58,7 +58,8 @@ def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     tables = {}
     for title, score in SCORES.items():
         samples = {
-            name: censored_tps_samples(y, trace, score=score) for name, trace in traces.items()
+            name: tps_samples(np.where(y == -1, 0, y), trace, score=score)
+            for name, trace in traces.items()
         }
         table = compare_predictors(samples, reference="Platt", random_state=0)
         table = table.set_index("predictor")[["difference", "low", "high"]]

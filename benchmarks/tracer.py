@@ -201,7 +201,7 @@ def risk_table(
         row["auarc_grid"] = auarc_on_grid(y[known], final(risk)[known])
         row["detected_20"] = warning.detected_within(0.2)
         row["false_alarms"] = warning.false_alarms_within(1.0)
-        row["median_time"] = warning.median_time
+        row["median_time"] = np.nanmedian(warning.failure_times)
         rows[name] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
