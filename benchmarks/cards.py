@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
+from trajscore.report import EvaluationOptions
 from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE, card_table
 from trajscore.report._data import Options
 from trajscore.report._rows import predictor_rows
@@ -110,7 +110,7 @@ def decided(X: TrajectoryArray, y: np.ndarray, calibrator: str | None = "platt")
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
     maker = calibrator_maker(calibrator, OPTIONS.weights)
     rows = predictor_rows(judged, maker, Work(), [])
-    return dict(card_table(rows, OPTIONS, IntervalOptions(), Work()).iloc[0])
+    return dict(card_table(rows, OPTIONS, EvaluationOptions(), Work()).iloc[0])
 
 
 def enough_said(n_simulations: int, seed: int) -> None:

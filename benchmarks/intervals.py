@@ -53,7 +53,7 @@ from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import DIAGNOSTICS, BinnedError, CollapsedRuns
-from trajscore.report import IntervalOptions
+from trajscore.report import EvaluationOptions
 from trajscore.report._cards import card_table
 from trajscore.report._data import MARGIN, RUN_METRICS, VALUE, Options
 from trajscore.report._equal_length import by_step_table
@@ -350,7 +350,7 @@ class Population:
         """Return value, low and high of all that a report says of forecasts as given."""
         judged = choose_runs(check_predictors(self.X, self.y, self.tasks, None), None, "failure")
         rows = make_rows(judged, None, OPTIONS.weights, Work(), [])
-        draws = IntervalOptions(n_resamples)
+        draws = EvaluationOptions(n_resamples=n_resamples)
         every = interval_table(rows, judged.runs, OPTIONS, draws, Work())[0].unstack("metric")
         table = every.loc[[rows[0].key]].stack("metric", future_stack=True)
         table = table.droplevel(["predictor", "form"])

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
+from judged import evaluate
+from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FixedStepStop, split_report
 from trajscore.report import MonitoringOptions
 
-FAST = {"calibrator": None, "scores": "log"}
+FAST = {"calibrator": None, "families": "log"}
 
 
 @pytest.fixture(scope="module")
