@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from timing import against_target, median_seconds
+from shared import against_target, median_seconds
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap

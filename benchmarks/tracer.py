@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 
-from timing import against_target, median_seconds
+from shared import against_target, median_seconds
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.ranking import TieGroups, aurc, auroc
