@@ -8,11 +8,12 @@
 
 "simulated": runs of one forecast each, with a known chance of success; several sizes, ties,
 overconfidence (so that some forecasts are clipped), rare failures, and clusters of runs of equal
-and unequal size. For each metric: coverage of the 95% interval by influences, by bootstrap (in the
-first simulations only, fewer of many runs), and by the rule of `EvaluationOptions(intervals="auto")`,
-which takes influences where enough runs carry the variance; how often it does, and the coverage where it
-does. A calibration error has bounds, MCB an upper bound, in place of auto. The truth is that of two
-million runs. The standard error of a coverage of .95 in 4,000 simulations is .0034, in 500 .01.
+and unequal size. For each metric: coverage of the 95% interval by influences, by bootstrap (in
+the first simulations only, fewer of many runs), and by the rule of
+`EvaluationOptions(intervals="auto")`, which takes influences where enough runs carry the
+variance; how often it does, and the coverage where it does. A calibration error has bounds, MCB
+an upper bound, in place of auto. The truth is that of two million runs. The standard error of a
+coverage of .95 in 4,000 simulations is .0034, in 500 .01.
 
 "public": a public table is the population, so its own values are the truth; runs, or whole tasks,
 are drawn from it with replacement, 60 and 200 at a time, and judged by `evaluate` as given: how
