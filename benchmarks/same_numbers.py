@@ -389,8 +389,8 @@ def runs_of_logs(data: Sets) -> Numbers:
                     "max": TracerScorer(),
                     "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
                     "saup": tracer.SAUP(),
-                    "calls": tracer.ToolCallCount(),
-                    "length": tracer.RunLength(),
+                    "calls": tracer.ChannelRisk("tool_calls", kind="count"),
+                    "length": tracer.ChannelRisk(None, kind="count"),
                 }
                 for risk, scorer in scorers.items():
                     try:

@@ -44,10 +44,7 @@ ON_RUNS = (
     tracer.StepConfidence,
     tracer.TracerSignals,
 )
-ON_SIGNALS = (
-    tracer.SAUP, tracer.MeanSurprisal, tracer.RunLength, tracer.SelfReportedConfidence,
-    tracer.ToolCallCount, tracer.TracerScorer,
-)  # fmt: skip
+ON_SIGNALS = (tracer.SAUP, tracer.ChannelRisk, tracer.TracerScorer)
 FITTED = {
     "pipeline": lambda: make_pipeline(PlattCrossFitCalibrator(), TraceAggregator()).fit(X, Y),
     "search": lambda: GridSearchCV(

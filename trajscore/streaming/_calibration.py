@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,6 +66,7 @@ class CalibrationAccumulator(Accumulator):
     """
 
     settings = ("weights", "grid")
+    added = ("sums", "n_runs", "divisor")
 
     def __init__(
         self,
@@ -99,11 +100,6 @@ class CalibrationAccumulator(Accumulator):
         constant.n_runs, constant.divisor = self.n_runs, self.divisor
         constant.sums[:, :, cell] = [*weight, *(weight * forecast)]
         return constant
-
-    def _add_sums(self, other: Self) -> None:
-        self.sums = self.sums + other.sums
-        self.n_runs += other.n_runs
-        self.divisor += other.divisor
 
     def _pooled(self) -> CalibrationSample:
         """Return outcomes at the mean value of each cell."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 import pandas as pd
 
@@ -88,9 +86,6 @@ class RankingAccumulator(Accumulator):
         n_runs = self.sums[:2].sum(axis=1)
         constant.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
         return constant
-
-    def _add_sums(self, other: Self) -> None:
-        self.sums = self.sums + other.sums
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the statistics so far.

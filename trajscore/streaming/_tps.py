@@ -55,6 +55,7 @@ class TPSAccumulator(Accumulator):
     """
 
     settings = ("scores", "weights")
+    added = ("moments",)
 
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
@@ -113,7 +114,7 @@ class TPSAccumulator(Accumulator):
                 "Only one of the two accumulators has clusters; give groups in all updates of "
                 "both, or in none"
             )
-        self.moments = self.moments + other.moments
+        super()._add_sums(other)
         if other.by_cluster is not None:
             sums = 0.0 if self.by_cluster is None else self.by_cluster
             self.by_cluster = sums + other.by_cluster
