@@ -62,8 +62,8 @@ class Accumulator(ABC):
     added: ClassVar[tuple[str, ...]] = ("sums",)  # attributes that are sums over runs
 
     @abstractmethod
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        """Add trusted runs, at least one."""
+    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
+        """Add trusted runs, at least one, with one value a step."""
 
     def _add_sums(self, other: Self) -> None:
         """Add the sums of another accumulator of the same settings."""
@@ -99,7 +99,7 @@ class Accumulator(ABC):
         if len(sample):
             labels = np.asarray(sample.y, dtype=np.float64)
             clusters = None if groups is None else check_labels(groups, len(sample))
-            self._add_runs(LabelledRuns(labels, sample.X, self.weights, clusters))
+            self._add(LabelledRuns(labels, sample.X, self.weights, clusters), sample.X.cells)
         return self
 
     def merge(self, other: Self) -> Self:

@@ -80,13 +80,10 @@ class CalibrationAccumulator(Accumulator):
         # weight of successes, of failures, and of either times the value; by part and cell
         self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
 
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        self._add(runs, runs.X.cells)
-
     def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
         """Add trusted runs with one value a step."""
         self.n_runs += len(runs.label)
-        self.divisor += float(runs.divisor.sum())
+        self.divisor += float(runs.of_runs.divisor().sum())
         key = runs.part * _N_CELLS + self.grid.cells(values)
         parts = (runs.success, runs.failure, runs.success * values, runs.failure * values)
         for place, part in enumerate(parts):

@@ -67,17 +67,15 @@ class TPSAccumulator(Accumulator):
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
         self.by_cluster: FloatArray | None = None
 
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        self._add(runs, runs.X.cells)
-
     def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
         if (runs.groups is None) != (self.by_cluster is None) and self.n_runs:
             raise ValueError("groups must be given in all updates or in none")
         families = map(get_family, self.scores)
-        scores = [runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
-        success = runs.total * runs.label
-        columns = [*scores, runs.divisor, success, runs.total - success, np.ones(len(success))]
+        scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
+        total, divisor = runs.of_runs.total, runs.of_runs.divisor()
+        success = total * runs.label
+        columns = [*scores, divisor, success, total - success, np.ones(len(success))]
         sums = np.stack(columns, axis=1)
         self.moments += sums.T @ sums
         if runs.groups is not None:
