@@ -29,7 +29,6 @@ WIDE = {
     "evaluate": "one call for a whole verdict; each argument answers a question of its own",
     "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
     "TracerScorer": "five are the symbols of the paper",
-    "TracerSignals": "four are the windows and filters of the paper",
 }
 
 each_part = pytest.mark.parametrize("part", PARTS)

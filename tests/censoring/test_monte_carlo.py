@@ -89,17 +89,16 @@ def test_branches_are_read_by_position():
     np.testing.assert_array_equal(gaps.n_valid_, [1, 2, 1])
 
 
-@pytest.mark.parametrize("prior", [0.5, 1])
-def test_ends_of_the_interval_are_kept_where_all_continuations_agree(prior):
+def test_ends_of_the_interval_are_kept_where_all_continuations_agree():
     X = TrajectoryArray(np.full(3, 0.5), np.ones(3, dtype=int))
     made = np.repeat([[0.0], [1.0], [0.0]], 5, axis=1)
     made[2, 0] = 1
-    audit = MonteCarloContinuation(prior=prior, confidence_level=0.9).fit(X, made)
-    one_sided = beta.ppf([0.05, 0.95], prior, 5 + prior)[1]
+    audit = MonteCarloContinuation(confidence_level=0.9).fit(X, made)
+    one_sided = beta.ppf([0.05, 0.95], 0.5, 5.5)[1]
     assert (audit.low_[0], audit.high_[1]) == (0, 1)
     np.testing.assert_allclose([1 - audit.low_[1], audit.high_[0]], one_sided)
     ends = [audit.low_[2], audit.high_[2]]
-    np.testing.assert_allclose(ends, beta.ppf([0.05, 0.95], 1 + prior, 4 + prior))
+    np.testing.assert_allclose(ends, beta.ppf([0.05, 0.95], 1.5, 4.5))
 
 
 def test_a_summary_by_hand():
@@ -149,8 +148,6 @@ def test_bad_input():
     for options, words in (
         ({"unresolved": "x"}, "unresolved .* got 'x'"),
         ({"min_branches": 0}, "min_branches"),
-        ({"prior": 0}, "prior"),
-        ({"prior": "a"}, "prior"),
         ({"confidence_level": 1}, "confidence_level"),
         ({}, "no run has 5 valid continuations.* min_branches"),
     ):

@@ -24,7 +24,6 @@ from trajscore.core.values import (
     as_numbers,
     check_choice,
     is_iterable,
-    is_number,
 )
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
@@ -45,9 +44,6 @@ class MonteCarloContinuation(BaseEstimator):
         Runs with fewer valid continuations get no estimate (NaN) and are counted.
     confidence_level : float, default=0.95
         Level of the interval of each q_Z.
-    prior : float, default=0.5
-        Both parameters of the Beta prior behind the intervals; 0.5 is Jeffreys', 1 the uniform
-        one. The estimate itself is the plain share.
 
     Attributes
     ----------
@@ -55,7 +51,8 @@ class MonteCarloContinuation(BaseEstimator):
         Estimates; NaN for runs without enough valid continuations. The censored score with them
         is the mean score over the continuations.
     low_, high_ : ndarray of shape (n_runs,)
-        Equal-tailed Beta intervals; 0 and 1 are kept where all continuations failed or succeeded.
+        Equal-tailed Beta intervals, of Jeffreys' prior; 0 and 1 are kept where all continuations
+        failed or succeeded.
     n_valid_, n_unresolved_ : ndarray of int of shape (n_runs,)
         Continuations of each run that count, and those that came to no outcome.
     audited_ : ndarray of bool of shape (n_runs,)
@@ -85,12 +82,10 @@ class MonteCarloContinuation(BaseEstimator):
         unresolved: str = "missing",
         min_branches: int = 5,
         confidence_level: float = 0.95,
-        prior: float = 0.5,
     ) -> None:
         self.unresolved = unresolved
         self.min_branches = min_branches
         self.confidence_level = confidence_level
-        self.prior = prior
 
     def fit(self, X: Any, branches: Branches) -> Self:
         """Count successes among the continuations of each run.
@@ -118,8 +113,6 @@ class MonteCarloContinuation(BaseEstimator):
         check_choice(self.unresolved, "unresolved", _UNRESOLVED)
         as_count(self.min_branches, "min_branches")
         as_fraction(self.confidence_level, "confidence_level")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
         runs = check_trajectories(X, allow_missing=True)
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
@@ -219,10 +212,9 @@ class MonteCarloContinuation(BaseEstimator):
     def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
         tail = (1 - self.confidence_level) / 2
         failures = self.n_valid_ - successes
-        low = beta.ppf(tail, successes + self.prior, failures + self.prior)
-        high = beta.ppf(1 - tail, successes + self.prior, failures + self.prior)
-        low = np.where(successes == 0, 0.0, low)
-        high = np.where(failures == 0, 1.0, high)
+        jeffreys = beta(successes + 0.5, failures + 0.5)
+        low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
+        high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
         return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
 
 
