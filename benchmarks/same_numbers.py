@@ -288,7 +288,6 @@ def stopping(data: Sets) -> Numbers:
             "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
             "raw": monitoring.RawVerifier(alpha=0.1),
             "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
-            "fixed": monitoring.FixedStepStop(alpha=0.1),
         }
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])

@@ -52,7 +52,7 @@ FITTED = {
     ).fit(X, Y),
     "features": lambda: c.PrefixForecaster(features="running", pooled=True, end="step").fit(X, Y),
     m.LearnThenTestStop: lambda: m.LearnThenTestStop(alpha=0.3, lost_accuracy=None).fit(X, Y),
-    "several levels": lambda: m.FixedStepStop(alpha=[0.1, 0.2]).fit(X, Y),
+    "several levels": lambda: m.CalibratedVerifier(alpha=[0.1, 0.2]).fit(X, Y),
     c.AffineCalibrator: lambda: c.AffineCalibrator().fit(LOG_P, Y),
     censoring.ContinuationModel: lambda: censoring.ContinuationModel().fit(
         X, np.where(STOPPED, -1, Y), predictor=X.with_cells(np.round(X.cells))
