@@ -46,7 +46,7 @@ from trajscore.inference._labels import (
     score_of_outcomes,
     shares_by_outcome,
 )
-from trajscore.inference.influence import influence_interval
+from trajscore.inference.mean_intervals import interval_of
 from trajscore.inference.rate_intervals import wilson_interval
 
 FloatArray = NDArray[np.float64]
@@ -112,7 +112,7 @@ def plain(
         if ratio.is_rate and tasks is None:
             low, high = wilson_interval(value, ratio.terms(y)[1].sum())
         else:
-            low, high = influence_interval(value, influence, groups=tasks)
+            _, low, high = interval_of(value, influence, tasks, 0.95)
         rows.append((value, float(low), float(high)))
     return rows
 

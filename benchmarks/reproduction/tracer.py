@@ -135,8 +135,10 @@ def signals(path: Path) -> tuple[benchmark.Log, TrajectoryArray]:
 
 
 SCORERS: dict[str, Any] = {
-    "TRACER": TracerScorer(), "run length": ChannelRisk(None, kind="count"), "tool calls": ChannelRisk("tool_calls", kind="count"),
-}  # fmt: skip
+    "TRACER": TracerScorer(),
+    "run length": ChannelRisk(None, kind="count"),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
+}
 
 
 def public_logs(data: Data, rows_of: Any) -> pd.DataFrame:
