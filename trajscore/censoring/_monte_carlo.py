@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._forecasts import forecasts_of
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
@@ -25,7 +24,7 @@ from trajscore.core.values import (
     check_choice,
     is_iterable,
 )
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
 Branches = Sequence[ArrayLike | None] | NDArray[Any]
@@ -198,16 +197,27 @@ class MonteCarloContinuation(BaseEstimator):
             "valid branches per run": float(self.n_valid_[rows].mean()),
             "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
         }
-        forecasts = None if traces is None else forecasts_of(self.ids_, traces)[rows]
-        return continuation_summary(
-            self.q_z_[rows],
-            counts,
-            forecasts,
-            score,
-            as_step_weights(weights, horizon),
-            n_resamples,
-            random_state,
-        )
+        q = self.q_z_[rows]
+        samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
+        if traces is not None:
+            forecasts, how = (
+                forecasts_of(self.ids_, traces)[rows],
+                as_step_weights(weights, horizon),
+            )
+            simple = run_sums(np.zeros(len(q)), forecasts, score, how)
+            shift = RunSums(q * contrast_sums(forecasts, score, how).total, simple.divisor)
+            exact = RunSums(simple.total + shift.total, simple.divisor)
+            named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
+            samples |= {name: sums.samples() for name, sums in named.items()}
+        values = pd.DataFrame(samples).astype(np.float64)
+        table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
+        table[["low", "high"]] = np.nan
+        if len(q) > 1:  # one run says nothing of the spread
+            boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
+            table[["low", "high"]] = boot[["low", "high"]]
+        plain = pd.Series(counts, name="value").to_frame()
+        median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
+        return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]
 
     def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
         tail = (1 - self.confidence_level) / 2
@@ -249,31 +259,3 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"failure and -1 where it came to none"
         )
     return row, outcome
-
-
-def continuation_summary(
-    q: FloatArray,
-    counts: dict[str, float],
-    traces: TrajectoryArray | None,
-    score: Any,
-    weights: StepWeights,
-    n_resamples: int,
-    random_state: Any,
-) -> pd.DataFrame:
-    """Tabulate counts, estimates of q_Z, and the simple and exact scores of the same runs."""
-    samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
-    if traces is not None:
-        simple = run_sums(np.zeros(len(q)), traces, score, weights)
-        shift = RunSums(q * contrast_sums(traces, score, weights).total, simple.divisor)
-        exact = RunSums(simple.total + shift.total, simple.divisor)
-        named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
-        samples |= {name: sums.samples() for name, sums in named.items()}
-    values = pd.DataFrame(samples).astype(np.float64)
-    table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
-    table[["low", "high"]] = np.nan
-    if len(q) > 1:  # one run says nothing of the spread
-        boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
-        table[["low", "high"]] = boot[["low", "high"]]
-    plain = pd.Series(counts, name="value").to_frame()
-    median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
-    return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]

@@ -108,8 +108,8 @@ def encode_labels(
         row = int(np.argmax(place < 0))
         raise ValueError(
             f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
-            f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was not "
-            f"observed, leave the row out"
+            f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
+            f"not observed, leave the row out"
         )
     return np.asarray(place, dtype=np.int64)
 
