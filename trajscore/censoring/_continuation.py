@@ -47,8 +47,6 @@ class ContinuationModel(BaseEstimator):
     steps : {"stops", "all"}, default="stops"
         Prefixes of observed runs to learn from: those of the lengths at which runs were stopped,
         or all. With "all" a common budget is extrapolated: nobody went on beyond it.
-    unresolved : {"missing", "failure", "success"}, default="missing"
-        What a continuation in ``branches=`` counts as that itself came to no outcome.
     min_branches : int, default=1
         Resumed runs with fewer valid continuations are not learnt from.
     cv : int, splitter or None, default=5
@@ -124,7 +122,6 @@ class ContinuationModel(BaseEstimator):
         classifier: Any = None,
         features: Features = None,
         steps: str = "stops",
-        unresolved: str = "missing",
         min_branches: int = 1,
         cv: Any = 5,
         allow_predictor: bool = False,
@@ -132,7 +129,6 @@ class ContinuationModel(BaseEstimator):
         self.classifier = classifier
         self.features = features
         self.steps = steps
-        self.unresolved = unresolved
         self.min_branches = min_branches
         self.cv = cv
         self.allow_predictor = allow_predictor
@@ -194,7 +190,7 @@ class ContinuationModel(BaseEstimator):
         if branches is None:
             cells, share, counted = self._observed(runs, y)
         else:
-            audit = MonteCarloContinuation(self.unresolved, self.min_branches).fit(runs, branches)
+            audit = MonteCarloContinuation(self.min_branches).fit(runs, branches)
             self.monte_carlo_, self.n_extrapolated_ = audit, 0
             resumed = audit.audited_
             cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]

@@ -21,7 +21,6 @@ from trajscore.core.values import (
     as_count,
     as_fraction,
     as_numbers,
-    check_choice,
     is_iterable,
 )
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -29,16 +28,12 @@ from trajscore.inference import paired_bootstrap
 
 Branches = Sequence[ArrayLike | None] | NDArray[Any]
 
-_UNRESOLVED = ("missing", "failure", "success")
-
 
 class MonteCarloContinuation(BaseEstimator):
     """Estimate q_Z by the share of successes among continuations of a stopped run.
 
     Parameters
     ----------
-    unresolved : {"missing", "failure", "success"}, default="missing"
-        What a continuation counts as that itself came to no outcome (-1 or NaN).
     min_branches : int, default=5
         Runs with fewer valid continuations get no estimate (NaN) and are counted.
     confidence_level : float, default=0.95
@@ -78,11 +73,9 @@ class MonteCarloContinuation(BaseEstimator):
 
     def __init__(
         self,
-        unresolved: str = "missing",
         min_branches: int = 5,
         confidence_level: float = 0.95,
     ) -> None:
-        self.unresolved = unresolved
         self.min_branches = min_branches
         self.confidence_level = confidence_level
 
@@ -109,17 +102,13 @@ class MonteCarloContinuation(BaseEstimator):
         ValueError
             If an outcome is not 1, 0 or -1, or no run has enough valid continuations.
         """
-        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
         as_count(self.min_branches, "min_branches")
         as_fraction(self.confidence_level, "confidence_level")
         runs = check_trajectories(X, allow_missing=True)
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
         self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        if self.unresolved == "missing":
-            row, outcome = row[~unresolved], outcome[~unresolved]
-        else:
-            outcome = np.where(unresolved, float(self.unresolved == "success"), outcome)
+        row, outcome = row[~unresolved], outcome[~unresolved]
         self.n_valid_ = np.bincount(row, minlength=len(runs))
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
