@@ -20,7 +20,7 @@ class LabelledRuns:
     """Checked runs, at least one, with outcomes in [0, 1]; forecasts are kept elsewhere.
 
     >>> runs = LabelledRuns(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5, 0.8], [0.2]]))
-    >>> runs.sums(runs.X.cells).round(3)
+    >>> runs.of_runs.sums(runs.X.cells).round(3)
     array([1.066, 0.2  ])
     """
 
