@@ -288,7 +288,6 @@ def stopping(data: Sets) -> Numbers:
             "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
             "raw": monitoring.RawVerifier(alpha=0.1),
             "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
-            "fixed": monitoring.FixedStepStop(alpha=0.1),
         }
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])
@@ -389,8 +388,8 @@ def runs_of_logs(data: Sets) -> Numbers:
                     "max": TracerScorer(),
                     "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
                     "saup": tracer.SAUP(),
-                    "calls": tracer.ToolCallCount(),
-                    "length": tracer.RunLength(),
+                    "calls": tracer.ChannelRisk("tool_calls", kind="count"),
+                    "length": tracer.ChannelRisk(None, kind="count"),
                 }
                 for risk, scorer in scorers.items():
                     try:

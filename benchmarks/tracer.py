@@ -35,20 +35,17 @@ from trajscore.core.within_runs import run_numbers
 from trajscore.inference import bootstrap
 from trajscore.tracer import (
     SAUP,
-    MeanSurprisal,
-    RunLength,
-    SelfReportedConfidence,
-    ToolCallCount,
+    ChannelRisk,
     early_warning,
 )
 from trajscore.tracer._tuning import grid_scores
 
 BASELINES = {
     "SAUP": SAUP(),
-    "mean surprisal": MeanSurprisal(),
-    "self-reported confidence": SelfReportedConfidence(),
-    "run length": RunLength(),
-    "tool calls": ToolCallCount(),
+    "mean surprisal": ChannelRisk(),
+    "self-reported confidence": ChannelRisk("confidence", kind="confidence"),
+    "run length": ChannelRisk(None, kind="count"),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
 }
 GRID = {
     "alpha": [0, 0.5, 1, 2],

@@ -28,7 +28,6 @@ WIDE = {
     "practice_shift": "what is scored, what is known of cut runs, and the interval",
     "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
     "TracerScorer": "five are the symbols of the paper",
-    "TracerSignals": "four are the windows and filters of the paper",
 }
 
 each_part = pytest.mark.parametrize("part", PARTS)

@@ -22,7 +22,7 @@ from trajscore.datasets import load_real_runs
 from trajscore.inference import bootstrap
 from trajscore.judging import StepJudge
 from trajscore.monitoring import split_report
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SemanticEntropy
+from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
 ALPHA = 0.1
 N_LIVE = 200
@@ -57,8 +57,8 @@ def risks(runs: list, y: np.ndarray) -> dict:
         for name, scorer in {
             "TRACER": TracerScorer(),
             "SAUP": SAUP(),
-            "mean surprisal": MeanSurprisal(),
-            "run length": RunLength(),
+            "mean surprisal": ChannelRisk(),
+            "run length": ChannelRisk(None, kind="count"),
         }.items()
     }
     risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)

@@ -17,7 +17,7 @@ from trajscore import (
     io,
     metrics,
 )
-from trajscore.monitoring import FixedStepStop
+from trajscore.monitoring import LearnThenTestStop
 from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator
 
@@ -207,7 +207,7 @@ def test_arguments_of_other_kinds_are_refused():
         (lambda: evaluate(X, y, options=EvaluationOptions(progress=3)), "progress .*3"),
         (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "random_state .*'a'"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
-        (lambda: FixedStepStop(step=1.5).fit(X, y), "step"),
+        (lambda: LearnThenTestStop(delta=2).fit(X, y), "delta"),
         (lambda: gates.RunSet.read("a\0b"), "path .*file name"),
         (lambda: evaluate(X, y, calibrator=None).to_html("a\0b"), "path .*file name"),
         (lambda: gates.RunSet.read(3), "path .*3"),

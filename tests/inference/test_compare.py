@@ -230,7 +230,7 @@ def test_bad_input_is_named():
         ({"a": a, "b": b}, {"reference": ["a"]}, "reference"),
         ({"a": a, "b": b}, {"confidence_level": 95}, "confidence_level"),
         ({"a": a, "b": b}, {"n_resamples": 99.5}, "n_resamples"),
-        ({"a": a, "b": [3.0, 2]}, {}, "'a' 3, 'b' 2"),
+        ({"a": a, "b": [3.0, 2]}, {}, r"'a' \(3,\), 'b' \(2,\)"),
         ({"a": a, "b": [3.0, 2, "x"]}, {}, "'b'"),
         ({"a": a, "b": [[3.0], [2], [1]]}, {}, r"'b' .*\(3, 1\)"),
         ({"a": pd.Series(a), "b": pd.Series(b, index=[2, 1, 0])}, {}, "'a' and 'b'.*index"),

@@ -15,7 +15,6 @@ from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
-    FixedStepStop,
     LearnThenTestStop,
     RawVerifier,
     StoppingRule,
@@ -24,8 +23,6 @@ from trajscore.monitoring import (
 RULES = [
     RawVerifier(alpha=[0.3, 0.1]),
     CalibratedVerifier(alpha=[0.3, 0.1]),
-    FixedStepStop(alpha=[0.3, 0.1]),
-    FixedStepStop(step=4),
     LearnThenTestStop(alpha=[0.3, 0.1]),
 ]
 
@@ -181,50 +178,6 @@ def test_calibrated_verifier_is_isotonic_regression():
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
 
 
-# ------------------------------------------------------------------ rules that read no scores
-
-
-def test_fixed_steps():
-    X, y, X_new, _ = runs()
-    rule = FixedStepStop(step=4).fit(X)
-    np.testing.assert_array_equal(rule.stopping_steps(X_new), np.where(X_new.lengths >= 4, 4, 0))
-    assert rule.thresholds_.tolist() == [4.0]
-    assert (FixedStepStop(step=1).fit(X).stopping_steps(X_new) == 1).all()
-    for alpha, step in FixedStepStop(alpha=[0.1, 0.3]).fit(X, y).thresholds_.items():
-        assert (X.lengths[y == 1] >= step).mean() <= alpha  # and the next earlier step flags more
-        assert (X.lengths[y == 1] >= step - 1).mean() > alpha
-    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
-    ladder = [[0.5] * n for n in range(1, 20)]
-    for alpha, step in [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)]:
-        assert FixedStepStop(alpha=alpha).fit(ladder, [1] * 19).thresholds_[alpha] == step
-
-
-def test_a_chosen_step_keeps_its_level_in_the_mean(rng):
-    rates = []
-    for _ in range(150):
-        lengths = rng.geometric(0.2, 60)
-        X = TrajectoryArray(np.ones(lengths.sum()), lengths)
-        rates.append(
-            (FixedStepStop(alpha=0.2).fit(X[:30], np.ones(30)).predict(X[30:]) == 0).mean()
-        )
-    assert np.mean(rates) <= 0.2 + 3 * np.std(rates) / np.sqrt(150)
-    assert np.mean(rates) > 0.1
-
-
-def test_bad_input_of_a_rule_by_length():
-    X, y, _, _ = runs()
-    with pytest.warns(UserWarning, match=r"\(18\) .*at alpha = 0.05.* at least 19"):
-        few = FixedStepStop().fit(X[:18], np.ones(18))
-    assert few.predict(X).all()
-    with pytest.raises(ValueError, match="no run succeeded.*step="):
-        few.fit(X, 0 * y)
-    with pytest.raises(ValueError, match="outcomes are needed .*step="):
-        FixedStepStop().fit(X)
-    for value in (0, 1.5, "a", True):
-        with pytest.raises(ValueError, match="step must"):
-            FixedStepStop(step=value).fit(X)
-
-
 # ------------------------------------------------------------------ learn then test
 
 
@@ -321,11 +274,6 @@ class Calibrated(CalibratedVerifier):
 
 
 @any_two_labels
-class FixedStep(FixedStepStop):
-    pass
-
-
-@any_two_labels
 class LearnThenTest(LearnThenTestStop):
     pass
 
@@ -344,7 +292,6 @@ class Raw(RawVerifier):
     [
         Raw(alpha=0.3),
         Calibrated(alpha=0.3),
-        FixedStep(alpha=0.3),
         LearnThenTest(alpha=0.3),
     ],
 )

@@ -295,13 +295,12 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     """Put scores side by side, by position, if nothing says that they are of other runs."""
     columns = {name: as_numbers(values, f"scores of {name!r}") for name, values in samples.items()}
-    for name, column in columns.items():
-        if column.ndim != 1:
-            raise ValueError(f"scores of {name!r} have shape {column.shape}; give one a run")
-    if len({len(column) for column in columns.values()}) > 1:
-        sizes = ", ".join(f"{name!r} {len(column)}" for name, column in columns.items())
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        sizes = ", ".join(f"{name!r} {column.shape}" for name, column in columns.items())
         raise ValueError(
-            f"the predictors have different numbers of scores ({sizes}); give one a run"
+            f"the predictors have scores of different numbers, or several a run ({sizes}); give "
+            f"one a run"
         )
     indexes = {
         name: values.index for name, values in samples.items() if isinstance(values, pd.Series)

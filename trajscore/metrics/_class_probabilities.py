@@ -84,19 +84,6 @@ def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
     return numbers  # the caller names the row of a class that is none of them
 
 
-def _without_column(y: NDArray[Any], row: int, columns: NDArray[Any]) -> str:
-    where = f"row {row}: class {run_label(y[row])} has no column"
-    if run_label(y[row]) in ("-1", "-1.0") and columns.tolist() == [0, 1]:
-        return (
-            f"{where}; -1 stands for an outcome that was not observed, so leave such runs out "
-            f"before scoring"
-        )
-    return (
-        f"{where}; the columns stand for {columns.tolist()}, so pass labels= if that is not so, "
-        f"and leave the row out if it is"
-    )
-
-
 def encode_labels(
     y_true: ArrayLike, n_classes: int, labels: ArrayLike | None, n_samples: int
 ) -> IntArray:
@@ -118,7 +105,12 @@ def encode_labels(
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
     if (place < 0).any():
-        raise ValueError(_without_column(y, int(np.argmax(place < 0)), columns))
+        row = int(np.argmax(place < 0))
+        raise ValueError(
+            f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
+            f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
+            f"not observed, leave the row out"
+        )
     return np.asarray(place, dtype=np.int64)
 
 

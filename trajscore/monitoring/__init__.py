@@ -1,10 +1,6 @@
 """Stop failing runs early, with a guarantee to those that would succeed."""
 
-from trajscore.monitoring._baselines import (
-    CalibratedVerifier,
-    FixedStepStop,
-    RawVerifier,
-)
+from trajscore.monitoring._baselines import CalibratedVerifier, RawVerifier
 from trajscore.monitoring._eprocess import DensityRatioEProcess
 from trajscore.monitoring._fleet import FleetMonitor
 from trajscore.monitoring._learn_then_test import LearnThenTestStop
@@ -17,7 +13,6 @@ __all__ = [
     "CalibratedVerifier",
     "DensityRatioEProcess",
     "EProcessMonitor",
-    "FixedStepStop",
     "FleetMonitor",
     "LearnThenTestStop",
     "RawVerifier",

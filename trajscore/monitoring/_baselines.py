@@ -11,12 +11,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
-from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_count
-from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas
-from trajscore.monitoring._thresholds import Conformal
 
 
 class OneLimit(StoppingRule):
@@ -169,79 +165,3 @@ class CalibratedVerifier(OneLimit):
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return -np.asarray(self.isotonic_.predict(X.cells), dtype=np.float64)
-
-
-class FixedStepStop(OneLimit):
-    """Flag every run that reaches a step, whatever its scores.
-
-    Parameters
-    ----------
-    step : int, optional
-        The step, counted from 1. Default: chosen for each level, as early as it may be for the
-        false-alarm rate to be at most alpha in the mean over calibration sets (the conformal
-        threshold on the lengths of succeeding runs).
-    alpha : float or array-like of shape (n_alphas,), default=0.05
-        One level or several; methods use the first by default. Read only where `step` is not
-        given.
-
-    Attributes
-    ----------
-    alphas_, thresholds_ : ndarray, Series indexed by alpha
-        Levels, and the step of each; infinite where there are too few successes.
-
-    References
-    ----------
-    Vovk, Gammerman and Shafer (2022), Algorithmic learning in a random world, for the conformal
-    threshold.
-
-    Examples
-    --------
-    >>> from trajscore.monitoring import FixedStepStop
-    >>> rule = FixedStepStop(alpha=0.5).fit([[0.6], [0.7, 0.8], [0.9]], [1, 0, 1])
-    >>> rule.stopping_steps([[0.9, 0.9, 0.9], [0.1]])
-    array([2, 0])
-    """
-
-    def __init__(self, step: int | None = None, alpha: float | ArrayLike = 0.05) -> None:
-        self.step = step
-        self.alpha = alpha
-
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Choose the step of each level, unless it is given.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The runs; only their lengths are read.
-        y : array-like of shape (n_runs,), optional
-            Outcomes: 1 success, 0 failure, -1 not observed. Needed unless `step` is given.
-
-        Returns
-        -------
-        FixedStepStop
-            The fitted rule.
-
-        Raises
-        ------
-        ValueError
-            If neither `step` nor outcomes are given, or no run succeeded.
-        """
-        traces = check_estimator_input(self, X, reset=True, single_channel=False)
-        self.alphas_ = check_alphas(self.alpha)
-        if self.step is not None:
-            self._thresholds = np.full(len(self.alphas_), float(as_count(self.step, "step")))
-            return self
-        if y is None:
-            raise ValueError("outcomes are needed to choose a step; give y, or step=")
-        lengths = traces.lengths[check_outcomes(y, traces, allow_soft=False) == 1].astype(float)
-        if not len(lengths):
-            raise ValueError("no run succeeded, so no step can be chosen; give step=")
-        longest = [Conformal(alpha).fit(lengths, 0 * lengths) for alpha in self.alphas_.tolist()]
-        self._thresholds = 1 + np.array([length.log_threshold for length in longest])
-        return self
-
-    def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return step_numbers(X).astype(np.float64)
-
-    def _limit(self, threshold: float) -> float:
-        return threshold - 0.5

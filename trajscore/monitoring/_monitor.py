@@ -23,6 +23,7 @@ from trajscore.core.values import (
 )
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
+from trajscore.monitoring._stopping_rule import longer_than_fitted
 from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
@@ -112,7 +113,7 @@ class EProcessMonitor:
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
         self._file: StateFile | None = None
         self._start, self._begin = time.monotonic(), test.begin()
-        self._warn_at = test.longest + 1 if test.beyond else -1
+        self._warn_at = -1 if test.ratio.forecaster is None else test.longest + 1
         self._has_warned_of_range = False
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
@@ -176,7 +177,9 @@ class EProcessMonitor:
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(before, scores, done=done)
             if due == self._warn_at:
-                self._warn_longer(run_id)
+                self._warn_at = -1  # once
+                message = longer_than_fitted(f"run {run_id!r} is", self.test.longest)
+                warnings.warn(message, UserWarning, stacklevel=2)
             if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
                 self._has_warned_of_range = True
                 message = f"run {run_id!r}, step {due}: {problem}"
@@ -369,16 +372,6 @@ class EProcessMonitor:
             raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
         return run
 
-    def _warn_longer(self, run_id: Hashable) -> None:
-        """Say once that a run is longer than any seen in fitting."""
-        self._warn_at = -1
-        warnings.warn(
-            f"run {run_id!r} is longer than the longest run in fitting, which has "
-            f"{number_of(self.test.longest, 'step')}; {self.test.beyond}",
-            UserWarning,
-            stacklevel=3,
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         if self._file is not None:
             raise TypeError(
@@ -490,18 +483,13 @@ def _by_name(test: FittedTest, score: Any) -> Any:
     """Put a mapping into the order of the channels."""
     if not isinstance(score, Mapping):
         return score
-    names = ", ".join(map(str, score)) or "not at all"
-    if test.channels is None:
+    if set(score) != set(test.channels or ()):
+        wanted = ", ".join(test.channels or ()) or "channels without names"
         raise ValueError(
-            f"scores are named {names}, but the process was fitted on channels without names; "
-            f"send {'a number' if test.n_channels == 1 else 'a list'}"
+            f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process was "
+            f"fitted on {wanted}; send these"
         )
-    if set(score) != set(test.channels):
-        raise ValueError(
-            f"scores are named {names}, but the process was fitted on "
-            f"{', '.join(test.channels)}; send these"
-        )
-    return [score[name] for name in test.channels]
+    return [score[name] for name in test.channels or ()]
 
 
 def _numbers(score: Any) -> NDArray[Any]:

@@ -142,7 +142,7 @@ class RowSums:
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
-        self.runs._add(runs.label, confidence)
+        self.runs._add_collapsed(runs.label, confidence)
         self.steps._add(runs, X.cells)
         if self.is_probability:
             self.scores._add(runs, X.cells)

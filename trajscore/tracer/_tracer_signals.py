@@ -30,7 +30,6 @@ from trajscore.tracer._turns import (
     Turns,
     Words,
     as_names,
-    content_mask,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -253,11 +252,12 @@ def gap(turns: Turns, pairs: PairsOfTurns, semantic: FloatArray) -> FloatArray:
 def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
     out = np.full(len(turns.steps), np.nan)
-    counted = np.zeros(len(tokens.logprobs), dtype=bool)
+    counted = tokens.logprobs <= -least  # False for NaN
     for turn, start, stop in zip(tokens.turns, tokens.starts, tokens.starts[1:], strict=False):
-        counted[start:stop] = content_mask(
-            turns.steps[turn].tokens, tokens.logprobs[start:stop], least, words
-        )
+        strings = turns.steps[turn].tokens
+        if strings is not None:  # then with content
+            for token in (start + np.flatnonzero(counted[start:stop])).tolist():
+                counted[token] = words.of_token(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
     _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
     out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))

@@ -301,14 +301,3 @@ class Words:
         """Return a matrix of 0 and 1, a row for each text and a column for each word."""
         words = MultiLabelBinarizer(sparse_output=True)
         return words.fit_transform([self.of(text) for text in texts])
-
-
-def content_mask(
-    tokens: Sequence[str] | None, logprobs: FloatArray, least: float, words: Words
-) -> BoolArray:
-    """Tell which tokens of a turn count: surprising enough, and with content where known."""
-    counted = logprobs <= -least  # False for NaN
-    if tokens is not None and counted.any():
-        for place in np.flatnonzero(counted).tolist():
-            counted[place] = words.of_token(tokens[place]) is not None
-    return counted
