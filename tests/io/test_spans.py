@@ -258,10 +258,6 @@ TRACES = [
     ([model(1, None, agent("", "f")), model(2, None, agent("", "f", ids=False)),
      ran(3, "f", call="F", output="1"), ran(4, "f", call="?", output="2")],
      [("f", {}, "1"), ("f", {}, "2")]),
-    # the results of calls that come later, or whose ids differ
-    ([span("1", start=1, input=[*FIRST, tool("42", "F")]), model(2, FIRST, LOOK, parent="1"),
-     span("3", start=3, input=[tool("43", "other")])],
-     [("user", "Hi"), ("agent", "look"), ("f", {}, "42")]),
     # the message's result goes before that of a span
     ([model(1, FIRST, LOOK), ran(2, "f", output="span"),
      model(3, [*FIRST, LOOK, tool("message", "F")], "Bye")],

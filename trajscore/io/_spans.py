@@ -64,7 +64,6 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     tree.check_content()
     thread = Thread(talk)
     turns: dict[str, Step] = {}
-    late: list[dict[str, Any]] = []  # results that a span around their calls holds
     for index, (span, ends) in enumerate(tree.visits()):
         if span.kind == "model" and not tree.repeats(span):
             if not ends:
@@ -75,12 +74,9 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
         else:
             value = span.outputs if ends else span.inputs
             messages = messages_in(value, None)
-            early, known = thread.without_calls(messages)
-            thread.weave(known, index)
-            late += early
+            thread.weave(messages, index)
             if not messages and value is not None and tree.is_outermost_with_values(span):
                 run.extra["output" if ends else "input"] = unnested(value)
-    thread.weave(late, len(tree.spans))
     if not any(step.actor == "agent" for step in talk.steps):
         for span in tree.answers()[:1]:
             _add_answer(thread, span, 0, turns)
@@ -141,8 +137,7 @@ class _Tree:
         ):
             return
         raise MalformedRunError(
-            "its spans have no content: no messages, arguments or results. Tell the tracer to "
-            "record content, by its own option or, before the program starts, export "
+            "its spans have no content; before the program starts, export "
             "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
 
@@ -321,13 +316,9 @@ def _call_of_span(
         ]
     inner = arguments.get("input", arguments) if isinstance(arguments, dict) else arguments
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
-    candidates = (  # with the same arguments and result, as far as they are known
-        (pair for pair in same if pair[1].result in (None, text)),
-        (pair for pair in reversed(named) if pair[1].result is None),
-        (pair for pair in named if pair[1].result == text),
-        same,
-    )
-    return next((pair for pairs in candidates for pair in pairs), (None, None))
+    # with the same arguments and result, as far as they are known
+    likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]
+    return next(iter(likely or same), (None, None))
 
 
 def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:

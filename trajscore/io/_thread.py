@@ -54,21 +54,6 @@ class Thread:
             waiting = [(woven[-1], call) for call in calls]
         return woven
 
-    def without_calls(
-        self, messages: list[dict[str, Any]]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the results whose calls are not known yet, and the other messages."""
-        own = {name for message in messages for name in _ids(message)}
-        early = [
-            message
-            for message in messages
-            if role_of(message.get("role")) == "tool"
-            and (name := message.get("tool_call_id")) not in (None, "")
-            and str(name) not in own
-            and self.talk.call_of_id(str(name))[1] is None
-        ]
-        return early, [message for message in messages if message not in early]
-
     def _joined_as_known(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Join messages of the agent that are one turn of the conversation."""
         joined = messages[:1]

@@ -50,23 +50,22 @@ TEXT_TYPES = {"text", "output_text", "input_text"}
 THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought"}
 PROMPT_TYPES = {"system-prompt": "system", "user-prompt": "user"}
 CALL_TYPES = {
-    "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "toolcall",
-    "function_call",
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call",
 }
 RESULT_TYPES = {
-    "tool_result", "tool-result", "tool_call_response", "tool-return", "toolresult",
-    "function_result", "function_call_output", "retry-prompt", "tool-error",
+    "tool_result", "tool-result", "tool_call_response", "tool-return", "function_call_output",
+    "retry-prompt", "tool-error",
 }
 NOT_TOOLS = {"(merged tools)"}  # spans around several tools
-WRAPPED_CALLS = ("functionCall", "function_call", "toolUse", "tool_call")
-WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult", "tool_call_result")
+WRAPPED_CALLS = ("functionCall", "function_call", "toolUse")
+WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult")
 
 CALL_NAME = ("name", "toolName", "tool_name", "tool.name", "function_name")
 CALL_ID = (
-    "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id",
+    "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id",
 )
 ARGUMENTS = (
-    "arguments", "args", "tool_kwargs", "input", "action", "parameters", "queries", "query", "code",
+    "arguments", "args", "input", "action", "parameters", "queries", "query", "code",
     "tool.args",
 )
 RESULT = ("output", "result", "response", "content", "outputs", "results", "error")
