@@ -12,7 +12,8 @@ SENTENCES: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 def say(topic: str, facts: dict[str, Any]) -> str:
     """Return the first sentence of a topic whose facts hold, filled in; "" where none does."""
-    of = SENTENCES[topic]
+    table, _, name = topic.rpartition(".")
+    of = (SENTENCES[table] if table else SENTENCES)[name]
     pairs = [("", of)] if isinstance(of, str) else of
     text = next((text for when, text in pairs if _holds(when, facts)), "")
     return str(text.format_map(facts))
