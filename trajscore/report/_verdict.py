@@ -44,7 +44,7 @@ def verdicts(data: ReportData) -> list[str]:
     sentences = []
     for name in data.predictors:
         card = data.cards.loc[name]
-        parts = [f"{name}: {card['card']}", card_reason(card, data)]
+        parts = [f"{name}: {card['card']}", "it " * (not varies(card)) + card_reason(card, data)]
         if varies(card):
             form = form_of(data.cards, name)
             if (name, form, data.score_name) in data.intervals.index:
