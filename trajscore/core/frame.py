@@ -14,6 +14,8 @@ from pandas.api.extensions import ExtensionDtype
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.ids import as_ids
+from trajscore.core.optional import optional
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
 
@@ -176,23 +178,12 @@ def _no_run_id(row: int, name: str) -> ValueError:
 def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
-    if ids.dtype.kind == "i":
-        return ids
-    ids = ids.astype(object)
-    kind = infer_dtype(ids, skipna=False)
-    if kind == "floating":
-        ids = _whole_ids(ids.astype(np.float64), ids, name)
-        kind = infer_dtype(ids, skipna=False)
-    if kind not in ("integer", "boolean", "string"):
-        kinds = {
-            type(run_id).__name__ for run_id in ids if not isinstance(run_id, (int, np.integer))
-        }
-        kinds |= {"int" for run_id in ids if isinstance(run_id, (int, np.integer))}
-        raise ValueError(
-            f"column {name!r} mixes or holds run ids of type {', '.join(sorted(kinds))}; make them "
-            f"all whole numbers or all text, for example with df[{name!r}].astype(str)"
-        )
-    return ids
+    if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
+        ids = _whole_ids(ids.astype(np.float64), ids.astype(object), name)
+    try:
+        return as_ids(ids, len(ids))
+    except ValueError as error:
+        raise ValueError(f"column {name!r} of the table: {error}") from None
 
 
 def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -271,43 +262,28 @@ def _count_steps(layout: _Layout, frame: pd.DataFrame, step: str | None) -> IntA
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
-    """Return the named columns of any dataframe that narwhals reads as a pandas one."""
+    """Return the named columns, as pandas, of a DataFrame or of what hands out Arrow data."""
     if isinstance(df, pd.DataFrame):
         _check_columns(names, list(df.columns), df.index.names)
         chosen = df[list(dict.fromkeys(names))]
         index = chosen.index
         is_plain = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
         return chosen if is_plain else chosen.reset_index(drop=True)
-    if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
-        _check_columns(names, table.column_names)
-        chosen = table.select(list(dict.fromkeys(names)))
-        return chosen.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise ImportError(
-            f"a {type(df).__name__} is read with narwhals; run `pip install narwhals`, or pass a "
-            f"pandas DataFrame"
-        ) from error
-    try:
-        frame = nw.from_native(df, eager_only=True)
-    except TypeError as error:
+    table = _arrow_table(df)
+    _check_columns(names, table.column_names)
+    chosen = table.select(list(dict.fromkeys(names)))
+    return chosen.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _arrow_table(df: Any) -> Any:
+    if not hasattr(df, "__arrow_c_stream__"):
         name = type(df).__name__
         hint = {
             "LazyFrame": "; give what its .collect() returns",
             "str": f"; read the file first: pandas.read_csv({df!r})",
         }.get(name, "")
-        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}") from error
-    _check_columns(names, frame.columns)
-    return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
-
-
-def _arrow_table(df: Any) -> Any:
-    """Return what hands out Arrow data as a table; None where pyarrow is not installed."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        return None
+        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}")
+    pa = optional("pyarrow", f"a {type(df).__name__} is read with pyarrow", "data")
     table = df if isinstance(df, pa.Table) else pa.table(df)
     # pyarrow takes no rows of the strings that polars hands out
     for column, field in enumerate(table.schema):
