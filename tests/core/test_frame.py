@@ -158,12 +158,21 @@ def test_other_dataframes(monkeypatch):
     assert X.meta["task"].isna().tolist() == [False, True]
     with pytest.raises(ValueError, match="row 2.*'run'"):
         read(pa.Table.from_pandas(table(run=["b", "b", None, "a"])))
+    numbers = table(run=[2, 2, 1, 1])[["run", "t", "p", "solved"]]
+    other = pytest.importorskip("narwhals").from_native(numbers)
+    expected = read(numbers, outcome="solved")[0]
+    assert read(other, outcome="solved")[0] == expected
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # cannot be imported
-    with pytest.raises(ImportError, match="read with pyarrow"):
+    assert read(other, outcome="solved")[0] == expected
+    with pytest.raises(ValueError, match="'q'"):
+        read(other, value="q")
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match="pip install narwhals"):
         read(other)
 
 
 def test_something_that_is_no_dataframe():
+    pytest.importorskip("narwhals")
     for df, words in (([1, 2, 3], "list"), ("x.csv", r"read_csv\('x.csv'\)")):
         with pytest.raises(TypeError, match=words):
             read(df)
@@ -201,7 +210,7 @@ BAD = [
     (table(run=["b", "b", None, "a"]), {}, r"row 2.*'run'.*ffill\(\)"),
     (table(run=pd.array([None] * 4, dtype="Int64")), {}, "row 0.*'run'"),
     (table(run=[LARGEST + 1] * 4, t=[1, 2, 3, 4]), {}, r"run id 9.*'run'.*astype\(str\)"),
-    (table(run=[7.5, 7.5, 3.0, 3.0]), {}, "'run' .*float"),
+    (table(run=[7.5, 7.5, 3.0, 3.0]), {}, r"7.5 .*'run'.*astype"),
     (table(run=["x-1", "x"] * 2, q=["u", "1-u"] * 2), {"id": ["run", "q"]}, "'run'.*'q'"),
     (table(task=["x", None, "x", "x"]), {"id": ["run", "task"]}, "row 1.*'task'"),
     # horizons and outcomes

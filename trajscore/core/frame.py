@@ -15,7 +15,6 @@ from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import as_ids
-from trajscore.core.optional import optional
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
 
@@ -179,7 +178,10 @@ def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
     if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
-        ids = _whole_ids(ids.astype(np.float64), ids.astype(object), name)
+        remedy = f"make them text, for example with df[{name!r}].astype(str)"
+        ids = _whole_numbers(
+            pd.Series(ids), name, "run id", remedy, lambda row: f"run number {row}"
+        )
     try:
         return as_ids(ids, len(ids))
     except ValueError as error:
@@ -262,28 +264,43 @@ def _count_steps(layout: _Layout, frame: pd.DataFrame, step: str | None) -> IntA
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
-    """Return the named columns, as pandas, of a DataFrame or of what hands out Arrow data."""
+    """Return the named columns of any dataframe that narwhals reads as a pandas one."""
     if isinstance(df, pd.DataFrame):
         _check_columns(names, list(df.columns), df.index.names)
         chosen = df[list(dict.fromkeys(names))]
         index = chosen.index
         is_plain = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
         return chosen if is_plain else chosen.reset_index(drop=True)
-    table = _arrow_table(df)
-    _check_columns(names, table.column_names)
-    chosen = table.select(list(dict.fromkeys(names)))
-    return chosen.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def _arrow_table(df: Any) -> Any:
-    if not hasattr(df, "__arrow_c_stream__"):
+    if hasattr(df, "__arrow_c_stream__") and (table := _arrow_table(df)) is not None:
+        _check_columns(names, table.column_names)
+        chosen = table.select(list(dict.fromkeys(names)))
+        return chosen.combine_chunks().to_pandas(types_mapper=pd.ArrowDtype)
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        raise ImportError(
+            f"a {type(df).__name__} is read with narwhals; run `pip install narwhals`, or pass a "
+            f"pandas DataFrame"
+        ) from error
+    try:
+        frame = nw.from_native(df, eager_only=True)
+    except TypeError as error:
         name = type(df).__name__
         hint = {
             "LazyFrame": "; give what its .collect() returns",
             "str": f"; read the file first: pandas.read_csv({df!r})",
         }.get(name, "")
-        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}")
-    pa = optional("pyarrow", f"a {type(df).__name__} is read with pyarrow", "data")
+        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}") from error
+    _check_columns(names, frame.columns)
+    return pd.DataFrame({name: frame[name].to_numpy() for name in dict.fromkeys(names)})
+
+
+def _arrow_table(df: Any) -> Any:
+    """Return what hands out Arrow data as a table; None where pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
     table = df if isinstance(df, pa.Table) else pa.table(df)
     # pyarrow takes no rows of the strings that polars hands out
     for column, field in enumerate(table.schema):
@@ -304,20 +321,6 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
                 f"the table has {list(have).count(name)} columns named {name!r}; rename all but "
                 f"the one that is meant"
             )
-
-
-def _whole_ids(numbers: FloatArray, ids: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return integers that an empty row once made floats as integers again."""
-    if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any():
-        return ids
-    large = np.abs(numbers) > _LARGEST_WHOLE
-    if large.any():
-        raise ValueError(
-            f"run id {run_label(numbers[large][0])} in column {name!r} is too large for a float to "
-            f"tell it from its neighbours; read the column as text, or convert it with "
-            f"df[{name!r}].astype(str)"
-        )
-    return numbers.astype(np.int64).astype(object)
 
 
 def _step_numbers(column: pd.Series, name: str) -> IntArray:
@@ -377,31 +380,21 @@ def _check_steps(
             f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in "
             f"column {name!r}; keep one row for each step"
         )
-    _check_first(steps[np.cumsum(lengths) - lengths], ids, first_step, name)
+    first = steps[np.cumsum(lengths) - lengths]
+    if (first != first_step).any():
+        row = int(np.argmax(first != first_step))
+        raise ArgumentError(
+            f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
+            f"{first_step}; renumber its steps, or if all runs start there, pass {{argument}}",
+            "first_step",
+            int(first[row]),
+        )
     if gap.any():
         at = int(np.argmax(gap))
         raise ValueError(
             f"run {run_label(ids[codes[at]])} has no step {steps[at] + 1} in column {name!r}, "
             f"only {steps[at]} and then {steps[at + 1]}; add the missing steps or renumber them"
         )
-
-
-def _check_first(first: IntArray, ids: NDArray[Any], wanted: int, name: str) -> None:
-    if (first == wanted).all():
-        return
-    row = int(np.argmax(first != wanted))
-    common = (first == first[row]).all()
-    remedy = (
-        "if that is how you count, pass {argument}"
-        if common
-        else "renumber the steps of each run from there, or add the missing ones"
-    )
-    raise ArgumentError(
-        f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
-        f"{wanted}; {remedy}",
-        "first_step",
-        int(first[row]),
-    )
 
 
 def _numbers(column: pd.Series, name: str, layout: _Layout, steps: IntArray) -> FloatArray:
