@@ -262,10 +262,10 @@ def counts_tests(value: Any, other: Any = None) -> bool:
     >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
     (True, True, False, False)
     """
-    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and math.isfinite(value)):
+    if isinstance(value, (bool, np.bool_)) or not is_number(value):
         return False
-    is_known = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
-    return bool(value + other != 1 if is_known and value in (0, 1) else value > 1)
+    beside = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
+    return bool(1 < value < math.inf or (beside and value in (0, 1) and value + other != 1))
 
 
 def refuse_counts(
