@@ -118,7 +118,7 @@ class Findings:
             common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
             fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
         candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
-        hints = outcome_candidates(tally.candidates(), grades=True)
+        hints = outcome_candidates(tally.candidates())
         hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
