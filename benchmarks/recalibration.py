@@ -34,7 +34,8 @@ from trajscore.calibration import (
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess
 from trajscore.inference import compare_predictors
-from trajscore.metrics import censored_tps_samples, tps_decomposition, tps_score
+from trajscore.metrics import tps_decomposition, tps_samples, tps_score
+from trajscore.report import EvaluationOptions
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
 MARGINS = [f"TPS log {one}" for one in ("margin", "over_alive", "over_alive_end")]
@@ -58,7 +59,8 @@ def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     tables = {}
     for title, score in SCORES.items():
         samples = {
-            name: censored_tps_samples(y, trace, score=score) for name, trace in traces.items()
+            name: tps_samples(np.where(y == -1, 0, y), trace, score=score)
+            for name, trace in traces.items()
         }
         table = compare_predictors(samples, reference="Platt", random_state=0)
         table = table.set_index("predictor")[["difference", "low", "high"]]
@@ -152,7 +154,7 @@ def main() -> None:
     else:
         sets = {name: fetch_evaluator(name, return_X_y=True) for name in ("hotpotqa", "gsm8k")}
     for name, (X, y) in sets.items():
-        report = evaluate({"judge": X}, y, n_jobs=2)
+        report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=2))
         print(
             f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n"
         )

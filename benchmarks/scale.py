@@ -38,6 +38,7 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
+from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -88,7 +89,7 @@ def in_memory(n_runs: int, n_jobs: int) -> None:
     traces, y = make_runs(n_runs)
     n_steps = len(traces[PREDICTORS[0]].cells)
     name = f"evaluate, {n_runs:,} runs, {n_jobs} threads"
-    measure(name, lambda: evaluate(traces, y, n_jobs=n_jobs), n_steps)
+    measure(name, lambda: evaluate(traces, y, options=EvaluationOptions(n_jobs=n_jobs)), n_steps)
 
 
 def from_tables(n_runs: int) -> None:

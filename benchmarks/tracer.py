@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 
-from timing import against_target, median_seconds
+from shared import against_target, median_seconds
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.ranking import TieGroups, aurc, auroc
@@ -201,7 +201,7 @@ def risk_table(
         row["auarc_grid"] = auarc_on_grid(y[known], final(risk)[known])
         row["detected_20"] = warning.detected_within(0.2)
         row["false_alarms"] = warning.false_alarms_within(1.0)
-        row["median_time"] = warning.median_time
+        row["median_time"] = np.nanmedian(warning.failure_times)
         rows[name] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -9,7 +9,6 @@ from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
     FixedStepStop,
-    RandomStop,
     RawVerifier,
     token_savings,
 )
@@ -95,7 +94,6 @@ RULES = [
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
     CalibratedVerifier(alpha=[0.05, 0.2]),
     FixedStepStop(alpha=[0.05, 0.2]),
-    RandomStop(alpha=[0.05, 0.2]),
 ]
 
 

@@ -178,7 +178,7 @@ def test_what_is_left_out_is_said(tmp_path, run):
     [
         ('{"simulations": [{"id": 1, "mess', "results.json"),
         ('{"info": {}, "simulations": []}', "no runs in"),
-        ('{"info": {}, "results": []}', "--format"),
+        ('{"info": {}, "results": []}', "--field"),
         ('{"info": {}, "simulations": [{"id": 1}]}', "none of the 1 runs can be read as tau2"),
     ],
     ids=["broken", "empty", "unknown", "unread"],

@@ -175,7 +175,7 @@ class StopHazard(BaseEstimator):
         by the number of these, less two for each feature of the hazard. With 150 and 300 runs the
         intervals held the score at least .93 of the time, but .89 for `doubly_robust_tps_score`
         where half of the runs with a low forecast were stopped at each step
-        (``benchmarks/informative_stops.py``). With many runs they are wider than they need be.
+        (``benchmarks/censoring.py stops``). With many runs they are wider than they need be.
 
         Examples
         --------

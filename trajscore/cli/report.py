@@ -26,7 +26,7 @@ from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name
 from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
-from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
+from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
 from trajscore.report._monitoring import tokens_of, without_threshold
@@ -221,21 +221,22 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
     return {
-        "scores": [leading, *others],
         "weights": arguments.weights,
-        "horizon": arguments.horizon,
-        "end": None if arguments.end is None else arguments.end == "known",
-        "phi": arguments.phi,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
-        "missing": arguments.missing,
         "by": {name: name for name in arguments.by} or None,
         "monitoring": _monitoring(arguments, inputs),
-        "intervals": IntervalOptions(
-            n_resamples=arguments.n_resamples, random_state=arguments.random_state
+        "options": EvaluationOptions(
+            families=[leading, *others],
+            horizon=arguments.horizon,
+            phi=arguments.phi,
+            missing=arguments.missing,
+            end=None if arguments.end is None else arguments.end == "known",
+            n_resamples=arguments.n_resamples,
+            random_state=arguments.random_state,
+            n_jobs=arguments.n_jobs,
+            progress=progress_bar(),
         ),
-        "n_jobs": arguments.n_jobs,
-        "progress": progress_bar(),
     }
 
 

@@ -260,11 +260,11 @@ def is_tuple_family(score: Any) -> bool:
     )
 
 
-def several_families(scores: Any) -> tuple[Any, ...]:
+def several_families(scores: Any, argument: str = "scores") -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
     chosen: Sequence[Any] = (scores,) if alone or not is_iterable(scores) else scores
-    return tuple(several(chosen, family_name, "scores"))
+    return tuple(several(chosen, family_name, argument))
 
 
 def family_name(score: Any) -> str:

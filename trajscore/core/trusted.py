@@ -19,7 +19,7 @@ _OURS = {
     "core.score_families": ("BetaScore", "BrierScore", "LogScore"),
     "integrations._guard": ("Guard",),
     "metrics._scorers": ("CensoredTPSScorer", "TPSScorer"),
-    "monitoring._baselines": ("CalibratedVerifier", "FixedStepStop", "RandomStop", "RawVerifier"),
+    "monitoring._baselines": ("CalibratedVerifier", "FixedStepStop", "RawVerifier"),
     "monitoring._density_ratio": ("DensityRatio", "FittedTest", "Fold"),
     "monitoring._eprocess": ("DensityRatioEProcess",),
     "monitoring._fleet": ("FleetMonitor",),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io import _vocabulary as keys
-from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io._vocabulary import as_list, first, parsed
 from trajscore.io.logprobs import find_logprobs
 
 _KINDS = ("type", "part_kind", "block_type", "content_type", "kind")
@@ -47,12 +47,6 @@ def wrapper_of(part: Mapping[str, Any]) -> str | None:
 
 def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
-    if any(map(_ui_call, parts)):
-        return [message for step in _steps_of_ui(parts) for message in _turn_of_ui(fields, step)]
-    return _turn_of_parts(fields, parts)
-
-
-def _turn_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     texts: list[Any] = []
@@ -89,45 +83,6 @@ def _turn_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     is_one_text = bool({"parts", "blocks", "items"} & fields.keys()) and all(map(is_text, texts))
     content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
-
-
-def _ui_call(part: Any) -> Mapping[str, Any] | None:
-    """Return a call with its result, as messages of user interfaces of Vercel's AI SDK hold it."""
-    fields = as_fields(part)
-    inner, kind = as_fields(fields.get("toolInvocation")), type_of(fields)
-    if inner or "toolCallId" not in fields or not kind.startswith(("tool-", "dynamic-tool")):
-        return inner or None
-    if kind in keys.CALL_TYPES or kind in keys.RESULT_TYPES:
-        return None
-    return {"toolName": str(fields["type"]).removeprefix("tool-"), **fields}
-
-
-def _steps_of_ui(parts: list[Any]) -> list[list[Any]]:
-    """Return the parts of each step: what is said after calls is said in the next one."""
-    steps: list[list[Any]] = [[]]
-    for part in parts:
-        is_start = type_of(as_fields(part)) == "step-start"
-        if is_start or (any(map(_ui_call, steps[-1])) and not _ui_call(part)):
-            steps.append([])
-        if not is_start:
-            steps[-1].append(part)
-    return [step for step in steps if step]
-
-
-def _turn_of_ui(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
-    """Return the turn of a step, and the results of its calls."""
-    calls = list(filter(None, map(_ui_call, parts)))
-    others = [part for part in parts if not _ui_call(part)]
-    *before, turn = _turn_of_parts({"parts": [], "role": fields.get("role")}, others)
-    if calls:
-        turn["tool_calls"] = list(map(call_of_part, calls))
-    results = []
-    for call in calls:
-        result = first(call, ("result", "output", "errorText"), blank=True)
-        if result is not None:
-            part = {"toolCallId": call.get("toolCallId"), "result": result}
-            results.append(result_of_part(part | {"isError": bool(call.get("errorText"))}))
-    return [*before, turn, *results]
 
 
 def is_text(part: Any) -> bool:

@@ -53,6 +53,7 @@ class Span:
         for name in ("id", "parent", "call", "name"):
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
+        self.parent = None if self.parent == self.id else self.parent
         if isinstance(self.outputs, str) and _GENERATOR.fullmatch(self.outputs.strip()):
             self.outputs = None  # a stream, which the tracer did not read
 
@@ -85,9 +86,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
             _add_answer(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
-    odd = {"parent_rings": tree.n_rings, "retried": len(thread.unused)}
-    odd |= {"unanswered": len(tree.unanswered())}
-    run.extra |= {name: n for name, n in odd.items() if n}
+    if n := len(tree.unanswered()):
+        run.extra["unanswered"] = n
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
     add_tokens(run, (span.tokens for span in tree.unanswered()))
@@ -105,7 +105,6 @@ class _Tree:
         self._has_text = any(s.kind == "model" and (s.inputs or s.outputs) for s in spans)
         self.has_models = any(span.kind == "model" for span in spans)
         self._by_id = {span.id: span for span in spans}
-        self.n_rings = _cut_rings(spans, self._by_id)
         _complete_answers(spans, self._by_id)
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
@@ -179,14 +178,16 @@ class _Tree:
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
-        while span.parent is not None and (outer := self._by_id.get(span.parent)) is not None:
+        seen = {span.id}  # spans may be each other's parents
+        while (outer := self._by_id.get(span.parent or "")) is not None and outer.id not in seen:
             yield outer
+            seen.add(outer.id)
             span = outer
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""
         seen: set[int] = set()
-        for root in self.outermost:
+        for root in [*self.outermost, *self.spans]:  # some may be each other's parents
             stack = [(root, False)]
             while stack:
                 span, ends = stack.pop()
@@ -197,26 +198,6 @@ class _Tree:
                     yield span, False
                     stack.append((span, True))
                     stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
-
-
-def _cut_rings(spans: list[Span], by_id: dict[str, Span]) -> int:
-    """Make the first span of each ring of parents an outermost one; count rings of several."""
-    known: set[str] = set()
-    n_rings = 0
-    for start in by_id.values():  # of spans with one id the last, to which parents lead
-        path: dict[str, Span] = {}
-        span: Span | None = start
-        while span is not None and span.id not in known and span.id not in path:
-            path[span.id] = span
-            span = None if span.parent is None else by_id.get(span.parent)
-        if span is not None and span.id in path:
-            ring = list(path.values())[list(path).index(span.id) :]
-            times = {span.id: moment(span.start) for span in ring}
-            first = min(ring, key=lambda span: (times[span.id] is None, times[span.id], span.id))
-            first.parent = None
-            n_rings += len(ring) > 1
-        known |= path.keys()
-    return n_rings
 
 
 def _complete_answers(spans: list[Span], by_id: dict[str, Span]) -> None:

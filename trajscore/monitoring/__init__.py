@@ -3,7 +3,6 @@
 from trajscore.monitoring._baselines import (
     CalibratedVerifier,
     FixedStepStop,
-    RandomStop,
     RawVerifier,
 )
 from trajscore.monitoring._eprocess import DensityRatioEProcess
@@ -21,7 +20,6 @@ __all__ = [
     "FixedStepStop",
     "FleetMonitor",
     "LearnThenTestStop",
-    "RandomStop",
     "RawVerifier",
     "StoppingRule",
     "split_report",

@@ -241,9 +241,9 @@ def _intervals(data: ReportData) -> str:
     methods = data.interval_methods
     drawn = methods.index[(methods == BOOTSTRAP).any(axis=1)]
     how = resampled
-    if draws.method != "bootstrap":
+    if draws.intervals != "bootstrap":
         how = "from the influence of each run on a metric, with t quantiles"
-    if draws.method == "auto" and len(drawn):
+    if draws.intervals == "auto" and len(drawn):
         names = dict.fromkeys(drawn.get_level_values("metric"))
         how += (
             f"; by {resampled} where fewer than {ENOUGH} "
@@ -252,7 +252,7 @@ def _intervals(data: ReportData) -> str:
             f"{', '.join(names)}"
         )
     summed = methods.index[(methods == INFLUENCE).any(axis=1)]
-    if draws.method == BOOTSTRAP and len(summed):  # those of runs read in batches
+    if draws.intervals == BOOTSTRAP and len(summed):  # those of runs read in batches
         names = dict.fromkeys(summed.get_level_values("metric"))
         how += f"; those of {', '.join(names)} from the influence of each run, with t quantiles"
     unit = "cluster of runs" if facts.is_clustered else "run"

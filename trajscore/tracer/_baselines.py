@@ -5,8 +5,6 @@ For the turns of one side alone, take the signals of `TracerSignals` with its `a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
@@ -17,11 +15,10 @@ from trajscore.tracer._components import (
     SURPRISAL,
     TOOL_CALLS,
     channel,
-    check_components,
-    check_weights,
+    check_channel,
     components_of,
 )
-from trajscore.tracer._risk_scorer import RiskScorer, running_mean
+from trajscore.tracer._risk_scorer import ComponentScorer, RiskScorer, running_mean
 
 
 class MeanSurprisal(RiskScorer):
@@ -74,7 +71,7 @@ class SelfReportedConfidence(RiskScorer):
         return 1 - running_mean(signals, channel(signals, self.channel))
 
 
-class SAUP(RiskScorer):
+class SAUP(ComponentScorer):
     r"""Root mean square of surprisal, each turn weighted with its situation.
 
     :math:`\sqrt{\frac{1}{N} \sum_t (W_t U_t)^2}` with :math:`W_t = 1 + \alpha D_a + \beta D_o^A +
@@ -102,30 +99,20 @@ class SAUP(RiskScorer):
     array([3.536])
     """
 
-    _reads = SURPRISAL
-
     def __init__(self, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0) -> None:
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
 
-    def _check_parameters(self) -> None:
-        check_weights(self.alpha, self.beta, self.gamma)
-
     def _check_signals(self, signals: TrajectoryArray) -> None:
-        check_components(signals, type(self).__name__)
         super()._check_signals(signals)
+        check_channel(signals, SURPRISAL, type(self).__name__)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         parts = components_of(signals, "both")
         weighted = parts.risk(self.alpha, self.beta, self.gamma, "multiplicative")
         absent = np.isnan(channel(signals, SURPRISAL))
         return np.sqrt(running_mean(signals, np.where(absent, np.nan, weighted**2)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
 
 class RunLength(RiskScorer):
