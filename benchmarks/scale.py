@@ -254,7 +254,7 @@ def on_dask(n_steps: int, folder: Path) -> None:
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
-    # as docs/user_guide/scale.rst proposes: workers keep some of the memory that they free
+    # workers keep some of the memory that they free
     environment = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25}
     config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in environment.items()})
     paths = sorted(str(path) for path in folder_of(n_steps, folder).glob("*.parquet"))
