@@ -5,8 +5,8 @@
 
 Write a file before you rewrite a part of the package, another after it, and compare the two: every
 number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one file only
-is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py with,
-in addition, ``tot/`` and ``winprob/``; what is not there is left out, and said. It takes some
+is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py;
+what is not there is left out, and said. It takes some
 minutes: `--only` takes a few of the sections that an unknown name lists.
 """
 
@@ -18,6 +18,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,12 @@ import numpy as np
 import pandas as pd
 
 from reproduce import PAPERS, Data
-from reproduction.items import RUNS
 from trajscore import (
     ActionSignals,
     DensityRatioEProcess,
     PlattCrossFitCalibrator,
     PrefixForecaster,
     StepConfidence,
-    TraceAggregator,
     TracerScorer,
     TracerSignals,
     TrajectoryArray,
@@ -128,12 +127,10 @@ class Sets:
 
     def judged(self, name: str, n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
         """Return the first runs of a table of the e-valuator paper."""
-        X, y = self.table("evaluator", f"{name}_w_scores_compressed.csv.gz", **RUNS)
-        return X[:n_runs], y[:n_runs]
-
-    def table(self, *parts: str, **columns: Any) -> tuple[TrajectoryArray, np.ndarray]:
-        """Return runs of a CSV file with one row a step."""
-        return TrajectoryArray.from_frame(pd.read_csv(self.path(*parts)), **columns)
+        found = Data(self.folder).runs(name)
+        if found is None:
+            raise FileNotFoundError(name)
+        return found[0][:n_runs], found[1][:n_runs]
 
     def logs(self) -> Iterator[tuple[str, io.Runs]]:
         """Yield each log of the folder with its runs; a log that is refused has no numbers."""
@@ -174,16 +171,12 @@ def scores(data: Sets) -> Numbers:
     for channel in X.channels:
         P = X[channel]
         for family in FAMILIES:
-            yield f"tps/{channel}/{family}", metrics.tps_score(y, P, score=family)
-            yield from flat(metrics.tps_samples(y, P, score=family), f"samples/{channel}/{family}")
-            yield from flat(metrics.step_profile(y, P, score=family), f"profile/{channel}/{family}")
-            table = metrics.tps_decomposition(y, P, score=family)
-            yield from flat(table, f"decomposition/{channel}/{family}")
+            for of in (metrics.tps_score, metrics.tps_samples, metrics.tps_decomposition):
+                yield from flat(of(y, P, score=family), f"{of.__name__}/{channel}/{family}")
         for weights in ("early", "uniform", "exponential_front", "linear_back", "linear_front"):
-            own = metrics.tps_score(y, P, weights=weights, horizon="own")
-            fixed = metrics.tps_score(y, P, weights=weights, horizon=60)
-            yield f"weights/{channel}/{weights}/own", own
-            yield f"weights/{channel}/{weights}/60", fixed
+            for horizon in ("own", 60):
+                value = metrics.tps_score(y, P, weights=weights, horizon=horizon)
+                yield f"weights/{channel}/{weights}/{horizon}", value
         for phi in ("weighted", "last", "mean", "min"):
             yield from flat(metrics.trajectory_diagnostics(y, P, phi=phi), f"run/{channel}/{phi}")
         for part in (None, "early", "middle", "late"):
@@ -191,23 +184,15 @@ def scores(data: Sets) -> Numbers:
         yield from flat(metrics.tps_sensitivity(y, P), f"sensitivity/{channel}")
         yield from flat(metrics.step_profile(y, P), f"profile/{channel}")
     rng = np.random.default_rng(0)
-    stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
-    q_z = rng.random(len(y))
-    P = X[X.channels[0]]
-    yield "censored", metrics.censored_tps_score(stopped, P, q_z=q_z)
-    yield from flat(metrics.censored_tps_samples(stopped, P, q_z=q_z), "censored_samples")
-    proba = rng.dirichlet(np.ones(4), 300)
-    answer = rng.integers(0, 4, 300)
+    stopped, q_z = np.where(rng.random(len(y)) < 0.2, -1, y), rng.random(len(y))
+    yield from flat(metrics.censored_tps_samples(stopped, P, q_z=q_z), "censored")
+    proba, answer = rng.dirichlet(np.ones(4), 300), rng.integers(0, 4, 300)
+    correct = proba.argmax(axis=1) == answer
+    yield from flat(metrics.Answers.from_proba(answer, proba).metrics(), "answers")
     for n in (0, 1, 2):
-        yield f"ecuas/{n}", metrics.ecuas_score(answer, proba, n=n)
-        yield f"ecuas_normalised/{n}", metrics.ecuas_score(answer, proba, n=n, normalize=True)
-        correct = proba.argmax(axis=1) == answer
+        yield f"ecuas/{n}", metrics.ecuas_score(answer, proba, n=n, normalize=True)
         yield f"ecuas_confidence/{n}", metrics.ecuas_from_confidence(correct, proba.max(1), n=n)
-    yield "aurc", metrics.aurc(correct, proba.max(1))
     yield "augrc", metrics.augrc(correct, proba.max(1))
-    cost = 1 - np.eye(4)
-    decisions = np.column_stack([cost, np.full(4, 0.3)])
-    yield "u_max", metrics.Answers.from_decisions([1], [0.1], u_max=decisions).scale.u_max
 
 
 def calibrators(data: Sets) -> Numbers:
@@ -223,24 +208,12 @@ def calibrators(data: Sets) -> Numbers:
         "running": PrefixForecaster(features="running", pooled=True, end="step"),
     }
     X, y = data.chess()
-    judged, solved = data.judged("hotpotqa", 1500)
-    for name, estimator in maps.items():
-        for source, (Z, outcome) in {
-            "chess": (X[X.channels[0]], y),
-            "hotpotqa": (judged, solved),
-        }.items():
+    for source, (Z, outcome) in {
+        "chess": (X[X.channels[0]], y), "hotpotqa": data.judged("hotpotqa", 1500),
+    }.items():  # fmt: skip
+        for name, estimator in maps.items():
             yield from flat(estimator.fit_transform(Z, outcome), f"{name}/{source}/fold")
             yield from flat(estimator.fit(Z, outcome).transform(Z[:100]), f"{name}/{source}/fitted")
-    yield from flat(
-        calibration.cross_fit_traces(PrefixForecaster(), judged, solved, cv=5), "cross_fit"
-    )
-    for phi in ("last", "mean", "min", "weighted"):
-        yield from flat(TraceAggregator(phi=phi).fit(judged).predict_proba(judged), f"phi/{phi}")
-
-
-def squared(X: TrajectoryArray) -> TrajectoryArray:
-    """Return other forecasts of the same runs."""
-    return TrajectoryArray(X.cells**2, X.lengths, ids=X.ids)
 
 
 def censored(data: Sets) -> Numbers:
@@ -248,121 +221,104 @@ def censored(data: Sets) -> Numbers:
     X, y = data.judged("hotpotqa", 1500)
     rng = np.random.default_rng(1)
     stopped = (rng.random(len(y)) < 0.15) & (X.lengths > 2)
-    seen = np.where(stopped, -1, y)
-    yield from flat(censoring.tps_bounds(seen, X, 0.1, 0.9), "bounds")
-    yield from flat(censoring.break_even_q(seen, X, squared(X)), "break_even")
+    seen, q_z = np.where(stopped, -1, y), np.where(stopped, 0.4, 0.0)
+    other = TrajectoryArray(X.cells**2, X.lengths, ids=X.ids)
     hazard = censoring.StopHazard().fit(X, stopped)
-    yield "ipcw", censoring.ipcw_tps_score(seen, X, hazard)
-    yield "doubly_robust", censoring.doubly_robust_tps_score(seen, X, hazard)
-    q_z = np.where(stopped, 0.4, 0.0)
-    interval = censoring.censored_tps_interval(seen, X, q_z=q_z, n_resamples=200, random_state=0)
-    yield from flat(interval, "interval")
-    lengths = np.maximum(1, X.lengths // 2)
-    yield from flat(censoring.censoring_shift(y, X, lengths, q_z=0.5), "shift")
-    yield from flat(censoring.practice_shift(X, seen), "practice")
-    yield from flat(censoring.administrative_stop_test(X, seen, stopped=stopped), "stop_test")
-    q = rng.random(300)
-    outcome = (rng.random(300) < q).astype(int)
-    yield from flat(censoring.conditional_mean_test(outcome, q), "mean_test")
     reason = np.where(stopped, "max_steps", np.where(y == 1, "done", "gave_up"))
-    yield from flat(censoring.termination_audit(X, seen, stop_reason=reason), "audit")
+    for name, value in {
+        "bounds": censoring.tps_bounds(seen, X, 0.1, 0.9),
+        "break_even": censoring.break_even_q(seen, X, other),
+        "ipcw": censoring.ipcw_tps_score(seen, X, hazard),
+        "doubly_robust": censoring.doubly_robust_tps_score(seen, X, hazard),
+        "interval": censoring.censored_tps_interval(
+            seen, X, q_z=q_z, n_resamples=200, random_state=0
+        ),
+        "shift": censoring.censoring_shift(y, X, np.maximum(1, X.lengths // 2), q_z=0.5),
+        "practice": censoring.practice_shift(X, seen),
+        "stop_test": censoring.administrative_stop_test(X, seen, stopped=stopped),
+        "audit": censoring.termination_audit(X, seen, stop_reason=reason),
+    }.items():
+        yield from flat(value, name)
 
 
 def stopping(data: Sets) -> Numbers:
-    """Stopping rules on held-out runs, and a live monitor."""
+    """Stopping rules on held-out runs, and monitors."""
+    rules = {
+        **{one: DensityRatioEProcess(threshold=one, alpha=0.1, random_state=0) for one in (
+            "ville", "pac", "conformal", "pac_marginal", "bonferroni",
+        )},
+        "end_worth": DensityRatioEProcess(alpha=0.1, end_worth=0.3, random_state=0),
+        "randomized": DensityRatioEProcess(alpha=0.1, ties="randomized", random_state=0),
+        "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
+        "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
+        "raw": monitoring.RawVerifier(alpha=0.1),
+        "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
+        "fixed": monitoring.FixedStepStop(alpha=0.1),
+        "random": monitoring.RandomStop(alpha=0.1, random_state=0),
+    }  # fmt: skip
     for name in ("hotpotqa", "gsm8k"):
         X, y = data.judged(name, 3000)
         train, rest = slice(0, 1500), slice(1500, 3000)
-        for threshold in ("ville", "pac", "conformal", "pac_marginal", "bonferroni"):
-            process = DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
-            process.fit(X[train], y[train])
-            yield from flat(process.predict(X[rest]), f"{name}/{threshold}/flags")
-            yield from flat(process.transform(X[rest]), f"{name}/{threshold}/log_m")
-        rules = {
-            "end_worth": DensityRatioEProcess(alpha=0.1, end_worth=0.3, random_state=0),
-            "randomized": DensityRatioEProcess(alpha=0.1, ties="randomized", random_state=0),
-            "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
-            "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
-            "raw": monitoring.RawVerifier(alpha=0.1),
-            "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
-            "fixed": monitoring.FixedStepStop(alpha=0.1),
-            "random": monitoring.RandomStop(alpha=0.1, random_state=0),
-        }
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])
             yield from flat(rule.predict(X[rest]), f"{name}/{kind}/flags")
-            yield from flat(
-                monitoring.token_savings(rule, X[rest], y[rest]), f"{name}/{kind}/saved"
-            )
-        table = monitoring.split_report(
-            DensityRatioEProcess(alpha=[0.05, 0.2]), X[train], y[train], n_splits=3, random_state=0
-        )
-        yield from flat(table, f"{name}/splits")
-        live = DensityRatioEProcess(alpha=0.1, random_state=0).fit(X[train], y[train])
-        yield from flat(live.p_values(X[rest]), f"{name}/p_values")
-        monitor = live.monitor()
+            if kind in ("ville", "pac"):
+                yield from flat(rule.transform(X[rest]), f"{name}/{kind}/log_m")
+            saved = monitoring.token_savings(rule, X[rest], y[rest])
+            yield from flat(saved, f"{name}/{kind}/saved")
+        yield from flat(rules["conformal"].p_values(X[rest]), f"{name}/p_values")
+        monitor = rules["conformal"].monitor()
         for k in range(40):
             for value in X[1500 + k]:
                 decision = monitor.update(value, str(k))
             yield f"{name}/live/{k}", decision.log_e_value
         fleet = monitoring.FleetMonitor(random_state=0).fit(X[train], y[train])
-        worse = np.where(np.arange(1500) < 500, y[rest], 0)
-        fleet.update(X[rest], worse)
+        fleet.update(X[rest], np.where(np.arange(1500) < 500, y[rest], 0))
         yield from flat(fleet.e_values_, f"{name}/fleet")
 
 
 def comparisons(data: Sets) -> Numbers:
-    """Intervals, tests and numbers of runs; gates."""
+    """Intervals, tests and numbers of runs; gates; accumulators over batches."""
     X, y = data.chess()
     samples = {name: metrics.tps_samples(y, X[name]) for name in X.channels}
     values = np.column_stack(list(samples.values()))
-    tasks = np.arange(len(y)) // 4
-    for kind, groups in {"runs": None, "tasks": tasks}.items():
+    for kind, groups in {"runs": None, "tasks": np.arange(len(y)) // 4}.items():
         options = {"groups": groups, "random_state": 0, "n_resamples": 500}
         yield from flat(inference.compare_predictors(samples, **options), f"compare/{kind}")
         yield from flat(inference.paired_bootstrap(values, **options), f"paired/{kind}")
         yield f"runs_needed/{kind}", inference.runs_needed(0.05, values[:, 0], groups=groups)
     sequence = inference.SequentialComparison(bound=14.0)
     yield from flat(sequence.update(values[:, 0], values[:, -1]).history(), "sequential")
-    design = inference.LabelDesign(n_labels=100, random_state=0)
-    judge = X[X.channels[0]].to_list()
-    judge = np.array([trace[-1] for trace in judge])
-    design.fit(X[X.channels[0]], judge=judge)
-    yield from flat(design.probabilities_, "labels/probability")
-    chosen = np.zeros(len(y), dtype=bool)
-    chosen[design.query()] = True
+    P = X[X.channels[0]]
+    judge = np.array([trace[-1] for trace in P.to_list()])
+    design = inference.LabelDesign(n_labels=100, random_state=0).fit(P, judge=judge)
+    chosen = np.isin(np.arange(len(y)), design.query())
     intervals = inference.label_intervals(
-        X[X.channels[0]],
-        np.where(chosen, y, -1),
-        label_probability=design.probabilities_,
-        judge=judge,
+        P, np.where(chosen, y, -1), label_probability=design.probabilities_, judge=judge
     )
-    yield from flat(intervals, "labels/intervals")
+    yield from flat(intervals, "labels")
     half = len(y) // 2
     sets = [gates.RunSet(X[:half], y[:half]), gates.RunSet(X[half:], y[half:])]
     yield from flat(gates.compare(*sets).table, "gates/compare")
     yield from flat(gates.check(sets[1], sets[0]).gates, "gates/check")
-
-
-def batches(data: Sets) -> Numbers:
-    """Accumulators over batches."""
     X, y = data.judged("hotpotqa", 4000)
-    accumulators = [
-        streaming.TPSAccumulator(),
-        streaming.CalibrationAccumulator(),
-        streaming.RankingAccumulator(),
-    ]
-    for accumulator in accumulators:
+    for kind in ("TPSAccumulator", "CalibrationAccumulator", "RankingAccumulator"):
+        accumulator = getattr(streaming, kind)()
         for start in range(0, 4000, 700):
             accumulator.update(y[start : start + 700], X[start : start + 700])
-        yield from flat(accumulator.compute(), type(accumulator).__name__)
+        yield from flat(accumulator.compute(), kind)
 
 
 def runs_of_logs(data: Sets) -> Numbers:
-    """Runs of logs, their confidences and signals, and the risk that TRACER sees."""
+    """Runs of logs, their confidences and signals, the risk that TRACER sees, and reports."""
+    transformers = {"tracer": TracerSignals(), "actions": ActionSignals()}
+    scorers = {
+        "max": TracerScorer(), "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
+        "saup": tracer.SAUP(), "calls": tracer.ToolCallCount(), "length": tracer.RunLength(),
+    }  # fmt: skip
     for name, runs in data.logs():
-        yield f"{name}/runs", len(runs)
-        yield from summary(np.array([run.outcome for run in runs]), f"{name}/outcomes")
+        outcome = np.array([run.outcome for run in runs], dtype=float)
+        yield from summary(outcome, f"{name}/outcomes")
         for what, values in {
             "steps": [len(run.steps) for run in runs],
             "characters": [sum(len(step.text) for step in run.steps) for run in runs],
@@ -371,68 +327,36 @@ def runs_of_logs(data: Sets) -> Numbers:
             "logprobs": [sum(sum(s.logprobs or ()) for s in run.steps) for run in runs],
         }.items():
             yield from summary(np.array(values), f"{name}/{what}")
-        table = io.meta(runs)
-        yield f"{name}/meta", len(table.columns)
-        yield (
-            f"{name}/stopped",
-            int((table["stop_kind"] == "administrative").sum()) if ("stop_kind" in table) else -1,
-        )
+        yield f"{name}/meta", len(io.meta(runs).columns)
         if len(runs) < 20:
             continue
-        for kind, transformer in {"tracer": TracerSignals(), "actions": ActionSignals()}.items():
-            signals = transformer.fit_transform(runs)
-            yield from flat(signals, f"{name}/{kind}")
-            if kind == "tracer":
-                scorers = {
-                    "max": TracerScorer(),
-                    "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
-                    "saup": tracer.SAUP(),
-                    "calls": tracer.ToolCallCount(),
-                    "length": tracer.RunLength(),
-                }
-                for risk, scorer in scorers.items():
-                    try:
-                        risks = scorer.fit(signals).score_samples(signals)
-                    except ValueError:
-                        continue
-                    yield from flat(np.asarray(risks, dtype=float), f"{name}/risk/{risk}")
-        try:
+        signals = {kind: one.fit_transform(runs) for kind, one in transformers.items()}
+        yield from flat(signals, name)
+        for risk, scorer in scorers.items():
+            with suppress(ValueError):  # of a signal that this log does not hold
+                risks = scorer.fit(signals["tracer"]).score_samples(signals["tracer"])
+                yield from flat(np.asarray(risks, dtype=float), f"{name}/risk/{risk}")
+        with suppress(ValueError):  # no step of this log states one
             yield from flat(StepConfidence().fit_transform(runs), f"{name}/confidence")
-        except ValueError:  # no step of this log states one
-            yield f"{name}/confidence/n", 0
+        if len(runs) >= 30 and len(set(outcome[outcome >= 0])) == 2:
+            forecaster = PrefixForecaster()
+            traces = calibration.cross_fit_traces(forecaster, signals["actions"], outcome)
+            yield from of_report(evaluate(traces, outcome), name)
 
 
 def reports(data: Sets) -> Numbers:
     """Reports as JSON: numbers at any depth."""
     yield from of_report(evaluate(*load_chess(return_X_y=True)), "chess_all")
     X, y = data.chess()
-    tasks = np.arange(len(y)) // 3
-    rng = np.random.default_rng(2)
-    stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
-    yield from of_report(evaluate(X, y), "chess")
-    yield from of_report(evaluate(X, y, groups=tasks, calibrator="platt"), "chess_tasks")
-    yield from of_report(evaluate(X, stopped, censored="failure"), "chess_failure")
-    yield from of_report(evaluate(X, stopped, censored="drop"), "chess_drop")
+    stopped = np.where(np.random.default_rng(2).random(len(y)) < 0.2, -1, y)
     by = pd.Series(np.where(np.arange(len(y)) % 2, "odd", "even"), name="half")
+    groups = np.arange(len(y)) // 3
+    yield from of_report(evaluate(X, y, groups=groups, calibrator="platt"), "chess_tasks")
+    yield from of_report(evaluate(X, stopped, censored="drop"), "chess_drop")
     yield from of_report(evaluate(X, y, by=by), "chess_by")
     yield from of_report(evaluate(X[:60], y[:60]), "chess_60")
     for name in ("hotpotqa", "gsm8k"):
-        judged, solved = data.judged(name, 2000)
-        yield from of_report(evaluate(judged, solved, monitoring=True), name)
-    columns = {"id": "run", "step": "step", "outcome": "solved"}
-    for parts in (("tot", "game24_gpt4.csv.gz"), ("winprob", "march_madness.csv.gz")):
-        frame = pd.read_csv(data.path(*parts))
-        values = [name for name in frame if frame[name].dtype == float]
-        if {*columns.values()} <= {*frame.columns}:
-            Z, outcome = TrajectoryArray.from_frame(frame, value=values, **columns)
-            yield from of_report(evaluate(Z, outcome), parts[0])
-    for name, runs in data.logs():
-        outcome = np.array([run.outcome for run in runs], dtype=float)
-        if len(runs) < 30 or len(set(outcome[outcome >= 0])) < 2:
-            continue
-        signals = ActionSignals().fit_transform(runs)
-        traces = calibration.cross_fit_traces(PrefixForecaster(), signals, outcome)
-        yield from of_report(evaluate(traces, outcome, censored="failure"), name)
+        yield from of_report(evaluate(*data.judged(name, 2000), monitoring=True), name)
     X, y = make_trajectories(300, budget=6, random_state=0, return_X_y=True)
     yield from of_report(evaluate(X, y), "made")
 
@@ -447,8 +371,7 @@ def of_report(report: Any, name: str) -> Numbers:
 SECTIONS: dict[str, Callable[[Sets], Numbers]] = {
     one.__name__: one
     for one in (
-        scores, calibrators, censored, stopping, comparisons, batches, runs_of_logs, reports,
-        reproduction,
+        scores, calibrators, censored, stopping, comparisons, runs_of_logs, reports, reproduction,
     )
 }  # fmt: skip
 
