@@ -54,10 +54,10 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
         tasks = frame.groupby(run)[task].first().loc[X.ids].to_numpy() if task else None
         yield name, Table(X, y, tasks)
     for name in CLASSIFIERS:  # one answer each: is the likeliest class right?
-        if found := data.answers(name):
-            p = np.exp(found[0])
+        if answers := data.answers(name):
+            p = np.exp(answers[0])
             X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=np.int64))
-            yield name, Table(X, (p.argmax(axis=1) == found[1]).astype(int))
+            yield name, Table(X, (p.argmax(axis=1) == answers[1]).astype(int))
 
 
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:

@@ -83,7 +83,7 @@ def early_warning(
     Returns
     -------
     EarlyWarning
-        ``threshold``, ``failure_times``, ``success_times``, ``mean_time`` and ``median_time``;
+        ``threshold``, ``failure_times`` and ``success_times``;
         ``detected_within(progress)`` and ``false_alarms_within(progress)`` are shares of failures
         and of successes flagged in the first part of their runs, ``curve()`` has all of both;
         ``by_step`` judges the risk of one step at a time, where run length carries no information.
