@@ -122,7 +122,7 @@ def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarr
 def judged(given: Any) -> None:
     """Print metrics of the judges, and the parts of their scores."""
     for name, X, y in judges(given.data):
-        report = evaluate({"judge": X}, y, n_jobs=given.jobs)
+        report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=given.jobs))
         print(f"\n{report}")
         show(name, report.table.reindex(columns=SHOWN).T, 4)
         parts = {}
