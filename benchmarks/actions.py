@@ -48,7 +48,7 @@ from trajscore.core.within_runs import last_cells
 from trajscore.core.within_strata import AurocWithin
 from trajscore.inference import bootstrap
 from trajscore.metrics import tps_samples
-from trajscore.tracer import RunLength, ToolCallCount
+from trajscore.tracer import ChannelRisk
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
     """Return what is learned: forecasters, and the signals that each learns from."""
     so_far = ActionSignals().fit_transform(logs.runs)
     turns = ActionSignals(so_far=False).fit_transform(logs.runs)
-    length = RunLength().fit_transform(so_far)
+    length = ChannelRisk(None, kind="count").fit_transform(so_far)
     risk = tracer_risk(TracerSignals().fit_transform(logs.runs))
     both = so_far.with_cells(
         np.column_stack([so_far.cells, risk.cells]), channels=[*(so_far.channels or ()), "risk"]
@@ -124,7 +124,10 @@ def tracer_risk(signals: TrajectoryArray) -> TrajectoryArray:
 def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
     """Return risks that are not learned, as confidences."""
     signals = TracerSignals().fit_transform(logs.runs)
-    risks = {LENGTH: RunLength(), "tool calls": ToolCallCount()}
+    risks = {
+        LENGTH: ChannelRisk(None, kind="count"),
+        "tool calls": ChannelRisk("tool_calls", kind="count"),
+    }
     found = {name: scorer.fit_transform(signals) for name, scorer in risks.items()}
     found["TRACER"] = tracer_risk(signals)
     return {name: risk.with_cells(-risk.cells) for name, risk in found.items()}

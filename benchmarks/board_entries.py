@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit, logit
@@ -237,6 +238,25 @@ class RepeatedCalls(TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
 
+class TokenProbability(TransformerMixin, BaseEstimator):
+    """Mean probability of the agent's tokens: in its last turn, and on average so far."""
+
+    def fit(self, X: list[io.Run], y: Any = None) -> Self:
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: list[io.Run]) -> TrajectoryArray:
+        """Return two numbers a turn; a turn of the user has those of the turn before it."""
+        rows = []
+        for run in X:
+            said = [np.exp(one.logprobs).mean() if one.logprobs else np.nan for one in run.steps]
+            of_turn = pd.Series(said)
+            rows.append(np.column_stack([of_turn.ffill(), of_turn.expanding().mean()]))
+        return TrajectoryArray.from_list(
+            rows, channels=["last", "mean"], ids=[run.id for run in X], missing="allow"
+        )
+
+
 class TracerRisk(TracerScorer):
     """TRACER's risk; its signals come from the transformer before."""
 
@@ -439,6 +459,8 @@ def of_logs(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
         "actions": ActionSignals(),
         "text classifier": TextClassifier(Remembered(words_of)),
     }
+    if any(step.logprobs for run in runs.X for step in run.steps):
+        signals["token probability"] = TokenProbability()
     entries = {
         LENGTH: Entry(make_pipeline(Turns(), AliveRate())),
         "base rate": Entry(make_pipeline(Turns(), BaseRate())),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import public_sets
 from trajscore import TrajectoryArray, io
-from trajscore.datasets import fetch_evaluator
+from trajscore.datasets import fetch_evaluator, load_real_runs
 
 Names = NDArray[Any]
 HORIZON = 30  # the last step that counts
@@ -117,7 +117,23 @@ def balrog(which: str, name: str, data_home: Path | None, folder: Path | None) -
     return make_set(name, runs, episodes["won"], episodes[by], episodes[other])
 
 
+def real_runs(
+    model: str, task: str, name: str, data_home: Path | None, folder: Path | None
+) -> RunsOfASet:
+    """Bundled runs of a small language model, with log-probabilities; grouped by task."""
+    real = load_real_runs(model=model, task=task)
+    return make_set(name, list(real.runs), real.target, real.data.meta["question"])
+
+
 # ------------------------------------------------------------------ stated values
+
+
+def token_probability(
+    model: str, task: str, name: str, data_home: Path | None, folder: Path | None
+) -> RunsOfASet:
+    """Mean probability of the tokens of each turn of the bundled runs; grouped by task."""
+    X, y = load_real_runs(model=model, task=task, return_X_y=True)
+    return make_set(name, X["token_probability"], y, X.meta["question"])
 
 
 def evaluator(which: str, name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
@@ -151,10 +167,18 @@ SOURCES: dict[str, Source] = {
     "BALROG BabyAI": partial(balrog, "babyai"),
     "BALROG MiniHack": partial(balrog, "minihack"),
     "BALROG TextWorld": partial(balrog, "textworld"),
+    "Gemma 3 270M, ring": partial(real_runs, "gemma3_270m", "ring"),
+    "Gemma 3 270M, parcel": partial(real_runs, "gemma3_270m", "parcel"),
+    "SmolLM2 135M, ring": partial(real_runs, "smollm2_135m", "ring"),
+    "SmolLM2 135M, parcel": partial(real_runs, "smollm2_135m", "parcel"),
     "HotpotQA, judge": partial(evaluator, "hotpotqa"),
     "GSM8K, judge": partial(evaluator, "gsm8k"),
     "MATH, judge": partial(evaluator, "math"),
     "MMLU-Pro, judge": partial(evaluator, "mmlupro"),
     "game of 24, GPT-4's values": game24,
+    "Gemma 3 270M, ring: tokens": partial(token_probability, "gemma3_270m", "ring"),
+    "Gemma 3 270M, parcel: tokens": partial(token_probability, "gemma3_270m", "parcel"),
+    "SmolLM2 135M, ring: tokens": partial(token_probability, "smollm2_135m", "ring"),
+    "SmolLM2 135M, parcel: tokens": partial(token_probability, "smollm2_135m", "parcel"),
     "basketball, win probabilities": win_probability,
 }

@@ -1,164 +1,263 @@
-"""Artificial censoring of the HotpotQA runs: what each estimator of q_Z makes of the score.
+"""Scores of runs that were cut off: bias and coverage where the truth is known.
 
-    python benchmarks/censoring.py [TABLE.csv.gz] [--repeats 1000] [--runs 1500] [--score brier]
+    python benchmarks/censoring.py budget    [--data FOLDER] [--repeats 200]
+    python benchmarks/censoring.py stops     [--runs 150 300] [--repeats 1000] [--seed 7000]
+    python benchmarks/censoring.py stop_test [--repeats 2000] [--seed 7000]
 
-The table is the population. A repeat draws runs from it, gives each a step budget of 3 by the toss
-of a coin (or none), hides the outcomes of those cut off, and estimates the score that the observed
-prefixes have with the outcomes known. Printed: bias, root mean squared error and coverage of
-nominal 95% intervals. Without a table, the public one is fetched.
+"budget": the HotpotQA runs are the population. A repeat draws runs from it, gives each a step
+budget of 3 by the toss of a coin (or none), hides the outcomes of those cut off, and estimates the
+score that the observed prefixes have with the outcomes known, by each estimator of q_Z.
+
+"stops": runs of `make_trajectories` are stopped at each step with a chance that depends on the
+latest forecast, see `DESIGNS`. Error of the log score against that of the same runs had none been
+stopped, how much the estimate varies, and how often the 95% interval of `StopHazard.interval` holds
+the score in the population.
+
+"stop_test": how often `administrative_stop_test` rejects at the level .05: tasks differ in their
+signal and their budget, and nothing else stops a run, or a low signal does, too.
 """
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from scipy.special import ndtr
 
+from reproduction.items import Data
+from shared import options, over, show
 from trajscore import TrajectoryArray
-from trajscore.censoring import ContinuationModel, censored_tps_interval
+from trajscore.censoring import (
+    ContinuationModel,
+    StopHazard,
+    administrative_stop_test,
+    censored_tps_interval,
+    doubly_robust_tps_score,
+    ipcw_tps_score,
+)
 from trajscore.core.run_sums import run_sums
 from trajscore.core.weights import as_step_weights
-from trajscore.datasets import fetch_evaluator
+from trajscore.core.within_runs import first_step_above, step_numbers
+from trajscore.datasets import make_trajectories
+from trajscore.metrics import tps_score
 
-BUDGET = 3
-AUDITED = 0.4
+BUDGET, AUDITED, SCORE, N_RESAMPLES = 3, 0.4, "brier", 100
 
 
-class Population:
-    """The runs, their true continuation shares, and the score to be found.
+# --------------------------------------------------------------------------- a budget
 
-    Parameters
-    ----------
-    X : TrajectoryArray
-        Forecasts.
-    y : ndarray
-        Outcomes.
-    score : score family
-        What is estimated.
+
+def shares_of(X: TrajectoryArray, y: np.ndarray) -> np.ndarray:
+    """P(Y = 1 | first three values, still going): a share, as the table is the population."""
+    long = X.lengths > BUDGET
+    prefix = pd.DataFrame(X.steps(BUDGET + 1)[:, :BUDGET])
+    keys = prefix.groupby(list(prefix.columns)).ngroup()
+    share = np.full(len(y), np.nan)
+    share[long] = pd.Series(y[long]).groupby(keys).transform("mean")
+    return share
+
+
+def one_sample(
+    X: TrajectoryArray, y: np.ndarray, share: np.ndarray, n_runs: int, seed: int
+) -> dict[str, list[float]]:
+    """Draw a sample and return value, low and high for each estimator."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(y), size=n_runs)
+    whole, outcome = X[rows], y[rows]
+    cut = (whole.lengths > BUDGET) & (rng.random(n_runs) < 0.5)
+    lengths = np.where(cut, BUDGET, whole.lengths)
+    seen = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
+    known = np.where(cut, -1, outcome)
+    audited = cut & (rng.random(n_runs) < AUDITED)
+    branches = [[one] if a else None for one, a in zip(outcome, audited, strict=True)]
+    plug_in = ContinuationModel(cv=None, allow_predictor=True)  # there is but one signal
+    guessed = plug_in.fit(seen, known).predict(seen)
+    how: dict[str, dict[str, Any]] = {
+        "outcomes known": {},
+        "simple, q_Z = 0": {},
+        "exact, true shares": {"q_z": share[rows]},
+        "plug-in": {"q_z": plug_in, "history": seen},
+        "plug-in, q_Z taken as known": {"q_z": guessed},
+        "hybrid": {"q_z": plug_in, "history": seen, "branches": branches},
+    }
+    out = {}
+    for name, more in how.items():
+        of = outcome if name == "outcomes known" else known
+        one = censored_tps_interval(
+            of, seen, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
+        )
+        out[name] = [one.value, *one.normal()]
+    return out
+
+
+def budget(given: Any) -> None:
+    """Print bias and coverage under a budget."""
+    X, y = Data(given.data).runs("hotpotqa")
+    share, n_runs = shares_of(X, y), 1500
+    sums = [run_sums(y, one, SCORE, as_step_weights()) for one in (X, X.prefix(BUDGET))]
+    # half of the long runs are cut, by chance
+    target = sum(one.total.sum() for one in sums) / sum(one.divisor.sum() for one in sums)
+    calls = [(X, y, share, n_runs, seed) for seed in range(given.repeats)]
+    drawn, rows = over(one_sample, calls, given.jobs), {}
+    for name in drawn[0]:
+        value, low, high = np.array([one[name] for one in drawn]).T
+        covered = ((low <= target) & (target <= high)).mean()
+        rows[name] = {"bias": value.mean() - target, "coverage": covered}
+    show(f"score in the population {target:.4f}; {given.repeats} samples of {n_runs}", rows, 4)
+
+
+# --------------------------------------------------------------------------- stops by forecast
+
+
+@dataclass(frozen=True)
+class Design:
+    """How runs are made and stopped.
+
+    The chance of a stop at a step is `always`, plus `where_low` if the forecast is below `low`. At
+    a `budget` runs are cut too, administratively, and their true q_Z is known. Trials of a task
+    share 40% of their evidence.
     """
 
-    def __init__(self, X: TrajectoryArray, y: np.ndarray, score: Any) -> None:
-        self.X, self.y, self.score = X, y, score
-        self.long = X.lengths > BUDGET
-        self.short = X.prefix(BUDGET)
-        # P(Y = 1 | first three values, still going): a share, as the table is the population
-        prefix = pd.DataFrame(self.X.steps(BUDGET + 1)[:, :BUDGET])
-        keys = prefix.groupby(list(prefix.columns)).ngroup()
-        self.share = np.full(len(y), np.nan)
-        self.share[self.long] = pd.Series(y[self.long]).groupby(keys).transform("mean")
-        whole, cut = (run_sums(y, one, score, as_step_weights()) for one in (X, self.short))
-        # half of the long runs are cut, by chance
-        total, weight = whole.total + cut.total, whole.divisor + cut.divisor
-        self.target = float(total.sum() / weight.sum())
+    lengths: int | tuple[int, int] = (3, 12)
+    sharpness: float = 1.0
+    low: float = 0.3
+    where_low: float = 0.3
+    always: float = 0.0
+    budget: int | None = None
+    trials: int = 1
+    published: bool = False
 
-    def estimates(
-        self, n_runs: int, n_resamples: int, seed: int, refit: bool = True
-    ) -> dict[str, list[float]]:
-        """Draw a sample and return value, low and high for each estimator.
+    @property
+    def how(self) -> dict[str, str]:
+        """Step weights, as arguments of a score."""
+        return {"weights": "linear_front", "horizon": "own"} if self.published else {}
 
-        Parameters
-        ----------
-        n_runs, n_resamples, seed : int
-            Sample size, bootstrap replicates, seed.
-        refit : bool, default=True
-            Whether to include the estimators that are fitted anew in each replicate.
 
-        Returns
-        -------
-        dict
-            Estimator to [value, low, high].
-        """
-        rng = np.random.default_rng(seed)
-        rows = rng.integers(len(self.y), size=n_runs)
-        cut = self.long[rows] & (rng.random(n_runs) < 0.5)
-        whole = self.X[rows]
-        lengths = np.where(cut, BUDGET, whole.lengths)
-        X = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
-        outcome = self.y[rows]
-        y = np.where(cut, -1, outcome)
-        audited = cut & (rng.random(n_runs) < AUDITED)
-        branches = [[one] if a else None for one, a in zip(outcome, audited, strict=True)]
-        options = {"score": self.score, "n_resamples": n_resamples, "random_state": seed}
-        found = {
-            "complete": censored_tps_interval(outcome, X, **options),
-            "simple": censored_tps_interval(y, X, **options),
-            "exact": censored_tps_interval(y, X, q_z=self.share[rows], **options),
-        }
-        if refit:
-            plug_in = ContinuationModel(cv=None, allow_predictor=True)  # there is but one signal
-            found |= {
-                "plug-in": censored_tps_interval(y, X, q_z=plug_in, history=X, **options),
-                "plug-in, q_Z taken as known": censored_tps_interval(
-                    y, X, q_z=plug_in.fit(X, y).predict(X), **options
-                ),
-                "hybrid": censored_tps_interval(
-                    y, X, q_z=plug_in, history=X, branches=branches, **options
-                ),
-            }
-        return {name: [one.value, *one.normal()] for name, one in found.items()}
+DESIGNS = {
+    "6 steps, slow monitor": Design(6, low=0.4, where_low=0.2, always=0.04),
+    "3 to 9 steps, slow monitor": Design((3, 9), low=0.4, where_low=0.2, always=0.04),
+    "6 steps": Design(6),
+    "3 to 12 steps": Design(),
+    "12 steps": Design(12),
+    "chance .1": Design(where_low=0.1),
+    "chance .5": Design(where_low=0.5),
+    "overconfident": Design(sharpness=3.0),
+    "weights of the paper": Design(published=True),
+    "a budget of 7 steps, too": Design(budget=7),
+    "5 trials a task": Design(trials=5),
+}
 
-    def table(
-        self,
-        repeats: int,
-        n_runs: int = 1500,
-        n_resamples: int = 100,
-        n_jobs: int = 1,
-        refit: bool = True,
-    ) -> pd.DataFrame:
-        """Repeat, and sum up bias, error and coverage.
 
-        Parameters
-        ----------
-        repeats, n_runs, n_resamples, n_jobs : int
-            Repeats, sample size, bootstrap replicates, processes.
-        refit : bool, default=True
-            Whether to include the estimators that are fitted anew in each replicate.
+def whole_runs(n_runs: int, design: Design, seed: int) -> Any:
+    """Return runs, outcomes and true q_t without any stop; those of a task share evidence."""
+    runs = make_trajectories(
+        n_runs, lengths=design.lengths, sharpness=design.sharpness, random_state=seed
+    )
+    if design.trials == 1:
+        return runs.data, runs.final_outcome, runs.q
+    T, step = np.repeat(runs.data.lengths, runs.data.lengths), step_numbers(runs.data)
+    rng, task = np.random.default_rng(seed), np.arange(n_runs) // design.trials
+    common = rng.standard_normal((task.max() + 1, T.max()))[
+        np.repeat(task, runs.data.lengths), step - 1
+    ]
+    evidence = np.sqrt(0.4) * common + np.sqrt(0.6) * rng.standard_normal(len(T))
+    walk = np.cumsum(evidence * np.sqrt(0.6 / T))
+    first, last = runs.data.offsets[:-1], runs.data.offsets[1:] - 1
+    walk -= np.repeat(walk[first] - (evidence * np.sqrt(0.6 / T))[first], runs.data.lengths)
+    q = runs.data.with_cells(ndtr(walk / np.sqrt(1 - 0.6 * step / T)))
+    outcome = walk[last] + np.sqrt(0.4) * rng.standard_normal(n_runs) > 0
+    return q, outcome.astype(int), q
 
-        Returns
-        -------
-        DataFrame
-            One row an estimator.
-        """
-        drawn = Parallel(n_jobs=n_jobs)(
-            delayed(self.estimates)(n_runs, n_resamples, seed, refit) for seed in range(repeats)
-        )
-        rows = {}
-        for name in drawn[0]:
-            value, low, high = np.array([one[name] for one in drawn]).T
-            rows[name] = {
-                "mean": value.mean(),
-                "bias": value.mean() - self.target,
-                "bias_std_error": value.std(ddof=1) / np.sqrt(repeats),
-                "rmse": np.sqrt(((value - self.target) ** 2).mean()),
-                "coverage": ((low <= self.target) & (self.target <= high)).mean(),
-            }
-        return pd.DataFrame(rows).T
+
+def truth(n_runs: int, design: Design, seed: int) -> float:
+    """Score of runs without stops."""
+    X, outcome, _ = whole_runs(n_runs, design, seed)
+    return tps_score(outcome, X.prefix(design.budget or X.lengths.max()), **design.how)
+
+
+def repaired(n_runs: int, design: Design, seed: int) -> dict[str, list[float]]:
+    """Stop some runs of a sample; return error, estimate and interval by estimator."""
+    X, outcome, q = whole_runs(n_runs, design, seed)
+    most = design.budget or X.lengths.max()
+    cut = X.lengths > most
+    X, q = X.prefix(most), q.prefix(most)
+    chance = design.always + design.where_low * (X.cells < design.low)
+    drawn = np.random.default_rng(seed).random(len(X.cells))
+    first = first_step_above(X, chance - drawn, np.zeros(n_runs))
+    stopped = (first > 0) & (first < X.lengths)  # a run at its end can no longer be stopped
+    short = X.truncate(np.where(stopped, first, X.lengths))
+    short = TrajectoryArray(short.cells, short.lengths)
+    y = np.where(stopped | cut, -1, outcome)
+    task = None if design.trials == 1 else np.arange(n_runs) // design.trials
+    hazard, out = StopHazard().fit(short, stopped, groups=task), {}
+    without_stops = tps_score(outcome, X, **design.how)
+    known = {"q_z": q.cells[q.offsets[1:] - 1], **design.how}
+    for name, score in (("IPCW", ipcw_tps_score), ("doubly robust", doubly_robust_tps_score)):
+        value, samples = score(y, short, hazard, return_samples=True, **known)
+        out[name] = [value - without_stops, value, *hazard.interval(samples, groups=task)]
+    return out
+
+
+def stops(given: Any) -> None:
+    """Print error and coverage for each design and number of runs."""
+    rows = {}
+    for name, design in DESIGNS.items():
+        target = np.mean([truth(100_000, design, 10**6 + seed) for seed in range(5)])
+        for n_runs in given.runs:
+            seeds = range(given.seed, given.seed + given.repeats)
+            drawn = over(repaired, [(n_runs, design, seed) for seed in seeds], given.jobs)
+            row = rows[f"{name}, {n_runs} runs"] = {}
+            for how in drawn[0]:
+                error, value, low, high = np.array([one[how] for one in drawn]).T
+                covered = ((low <= target) & (target <= high)).mean()
+                row[f"{how}: error"], row[f"{how}: spread"] = error.mean(), value.std(ddof=1)
+                row[f"{how}: coverage"] = covered
+    show(f"{given.repeats} repeats", rows)
+
+
+# --------------------------------------------------------------------------- the test of stops
+
+
+def runs_of_tasks(
+    n_tasks: int, n_trials: int, by_signal: float, seed: int
+) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
+    """Make runs of tasks that differ in their signal and budget; a low signal stops some."""
+    rng, n = np.random.default_rng(seed), n_tasks * n_trials
+    task = np.repeat(np.arange(n_tasks), n_trials)
+    signal = rng.normal(rng.normal(size=n_tasks)[task][:, None], 1, (n, 8))
+    whole, most = rng.integers(4, 9, n), rng.integers(2, 9, n_tasks)[task]
+    low = (signal < -0.6) & (rng.random((n, 8)) < by_signal)
+    stop = np.minimum(most, np.where(low.any(axis=1), low.argmax(axis=1) + 1, 99))
+    y = np.where(stop < whole, -1, rng.integers(0, 2, n))
+    return TrajectoryArray.from_padded(signal).truncate(np.minimum(stop, whole)), y, task
+
+
+def stop_test(given: Any) -> None:
+    """Print the shares of repeats in which the test rejects, with groups and without."""
+    rows = {}
+    for n_tasks, n_trials in ((20, 10), (40, 5), (100, 5)):
+        row = rows[f"{n_tasks} tasks of {n_trials}"] = {}
+        for by_signal in (0.0, 0.15, 0.3):
+            # without groups the level does not hold, so power says nothing
+            for said in ("groups", "no groups") if not by_signal else ("groups",):
+                found = []
+                for seed in range(given.seed, given.seed + given.repeats):
+                    X, y, task = runs_of_tasks(n_tasks, n_trials, by_signal, seed)
+                    groups = task if said == "groups" else None
+                    found.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
+                row[f"by signal {by_signal}, {said}"] = np.mean(found)
+    show(f"rejected at .05 in {given.repeats} repeats", rows)
+
+
+COMMANDS = {one.__name__: one for one in (budget, stops, stop_test)}
 
 
 def main() -> None:
-    """Print one table."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("table", nargs="?")
-    parser.add_argument("--repeats", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=1500)
-    parser.add_argument("--resamples", type=int, default=100)
-    parser.add_argument("--score", default="brier")
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
-    if arguments.table:
-        X, y = TrajectoryArray.from_frame(
-            pd.read_csv(arguments.table), id="uq_problem_idx", step="num_steps",
-            value="judge_probability", outcome="solved",
-        )  # fmt: skip
-    else:
-        X, y = fetch_evaluator("hotpotqa", return_X_y=True)
-    population = Population(X, y, arguments.score)
-    table = population.table(arguments.repeats, arguments.runs, arguments.resamples, arguments.jobs)
-    print(f"complete score in the population: {population.target:.4f}")
-    print(table.round(4).to_string())
+    """Run one of them."""
+    given = options(__doc__, tuple(COMMANDS), runs=[150, 300], repeats=1000, seed=7000, jobs=2)
+    COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

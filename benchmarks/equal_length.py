@@ -2,10 +2,8 @@
 
     python benchmarks/equal_length.py [--repeats 2000]
 
-First, how often the 95% interval of AUROC over pairs of one stratum holds the true value: runs of
+How often the 95% interval of AUROC over pairs of one stratum holds the true value: runs of
 one stratum, as at a step, and of many, as at equal length, with as few as 10 runs of an outcome.
-Then what forecasts that know nothing get: their AUROC at a late step, over all pairs and over
-pairs of one fold, when they are learned in five folds by task, and tasks differ.
 """
 
 from __future__ import annotations
@@ -15,13 +13,9 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn.model_selection import StratifiedGroupKFold
 
-from trajscore import PrefixForecaster, TrajectoryArray
-from trajscore.calibration import cross_fit_traces
-from trajscore.calibration._cross_fit import folds_of
 from trajscore.calibration.fixed_step import auroc_estimate
-from trajscore.core.equal_length import at_step, has_both, runs_with_a_partner
+from trajscore.core.equal_length import has_both, runs_with_a_partner
 from trajscore.inference.mean_intervals import interval_of
 
 Floats = NDArray[np.float64]
@@ -46,25 +40,8 @@ def coverage(size: tuple[int, int, float], shift: float, repeats: int) -> tuple[
     return holds, width, len(found)
 
 
-def knows_nothing(seed: int, t: int = 15) -> tuple[float, float]:
-    """Return AUROC at step t over all pairs and within folds, of a forecast learned from noise."""
-    rng = np.random.default_rng(seed)
-    task = np.repeat(np.arange(40), 5)
-    y = (rng.random(200) < rng.beta(1, 1.5, 40)[task]).astype(int)
-    lengths = rng.integers(4, 24, 200)
-    X = TrajectoryArray(rng.normal(size=lengths.sum()), lengths)
-    folds = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
-    forecaster = PrefixForecaster(features="last", last=1, pooled=True)
-    traces = cross_fit_traces(forecaster, X, y, groups=task, cv=folds)
-    runs, p = at_step(traces, t)
-    of_runs, one = y[runs].astype(float), np.zeros(len(runs), dtype=np.int64)
-    over_all, _ = auroc_estimate(p, of_runs, one)
-    within, _ = auroc_estimate(p, of_runs, folds_of(traces)[runs])
-    return over_all, within
-
-
 def main() -> None:
-    """Print both."""
+    """Print the coverage."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=2000)
     args = parser.parse_args()
@@ -74,14 +51,6 @@ def main() -> None:
             holds, width, used = coverage(size, shift, args.repeats)
             truth = norm.cdf(shift / np.sqrt(2))
             print(f"{size}, true AUROC {truth:.2f}: {holds:.3f} {width:.2f} {used}")
-    found = np.array(
-        [knows_nothing(seed) for seed in range(1000, 1000 + max(1, args.repeats // 5))]
-    )
-    error = found.std(axis=0) / np.sqrt(len(found))
-    for name, mean, one in zip(
-        ("all pairs", "within folds"), found.mean(axis=0), error, strict=True
-    ):
-        print(f"a forecast that knows nothing, at step 15, {name}: AUROC {mean:.3f} +- {one:.3f}")
 
 
 if __name__ == "__main__":

@@ -1,75 +1,67 @@
 """How often intervals hold the truth: influences against the bootstrap, and what `auto` takes.
 
-    python benchmarks/intervals.py [--simulations 4000] [--bootstraps 500] [--drawn-runs 200000]
-                                   [--replicates 999] [--seed 0] [--only NAME ...] [--rst]
-    python benchmarks/intervals.py --public FOLDER [--simulations 400] [--sizes 60 200] [--seed 0]
-                                   [--only NAME ...] [--rst]
+    python benchmarks/intervals.py simulated [--simulations 4000] [--bootstraps 500]
+                                             [--drawn-runs 200000] [--seed 0] [--only NAME ...]
+    python benchmarks/intervals.py public    [--data FOLDER] [--samples 200] [--seed 7]
+                                             [--only NAME ...]
+    python benchmarks/intervals.py labels    [--samples 500]
 
-Runs of one forecast each, with a known chance of success; several sizes, ties, overconfidence (so
-that some forecasts are clipped), rare failures, and clusters of runs of equal and unequal size.
-For each metric: coverage of the 95% interval by influences, by bootstrap (in the first simulations
-only, fewer of many runs), and by the rule of `evaluate(intervals="auto")`, which takes influences
-where enough runs carry the variance; how often it does, and the coverage where it does; and how far
-the ends of the two lie apart, as a share of the width. A calibration error has bounds, MCB an upper
-bound, in place of auto. The truth is that of two million runs. The standard error of a coverage of
-.95 in 4,000 simulations is .0034, in 500 it is .01.
+"simulated": runs of one forecast each, with a known chance of success; several sizes, ties,
+overconfidence (so that some forecasts are clipped), rare failures, and clusters of runs of equal
+and unequal size. For each metric: coverage of the 95% interval by influences, by bootstrap (in
+the first simulations only, fewer of many runs), and by the rule of
+`EvaluationOptions(intervals="auto")`, which takes influences where enough runs carry the
+variance; how often it does, and the coverage where it does. A calibration error has bounds, MCB
+an upper bound, in place of auto. The truth is that of two million runs. The standard error of a
+coverage of .95 in 4,000 simulations is .0034, in 500 .01.
 
-With `--public`, samples of public tables stand in for simulations. A table in FOLDER (or one that
-the package holds) is the population, so its own values are the truth; runs, or whole tasks, are
-drawn from it with replacement, 60 and 200 at a time, and judged as `evaluate` judges them as given.
-Counted for each metric, its margin over the base rate and what there is by step: how often the
-interval holds the truth, lies above it or below it, and is given at all; and its mean width.
-Samples with one outcome only are drawn again.
+"public": a public table is the population, so its own values are the truth; runs, or whole tasks,
+are drawn from it with replacement, 60 and 200 at a time, and judged by `evaluate` as given: how
+often the interval of each metric, of its margin over the base rate and of what there is by step
+holds the truth, and how wide it is. Samples with one outcome only are drawn again.
+
+"labels": 100 of 2,000 simulated runs are labelled, drawn uniformly or chosen by `LabelDesign`, and
+a judge calls 10% of the successes and 20% of the failures wrong: how often `label_intervals` holds.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit
 
-from trajscore.core.array import TrajectoryArray
+from shared import Table, options, over, public_tables, show
+from trajscore import TrajectoryArray, evaluate
 from trajscore.core.outcomes import opposite
-from trajscore.core.parallel import Work
 from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic, all_at_once
 from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import as_step_weights
-from trajscore.datasets import load_chess
+from trajscore.datasets import make_trajectories
+from trajscore.inference import LabelDesign, label_intervals
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import by_bootstrap, by_influence, is_rare
 from trajscore.inference.units import Units, draw_counts, units_of
 from trajscore.inference.unseen_losses import unseen_reach
-from trajscore.metrics import tps_samples
+from trajscore.metrics import tps_samples, tps_score
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import DIAGNOSTICS, BinnedError, CollapsedRuns
-from trajscore.report import IntervalOptions
-from trajscore.report._cards import card_table
-from trajscore.report._data import MARGIN, RUN_METRICS, VALUE, Options
-from trajscore.report._equal_length import by_step_table
-from trajscore.report._intervals import interval_table
-from trajscore.report._rows import make_rows
-from trajscore.report._runs import check_predictors, choose_runs
+from trajscore.report import EvaluationOptions
+from trajscore.report._data import RUN_METRICS
 
 FloatArray = NDArray[np.float64]
 
 LEVEL = 0.95
 ON_LOGIT = ("AUROC", "AUPRC", "AURC")
-BOUNDED = ("T-ECE", "T-ECE gain", "MCB")
 COMPARED = ("AUROC", "TPS log", "T-ECE")
-N_TRUTH = 2_000_000
-OPTIONS = Options(("log", "brier", ("beta", 4, 2)), as_step_weights(), "weighted")
-EVALUATOR = ("hotpotqa", "gsm8k", "mmlupro", "math", "medqa")
+N_TRUTH, N_REPLICATES = 2_000_000, 999
 # How many simulations share the counts of replicates
 _REUSED = 20
 
@@ -174,7 +166,7 @@ def bounded_statistics(success: FloatArray, forecast: FloatArray) -> dict[str, S
     }
 
 
-class Table:
+class Judged:
     """Metrics of the forecast, and what some are above those of the other one."""
 
     def __init__(
@@ -224,333 +216,189 @@ class Table:
         return np.array(low), np.array(high)
 
 
-class Found:
-    """Whether intervals hold the truth, simulation by simulation."""
-
-    def __init__(self, truth: FloatArray, names: list[str]) -> None:
-        self.truth, self.names = truth, names
-        self.rows: dict[str, list[Any]] = {
-            key: [] for key in ("value", "influence", "holds", "auto", "bootstrap", "apart")
-        }
-
-    def covered(self, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
-        """Whether each interval holds the truth."""
-        return np.asarray((low <= self.truth) & (self.truth <= high))
-
-    def summary(self) -> pd.DataFrame:
-        """Coverage of each kind, one row a metric."""
-        rows = {key: np.array(row, dtype=np.float64) for key, row in self.rows.items()}
-        chosen = rows["holds"].sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            where_chosen = (rows["influence"] * rows["holds"]).sum(axis=0) / chosen
-        return pd.DataFrame(
-            {
-                "truth": self.truth,
-                "bias": (rows["value"].mean(axis=0) - self.truth) / rows["value"].std(axis=0),
-                "influence": rows["influence"].mean(axis=0),
-                "bootstrap": rows["bootstrap"].mean(axis=0),
-                "apart": np.median(rows["apart"], axis=0),
-                "auto": rows["auto"].mean(axis=0),
-                "chosen": rows["holds"].mean(axis=0),
-                "where chosen": where_chosen,
-            },
-            index=pd.Index(self.names, name="metric"),
-        )
+def covered(low: FloatArray, high: FloatArray, truth: FloatArray) -> NDArray[np.bool_]:
+    """Whether each interval holds the truth."""
+    return np.asarray((low <= truth) & (truth <= high))
 
 
-def simulate(
-    setting: Setting, n_simulations: int, n_bootstraps: int, n_replicates: int, seed: int = 0
-) -> pd.DataFrame:
-    """Coverage of each kind of interval, one row a metric."""
-    rng, n_runs = np.random.default_rng(seed), setting.n_runs
-    large = draw(setting, np.random.default_rng(1), N_TRUTH, None)
-    found = []
-    for make in (statistics, bounded_statistics):
-        table = Table(*large, make)
-        found.append(Found(table.values(np.ones(N_TRUTH)), table.names))
-    if setting.overconfidence == 1 and not setting.grid:
-        found[1].truth[:2] = 0.0  # of true chances
-    for simulation in range(n_simulations):
-        data = draw(setting, rng, n_runs, setting.units.codes)
-        while data[0].min() == data[0].max():
-            data = draw(setting, rng, n_runs, setting.units.codes)
-        counts = None
-        if simulation < n_bootstraps:
-            if simulation % _REUSED == 0:
-                shared = setting.units.to_runs(draw_counts(n_replicates, setting.units, rng))
-            counts = shared
-            try_intervals(Table(*data, bounded_statistics), setting.units, found[1], counts)
-        try_intervals(Table(*data, statistics), setting.units, found[0], counts)
-    return pd.concat([one.summary() for one in found])
-
-
-def try_intervals(table: Table, units: Units, found: Found, counts: FloatArray | None) -> None:
-    """Add the intervals of one simulation, by bootstrap too where there are counts."""
-    rows, n_runs = found.rows, table.n_runs
-    value = table.values(np.ones(n_runs))
-    on_logit = [name in ON_LOGIT for name in table.names]
-    one = by_influence(value, np.nan_to_num(table.influences()), units, LEVEL, on_logit)
-    holds = one.holds & (not is_rare(table.success))
-    below, above = table.unseen(units)
-    rows["value"].append(value)
-    rows["influence"].append(found.covered(one.low, one.high))
-    rows["holds"].append(holds)
+def try_intervals(
+    judged: Judged, units: Units, truth: FloatArray, counts: FloatArray | None
+) -> dict[str, FloatArray]:
+    """Say which intervals hold the truth, by bootstrap too where there are counts."""
+    value = judged.values(np.ones(judged.n_runs))
+    on_logit = [name in ON_LOGIT for name in judged.names]
+    one = by_influence(value, np.nan_to_num(judged.influences()), units, LEVEL, on_logit)
+    holds = one.holds & (not is_rare(judged.success))
+    by = covered(one.low, one.high, truth)
+    found = {"influence": by, "chosen": holds, "where chosen": np.where(holds, by, np.nan)}
     if counts is None:
-        return
-    expanded = units.expanded_level(n_runs, LEVEL)
-    low, high = by_bootstrap(table.values(counts), value, one.skewness, expanded)
-    apart = np.abs(low - one.low) + np.abs(high - one.high)
-    rows["bootstrap"].append(found.covered(low, high))
-    rows["apart"].append(apart / 2 / np.maximum(one.high - one.low, 1e-12))
-    if "T-ECE" in table.names:
-        low, high = table.bounds(units, float(max(one.high[1], value[1] + above[1])))
+        return found
+    below, above = judged.unseen(units)
+    expanded = units.expanded_level(judged.n_runs, LEVEL)
+    low, high = by_bootstrap(judged.values(counts), value, one.skewness, expanded)
+    found["bootstrap"] = covered(low, high, truth)
+    if "T-ECE" in judged.names:
+        low, high = judged.bounds(units, float(max(one.high[1], value[1] + above[1])))
     else:  # never shorter than by influences
         low = np.where(holds, one.low, np.fmin(one.low, low))
         high = np.where(holds, one.high, np.fmax(one.high, high))
         low, high = np.fmin(low, value - below), np.fmax(high, value + above)
-    rows["auto"].append(found.covered(low, high))
+    return found | {"auto": covered(low, high, truth)}
 
 
-def outside(table: pd.DataFrame) -> pd.DataFrame:
-    """Where `auto` takes influences in most simulations, and they do not cover .935 to .965."""
-    bounded = table.index.get_level_values("metric").isin(BOUNDED)
-    judged = table[(table["chosen"] >= 0.5) & ~bounded]
-    return judged[~judged["where chosen"].between(0.935, 0.965)]
+def simulate(setting: Setting, n_simulations: int, n_bootstraps: int, seed: int) -> pd.DataFrame:
+    """Coverage of each kind of interval, one row a metric."""
+    rng, n_runs = np.random.default_rng(seed), setting.n_runs
+    large = draw(setting, np.random.default_rng(1), N_TRUTH, None)
+    makers, truths, names = (statistics, bounded_statistics), [], []
+    for make in makers:
+        judged = Judged(*large, make)
+        truths.append(judged.values(np.ones(N_TRUTH)))
+        names.append(judged.names)
+    if setting.overconfidence == 1 and not setting.grid:
+        truths[1][:2] = 0.0  # of true chances
+    found: tuple[list, list] = ([], [])
+    for simulation in range(n_simulations):
+        data = draw(setting, rng, n_runs, setting.units.codes)
+        while data[0].min() == data[0].max():
+            data = draw(setting, rng, n_runs, setting.units.codes)
+        is_drawn = simulation < n_bootstraps
+        if is_drawn and simulation % _REUSED == 0:
+            shared = setting.units.to_runs(draw_counts(N_REPLICATES, setting.units, rng))
+        for k, make in enumerate(makers):
+            if is_drawn or k == 0:
+                counts = shared if is_drawn else None
+                judged = Judged(*data, make)
+                found[k].append(try_intervals(judged, setting.units, truths[k], counts))
+    tables = []
+    for rows, truth, of in zip(found, truths, names, strict=True):
+        kinds = pd.DataFrame(rows).items()
+        means = {
+            kind: np.nanmean(np.stack(column.dropna().to_list()).astype(float), axis=0)
+            for kind, column in kinds
+        }
+        tables.append(pd.DataFrame({"truth": truth, **means}, index=of))
+    return pd.concat(tables)
+
+
+def simulated(given: Any) -> None:
+    """Print a table for each setting."""
+    for name in given.only or SETTINGS:
+        n_bootstraps = min(given.bootstraps, given.drawn_runs // SETTINGS[name].n_runs)
+        show(name, simulate(SETTINGS[name], given.simulations, n_bootstraps, given.seed))
 
 
 # -------------------------------------------------------------------- public tables
 
-ENDS = ("value", "low", "high")
+
+def sample(table: Table, n: int, rng: np.random.Generator) -> Table:
+    """Draw n runs, or as many in whole tasks, with replacement and both outcomes."""
+    X, y, tasks = table
+    while True:
+        if tasks is None:
+            rows, drawn = rng.integers(len(y), size=n), None
+        else:
+            names = np.unique(tasks)
+            chosen = rng.choice(names, round(n * len(names) / len(y)))
+            parts = [np.flatnonzero(tasks == name) for name in chosen]
+            rows = np.concatenate(parts)
+            drawn = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        if 0 < y[rows].mean() < 1:
+            return Table(TrajectoryArray(X[rows].cells, X.lengths[rows]), y[rows], drawn)
 
 
-@dataclass(frozen=True)
-class Population:
-    """Runs of a public table, and the task of each, where runs share one."""
-
-    X: TrajectoryArray
-    y: FloatArray
-    tasks: NDArray[Any] | None = None
-
-    def draw(self, n: int, rng: np.random.Generator) -> Population:
-        """Draw n runs, or as many in whole tasks, with replacement and both outcomes."""
-        while True:
-            if self.tasks is None:
-                rows, tasks = rng.integers(len(self.y), size=n), None
-            else:
-                names = np.unique(self.tasks)
-                chosen = rng.choice(names, round(n * len(names) / len(self.y)))
-                parts = [np.flatnonzero(self.tasks == name) for name in chosen]
-                rows = np.concatenate(parts)
-                tasks = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-            if 0 < self.y[rows].mean() < 1:
-                X = TrajectoryArray(self.X[rows].cells, self.X.lengths[rows])
-                return Population(X, self.y[rows], tasks)
-
-    def intervals(self, n_resamples: int) -> pd.DataFrame:
-        """Return value, low and high of all that a report says of forecasts as given."""
-        judged = choose_runs(check_predictors(self.X, self.y, self.tasks, None), None, "failure")
-        rows = make_rows(judged, None, OPTIONS.weights, Work(), [])
-        draws = IntervalOptions(n_resamples)
-        every = interval_table(rows, judged.runs, OPTIONS, draws, Work())[0].unstack("metric")
-        table = every.loc[[rows[0].key]].stack("metric", future_stack=True)
-        table = table.droplevel(["predictor", "form"])
-        cards = card_table(rows, OPTIONS, draws, Work())
-        steps = by_step_table(rows, OPTIONS, draws, Work()).droplevel(["predictor", "form"])
-        columns = {
-            "": table[[*VALUE]],
-            "margin of": table[[*MARGIN]],
-            "card, margin of": cards[["as_given", "as_given_low", "as_given_high"]],
-            "by step, AUROC": steps[["AUROC", "AUROC_low", "AUROC_high"]],
-            "by step, margin": steps[[*MARGIN]],
-        }
-        parts = [
-            one.set_axis(ENDS, axis=1).set_axis([(name, str(key)) for key in one.index])
-            for name, one in columns.items()
-        ]
-        return pd.concat(parts).dropna(subset="value")
-
-
-def public_tables(folder: Path) -> Iterator[tuple[str, Population]]:
-    """Read what there is of the public tables; those that are not at hand are named."""
-    X, y = load_chess(return_X_y=True)
-    for name in X.channels:
-        yield f"chess, {name}", Population(X[y >= 0][name], y[y >= 0].astype(float))
-    columns = {
-        "evaluator/{}_w_scores_compressed": ("uq_problem_idx", "num_steps", "judge_probability"),
-        "tot/{}": ("run_id", "step", "value"),
-        "winprob/{}": ("game", "step", "win_probability"),
+def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
+    """Return value, low and high of what a report says of forecasts as given."""
+    X, y, tasks = table
+    draws = EvaluationOptions(n_resamples=n_resamples)
+    report = evaluate(X, y, groups=tasks, calibrator=None, options=draws)
+    of = report.intervals.sort_index().loc[report.by_step.index[0][:2]]
+    steps = report.by_step.droplevel(["predictor", "form"])
+    parts = {
+        "": of[["value", "low", "high"]],
+        "margin of ": of[["margin", "margin_low", "margin_high"]],
+        "AUROC at step ": steps[["AUROC", "AUROC_low", "AUROC_high"]],
+        "margin at step ": steps[["margin", "margin_low", "margin_high"]],
     }
-    outcomes, files = ("solved", "solved", "won"), (EVALUATOR, ["game24_gpt4"], ["march_madness"])
-    for (pattern, fields), outcome, names in zip(columns.items(), outcomes, files, strict=True):
-        for name in names:
-            path = folder / f"{pattern.format(name)}.csv.gz"
-            if not path.exists():
-                print(f"{name} is not at hand: there is no file {path}")
-                continue
-            frame = pd.read_csv(path)
-            used = dict(zip(("id", "step", "value"), fields, strict=True))
-            X, y = TrajectoryArray.from_frame(frame, **used, outcome=outcome)
-            tasks = None
-            if "task" in frame:
-                tasks = frame.groupby(fields[0])["task"].first().loc[X.ids].to_numpy()
-            yield name, Population(X, y.astype(float), tasks)
-    for path in sorted(folder.glob("expected_cost/*")):
-        if path.is_dir():  # one answer each: is the likeliest class right?
-            P = softmax(np.load(path / "scores.npy").astype(float), axis=1)
-            right = (P.argmax(axis=1) == np.load(path / "targets.npy")).astype(float)
-            X = TrajectoryArray(P.max(axis=1), np.ones(len(P), dtype=np.int64))
-            yield path.name, Population(X, right)
+    named = [
+        one.set_axis(["value", "low", "high"], axis=1).rename(lambda key, name=name: f"{name}{key}")
+        for name, one in parts.items()
+    ]
+    return pd.concat(named).dropna(subset="value")
 
 
-def on_public(
-    population: Population, n: int, n_samples: int, n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """Return coverage of each interval in samples of n runs of a public table."""
-    truth = population.intervals(2)["value"]
-    rng = np.random.default_rng([seed, n])
-    samples = (population.draw(n, rng).intervals(n_resamples) for _ in range(n_samples))
-    every = pd.concat(samples)
-    every = every[every.index.isin(truth.index)]
-    by_cell = every.groupby(level=0, sort=False)
-    told = every.dropna()
-    target = truth.loc[told.index].to_numpy()
-    # a rounding error is not a miss: a constant's margin is 0
-    slack = 1e-9 * (1 + np.abs(target))
-    judged = pd.DataFrame(
-        {
-            "covered": (told["low"] - slack <= target) & (target <= told["high"] + slack),
-            "above": told["low"] - slack > target,
-            "below": told["high"] + slack < target,
-            "width": told["high"] - told["low"],
-        }
-    )
-    found = judged.groupby(level=0, sort=False).mean()
-    found.insert(0, "truth", truth.loc[found.index])
-    found["given"] = judged.groupby(level=0).size() / by_cell.size()
-    found["samples"] = by_cell.size()
-    found.index = [" ".join(key).strip() for key in found.index]
+def public(given: Any) -> None:
+    """Print the coverage in samples of each public table."""
+    for name, (X, y, tasks) in public_tables(given.data):
+        if given.only and not any(one in name for one in given.only):
+            continue
+        known = y >= 0
+        table = Table(X[known], y[known].astype(float), None if tasks is None else tasks[known])
+        truth = of_report(table, 2)["value"]
+        for n in (60, 200):
+            rng = np.random.default_rng([given.seed, n])
+            drawn = [(sample(table, n, rng), 1000) for _ in range(given.samples)]
+            every = pd.concat(over(of_report, drawn, given.jobs))
+            every = every[every.index.isin(truth.index)]
+            told = every.dropna()
+            target = truth.loc[told.index].to_numpy()
+            # a rounding error is not a miss: a constant's margin is 0
+            slack = 1e-9 * (1 + np.abs(target))
+            told = told.assign(covered=covered(told["low"] - slack, told["high"] + slack, target))
+            told["width"] = told["high"] - told["low"]
+            found = told.groupby(level=0, sort=False)[["covered", "width"]].mean()
+            counts = every.groupby(level=0).size()
+            found = found.assign(truth=truth.reindex(found.index), samples=counts)
+            show(f"{name}, {n} of {len(table.y):,} runs", found)
+
+
+def labelled(table: Table, seed: int) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return intervals from a hundred labels and a judge, by metric and design."""
+    rng, n, n_labels = np.random.default_rng(seed), 2000, 100
+    X, y, _ = sample(table, n, rng)
+    wrong = rng.random(n) < np.where(y == 1, 0.1, 0.2)
+    judge = np.where(wrong, 1 - y, y)
+    design = LabelDesign(n_labels, random_state=seed).fit(X, judge=judge)
+    chosen = {"uniform": (rng.choice(n, n_labels, replace=False), n_labels / n)}
+    chosen["chosen"] = design.query(), design.probabilities_
+    found = {}
+    for how, (rows, chance) in chosen.items():
+        known = np.full(n, -1.0)
+        known[rows] = y[rows]
+        of = label_intervals(X, known, label_probability=chance, judge=judge)
+        found |= {(metric, how): (of.low[metric], of.high[metric]) for metric in LABELLED}
     return found
 
 
-def main_public(args: argparse.Namespace) -> None:
-    """Print a table for each public table and size, and what covers less than .93."""
-    tables = {}
-    for name, population in public_tables(args.public):
-        if args.only is None or any(one in name for one in args.only):
-            for n in args.sizes:
-                start = time.perf_counter()
-                counts = args.simulations or 400, args.replicates
-                tables[name, n] = on_public(population, n, *counts, args.seed)
-                seconds = time.perf_counter() - start
-                print(f"\n{name}, {n} of {len(population.y):,} runs ({seconds:.0f} s)")
-                print(tables[name, n].round(4).to_string(), flush=True)
-    every = pd.concat(tables, names=["table", "n", "metric"])
-    # of steps that few samples reach, a coverage says little
-    short = every[(every["covered"] < 0.93) & (every["samples"] >= 50)]
-    print("\nCoverage below .93:")
-    print(short.round(3).to_string() if len(short) else "nowhere")
-    if args.rst:
-        print(public_rst(tables))
+LABELLED = ("success rate", "TPS log", "TPS log margin")
 
 
-# -------------------------------------------------------------------- tables
+def labels(given: Any) -> None:
+    """Print how often intervals from few labels hold the truth."""
+    made = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
+    table = Table(made.data, made.target.astype(float))
+    score = tps_score(table.y, table.X)
+    rate = as_step_weights().of(table.X).rate(table.y)
+    constant = tps_score(table.y, table.X.with_cells(np.full(len(table.X.cells), rate)))
+    truth = dict(zip(LABELLED, (table.y.mean(), score, score - constant), strict=True))
+    found = over(labelled, [(table, seed) for seed in range(given.samples)], given.jobs)
+    rows: dict[str, dict[str, float]] = {}
+    for metric, how in found[0]:
+        ends = np.array([one[metric, how] for one in found])
+        rows.setdefault(metric, {})[how] = covered(*ends.T, truth[metric]).mean()
+    show(f"coverage in {given.samples} simulations", rows)
 
 
-SHOWN = ("TPS log", "TPS brier", "AUROC", "AUPRC", "AURC", "ECUAS_0", "AUROC gain", "T-ECE", "MCB")
-
-
-PUBLIC = {
-    "log": "margin of TPS log",
-    "Brier": "margin of TPS brier",
-    "beta": "margin of TPS beta(4,2)",
-    "ECUAS_0": "ECUAS_0",
-    "ECUAS_1": "ECUAS_1",
-    "MCB": "MCB log",
-}
-BY_STEP = {"AUROC at a step": "by step, AUROC ", "margin at a step": "by step, margin "}
-
-
-def public_rst(tables: Mapping[tuple[str, int], pd.DataFrame]) -> str:
-    """Coverage in samples of public tables, for docs; by step the mean, and the lowest."""
-    lines = [["table", "runs", *PUBLIC, *BY_STEP]]
-    for (name, n), table in tables.items():
-        covered = [_share(table["covered"].get(key, np.nan)) for key in PUBLIC.values()]
-        for start in BY_STEP.values():
-            steps = table[table.index.str.startswith(start) & (table["samples"] >= 50)]
-            steps = steps.dropna(subset="covered")
-            if len(steps):
-                mean = np.average(steps["covered"], weights=steps["samples"] * steps["given"])
-                covered.append(f"{_share(mean)} ({_share(steps['covered'].min())})")
-            else:
-                covered.append("")
-        lines.append([name, str(n), *covered])
-    return _rst(lines)
-
-
-def _share(number: float) -> str:
-    return "" if np.isnan(number) else f"{number:.3f}".removeprefix("0")
-
-
-def rst_table(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Coverage as `auto` has it, for docs: of all simulations where it takes influences in most."""
-    cells = {
-        name: [_cell(metric, table.loc[metric]) for metric in SHOWN]
-        for name, table in tables.items()
-    }
-    return _rst([["95% of", *SHOWN], *([name, *row] for name, row in cells.items())])
-
-
-def _rst(lines: list[list[str]]) -> str:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    rule = "  ".join("=" * width for width in widths)
-    text = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    return "\n".join([rule, text[0], rule, *text[1:], rule])
-
-
-def _cell(metric: str, row: pd.Series) -> str:
-    kinds = ("auto", "influence", "where chosen")
-    covered = {name: _share(row[name]) for name in kinds}
-    if metric in BOUNDED:
-        return covered["auto"]
-    if row["chosen"] >= 0.5:
-        return covered["where chosen"]
-    return f"b {covered['auto']} ({covered['influence']})"
+COMMANDS = {one.__name__: one for one in (simulated, public, labels)}
 
 
 def main() -> None:
-    """Print a table for each setting, and where intervals fail."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--simulations", type=int, help="default: 4000, or 400 of public tables")
-    parser.add_argument("--bootstraps", type=int, default=500)
-    parser.add_argument("--drawn-runs", type=int, default=200_000, help="runs times bootstraps")
-    parser.add_argument("--replicates", type=int, default=999)
-    parser.add_argument("--seed", type=int, default=0, help="of the simulations")
-    parser.add_argument("--only", nargs="+", help="settings, or parts of names of public tables")
-    parser.add_argument("--rst", action="store_true", help="also print the table of the docs")
-    parser.add_argument("--public", type=Path, metavar="FOLDER", help="of public tables")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200], help="of their samples")
-    args = parser.parse_args()
-    if args.public:
-        main_public(args)
-        return
-    tables = {}
-    for name in args.only or SETTINGS:
-        start = time.perf_counter()
-        setting = SETTINGS[name]
-        n_bootstraps = min(args.bootstraps, args.drawn_runs // setting.n_runs)
-        repeats = args.simulations or 4000, n_bootstraps, args.replicates
-        tables[name] = simulate(setting, *repeats, args.seed)
-        print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
-        print(tables[name].round(3).to_string(), flush=True)
-    every = pd.concat(tables, names=["setting"])
-    failing = outside(every)
-    print("\nInfluences chosen, coverage outside .935 to .965:")
-    print(failing.round(3).to_string() if len(failing) else "nowhere")
-    if args.rst:
-        print(rst_table(tables))
+    """Run one of them."""
+    given = options(
+        __doc__, tuple(COMMANDS), simulations=4000, bootstraps=500, drawn_runs=200_000,
+        samples=200, seed=0, jobs=2, only=[],
+    )  # fmt: skip
+    COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

@@ -1,172 +1,37 @@
-"""Sequential monitoring: speed, power at the same guarantee, and the guarantee itself, measured.
+"""Sequential monitoring: power at the same guarantee, and the guarantee itself, measured.
 
-    python benchmarks/monitoring.py speed      [FOLDER]
-    python benchmarks/monitoring.py power      [FOLDER] [--splits 50] [--share 0.2]
-    python benchmarks/monitoring.py curve      [FOLDER] [--splits 50]
-    python benchmarks/monitoring.py guarantee  [--sets 2000]
+    python benchmarks/monitoring.py power      [--data FOLDER] [--splits 50] [--share 0.2]
+    python benchmarks/monitoring.py curve      [--data FOLDER] [--splits 30]
+    python benchmarks/monitoring.py worth      [--data FOLDER] [--splits 20]
+    python benchmarks/monitoring.py guarantee  [--sets 1000]
+    python benchmarks/monitoring.py edges      [--sets 300]
 
-FOLDER holds NAME_w_scores_compressed.csv.gz for hotpotqa and gsm8k; without it they are fetched.
-Where the package e-valuator is installed, "speed" times it on the same data.
+"power" compares rules on random splits of public tables, "curve" numbers of known runs, and "worth"
+values of `end_worth`. "guarantee" simulates false alarms of the rules; "edges" those with an
+`end_worth`, where rates are near 0 and 1, scores are tied, runs are few or are trials of tasks.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
-import time
 import warnings
-from contextlib import redirect_stderr
-from pathlib import Path
+from itertools import product
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
-from timing import median_seconds
-from trajscore import (
-    DensityRatioEProcess,
-    PrefixForecaster,
-    TrajectoryArray,
-    tps_scorer,
-)
-from trajscore.datasets import fetch_evaluator
+from reproduction.items import Data
+from shared import options, over, plus_minus, show
+from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, tps_scorer
 
-ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
-COLUMNS = {
-    "id": "uq_problem_idx", "step": "num_steps", "value": "judge_probability", "outcome": "solved",
-}  # fmt: skip
+ALPHA = 0.1
+MOST_NEW = 4000
+SEED = 20261123
 
-
-def table(name: str, folder: Path | None) -> pd.DataFrame:
-    """One of the public tables."""
-    if folder is None:
-        return fetch_evaluator(name, as_frame=True).frame
-    return pd.read_csv(folder / f"{name}_w_scores_compressed.csv.gz", index_col=0)
-
-
-# --------------------------------------------------------------------------- speed
-
-
-def pipeline(frame: pd.DataFrame) -> pd.DataFrame:
-    """From a long table to power at seven levels."""
-    X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
-    rows = np.random.default_rng(0).permutation(len(X))
-    n = int(0.8 * len(X))
-    process = DensityRatioEProcess(
-        PrefixForecaster(), "pac", alpha=ALPHAS, delta=0.05, hold_out="runs"
-    ).fit(X[rows[:n]], y[rows[:n]])
-    return process.report(X[rows[n:]], y[rows[n:]])
-
-
-def published_seconds(frame: pd.DataFrame, build: bool = True) -> tuple[float, float, float] | None:
-    """Wall times of e-valuator: building its series (or none, if built here), fitting, applying."""
-    try:
-        from evaluator import EValuator
-        from evaluator.utils import add_judge_probability_series
-    except ImportError:
-        return None
-    # it shows a progress bar and warnings, hundreds of lines of them
-    with redirect_stderr(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if build:
-            start = time.perf_counter()
-            series = add_judge_probability_series(frame.copy())
-        else:
-            series = with_prefixes(frame)
-            start = time.perf_counter()
-        built = time.perf_counter()
-        ids = series["uq_problem_idx"].drop_duplicates()
-        known = series["uq_problem_idx"].isin(set(ids.iloc[: int(0.8 * len(ids))]))
-        process = EValuator(mt_variant="PAC", alphas=ALPHAS)
-        process.fit(series[known].reset_index(drop=True))
-        fitted = time.perf_counter()
-        process.apply(series[~known].reset_index(drop=True))
-    return built - start, fitted - built, time.perf_counter() - fitted
-
-
-def with_prefixes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The column that e-valuator wants, built without its search of the table for each row."""
-    prefixes = []
-    for _, scores in frame.groupby("uq_problem_idx", sort=False)["judge_probability"]:
-        values = scores.tolist()
-        prefixes += [values[: t + 1] for t in range(len(values))]
-    return frame.assign(judge_probability_series=prefixes)
-
-
-def chess_like() -> pd.DataFrame:
-    """1,111 runs of up to 244 steps whose scores drift towards the outcome."""
-    rng = np.random.default_rng(0)
-    parts = []
-    for run in range(1111):
-        length, solved = int(rng.integers(20, 245)), int(rng.integers(0, 2))
-        drift = np.cumsum(rng.normal(0.01 * (2 * solved - 1), 0.15, length))
-        parts.append(
-            pd.DataFrame(
-                {
-                    "uq_problem_idx": run,
-                    "num_steps": np.arange(1, length + 1),
-                    "judge_probability": 1 / (1 + np.exp(-drift)),
-                    "solved": solved,
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
-
-
-def monitor_microseconds(frame: pd.DataFrame) -> float:
-    """Median time of the update at step 50."""
-    X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
-    monitor = DensityRatioEProcess(threshold="ville").fit(X, y).monitor()
-    rng, times = np.random.default_rng(0), []
-    for run in range(300):
-        for step in range(1, 51):
-            score = float(rng.random())
-            start = time.perf_counter()
-            monitor.update(score, run)
-            if step == 50:
-                times.append(time.perf_counter() - start)
-    return 1e6 * float(np.median(times))
-
-
-def speed(arguments: argparse.Namespace) -> None:
-    """Print times, beside those of the published package where it is installed."""
-    frame = table("hotpotqa", arguments.folder)
-    ours = median_seconds(lambda: pipeline(frame))
-    print(f"HotpotQA, {frame['uq_problem_idx'].nunique():,} runs, table to power: {ours:.3f} s")
-    long_runs = chess_like()
-    X, y = TrajectoryArray.from_frame(long_runs, **COLUMNS)
-    half = np.arange(len(X)) < int(0.8 * len(X))
-    levels = ALPHAS[1:]  # the runs are too few for the smallest
-    published = DensityRatioEProcess(PrefixForecaster(), "pac", alpha=levels, hold_out="runs")
-    fit = median_seconds(lambda: published.fit(X[half], y[half]), 3)
-    print(f"chess-like, 1,111 runs of up to 244 steps, fit of the prefix logistic: {fit:.2f} s")
-    aware = DensityRatioEProcess(alpha=levels)
-    ratio = median_seconds(lambda: aware.fit(X[half], y[half]), 3) / fit
-    print(f"  of the default, which knows the end: {ratio:.2f} times as long (target 10)")
-    theirs = published_seconds(long_runs, build=False)
-    if theirs is not None:
-        print(
-            f"  e-valuator: fit {theirs[1]:.1f} s, {theirs[1] / fit:.1f} times as long (target 5)"
-        )
-    X, y = TrajectoryArray.from_frame(frame, **COLUMNS)
-    ratio = median_seconds(lambda: aware.fit(X, y), 3) / median_seconds(
-        lambda: published.fit(X, y), 3
-    )
-    print(f"HotpotQA, the same two fits: {ratio:.2f} times as long (target 10)")
-    print(f"monitor.update at step 50: {monitor_microseconds(long_runs):.1f} us (target 200)")
-    theirs = published_seconds(frame)
-    if theirs is not None:
-        print(
-            f"e-valuator on HotpotQA: series {theirs[0]:.1f} s, fit {theirs[1]:.1f} s, apply "
-            f"{theirs[2]:.1f} s: {sum(theirs) / ours:,.0f} times as long (target 1,000)"
-        )
-
-
-# --------------------------------------------------------------------------- power
+# --------------------------------------------------------------------------- public tables
 
 
 def chosen_by_tps() -> GridSearchCV:
@@ -187,7 +52,7 @@ def chosen_by_tps() -> GridSearchCV:
 
 
 PUBLISHED = {"forecaster": PrefixForecaster(), "hold_out": "runs"}
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "pac_marginal, as published": {**PUBLISHED, "threshold": "pac_marginal"},
     "conformal, prefix logistic": PUBLISHED,
     "conformal, chosen by TPS": {"forecaster": chosen_by_tps(), "hold_out": "runs"},
@@ -199,73 +64,80 @@ METHODS = {
         "forecaster": PrefixForecaster(features="running", pooled=True, end="after"),
     },
     "the same, wait = 0.5": {"wait": 0.5},
-    "the same, randomized ties": {"ties": "randomized"},
     "the same, pac": {"threshold": "pac"},
     "the same, randomized_ville": {"threshold": "randomized_ville"},
 }  # fmt: skip
+WORTH = {f"end_worth {worth}": {"end_worth": worth} for worth in (None, 1, 0.3, 0.1, 0)}
 LEVELS = [0.05, 0.1, 0.2]
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
-MOST_NEW = 4000
 
 
-def one_split(X: TrajectoryArray, y: np.ndarray, seed: int, share: float) -> np.ndarray:
-    """What is shown of every method at every level, fitted on a share of the runs."""
-    rows = np.random.default_rng(seed).permutation(len(X))
-    n = int(share * len(X))
-    known, new = rows[:n], rows[n : n + MOST_NEW]
+def one_split(
+    X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, methods: dict, levels: list
+) -> np.ndarray:
+    """What is shown of every method at every level, fitted on so many or such a share of the runs.
+
+    The last is the share of failing runs that are flagged by half of their steps.
+    """
+    rows = np.random.default_rng(entropy).permutation(len(X))
+    n = int(known * len(X)) if known < 1 else int(known)
+    old, new = rows[:n], rows[n : n + MOST_NEW]
+    seed = np.ravel(entropy)[-1]
     out = []
-    for method in METHODS.values():
-        options = {name: clone(value, safe=False) for name, value in method.items()}
-        process = DensityRatioEProcess(alpha=LEVELS, random_state=seed, **options)
-        process.fit(X[known], y[known])
-        out.append(process.report(X[new], y[new])[SHOWN].to_numpy())
+    for method in methods.values():
+        how = {name: clone(value, safe=False) for name, value in method.items()}
+        process = DensityRatioEProcess(alpha=levels, random_state=seed, **how).fit(X[old], y[old])
+        stop = process.stopping_steps(X[new], alpha=levels[-1])
+        early = (stop > 0) & (stop <= X[new].lengths / 2)
+        found = process.report(X[new], y[new])[SHOWN].to_numpy()
+        half = np.full((len(levels), 1), np.nan)
+        half[-1] = early[y[new] == 0].mean()
+        out.append(np.hstack([found, half]))
     return np.array(out)
 
 
-def power(arguments: argparse.Namespace) -> None:
-    """Print power, and what it is made of, over random splits, with 95% intervals."""
-    warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
+def compared(given: Any, methods: dict, levels: list, first: tuple[int, ...] = ()) -> None:
+    """Print what is shown of methods over random splits, with 95% intervals."""
     for name in ("hotpotqa", "gsm8k"):
-        X, y = TrajectoryArray.from_frame(table(name, arguments.folder), **COLUMNS)
-        jobs = (delayed(one_split)(X, y, seed, arguments.share) for seed in range(arguments.splits))
-        found = np.array(Parallel(n_jobs=arguments.jobs)(jobs))
-        print(
-            f"\n{name}: {arguments.share:.0%} of {len(X):,} runs known, at most {MOST_NEW:,} new, "
-            f"{arguments.splits} splits; power over failing runs, before their last step, and over "
-            f"those of more than one step; steps saved: mean share of a failing run's own steps"
-        )
-        for j, level in enumerate(LEVELS):
-            print(f"{f'alpha = {level}':40}" + "".join(f"{column:>18}" for column in SHOWN))
-            for k, method in enumerate(METHODS):
-                cells = (interval(found[:, k, j, c]) for c in range(len(SHOWN)))
-                print(f"{method:40}" + "".join(f"{cell:>18}" for cell in cells))
+        X, y = Data(given.data).runs(name)
+        seeds = [[*first, seed] if first else seed for seed in range(given.splits)]
+        calls = [(X, y, seed, given.share, methods, levels) for seed in seeds]
+        found = np.array(over(one_split, calls, given.jobs))
+        for j, level in enumerate(levels):
+            columns = [*SHOWN, *(["by half"] if level == levels[-1] else [])]
+            rows = {
+                method: {c: plus_minus(found[:, k, j, i]) for i, c in enumerate(columns)}
+                for k, method in enumerate(methods)
+            }
+            title = f"{name}, alpha = {level}: {given.share:.0%} of {len(X):,} runs known"
+            show(f"{title}, {given.splits} splits", rows)
 
 
-def curve(arguments: argparse.Namespace) -> None:
-    """Print power at alpha = 0.1 over the number of known runs."""
+def power(given: Any) -> None:
+    """Print power, and what it is made of."""
+    warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
+    compared(given, METHODS, LEVELS)
+
+
+def worth(given: Any) -> None:
+    """Print the same over `end_worth`."""
+    compared(given, WORTH, [ALPHA], (SEED,))
+
+
+def curve(given: Any) -> None:
+    """Print power over the number of known runs."""
     warnings.filterwarnings("ignore")
     for name in ("hotpotqa", "gsm8k"):
-        X, y = TrajectoryArray.from_frame(table(name, arguments.folder), **COLUMNS)
-        print(f"\n{name}: known runs, power and false alarms of the default at alpha = 0.1")
+        X, y = Data(given.data).runs(name)
+        rows = {}
         for n in (50, 100, 200, 400, 800, 1600):
-            found = []
-            for seed in range(arguments.splits):
-                rows = np.random.default_rng(seed).permutation(len(X))
-                process = DensityRatioEProcess(alpha=0.1, random_state=seed)
-                process.fit(X[rows[:n]], y[rows[:n]])
-                new = rows[n : n + MOST_NEW]
-                found.append(process.report(X[new], y[new])[["power", "false_alarm_rate"]].iloc[0])
-            p, f = np.array(found, dtype=float).T
-            print(f"{n:6} {interval(p):>18}{interval(f):>18}")
+            calls = [(X, y, seed, n, {"": {}}, [ALPHA]) for seed in range(given.splits)]
+            found = np.array(over(one_split, calls, given.jobs))[:, 0, 0]
+            rows[n] = {SHOWN[k]: plus_minus(found[:, k]) for k in (0, 4)}
+        show(f"{name}: known runs, the default at alpha = {ALPHA}", rows)
 
 
-def interval(values: np.ndarray) -> str:
-    """Mean with the half-width of its 95% interval over splits."""
-    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.3f} +- {half:.3f}"
-
-
-# --------------------------------------------------------------------------- guarantee
+# --------------------------------------------------------------------------- simulations
 
 
 def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:
@@ -278,18 +150,16 @@ def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:
     return traces
 
 
-def guarantee(arguments: argparse.Namespace) -> None:
+def rates_above(sets: int) -> None:
     """Print how often, and by how much, the rate of false alarms exceeds its level."""
     alpha, delta = 0.2, 0.1
-    print(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {arguments.sets:,} sets")
-    print(f"{'':16}{'scores':>12}{'mean rate':>12}{'P(rate > alpha)':>18}{'with >=':>10}")
-    y = np.r_[np.ones(60), np.zeros(60)]
+    y, found = np.r_[np.ones(60), np.zeros(60)], {}
     for discrete in (False, True):
         rng = np.random.default_rng(0)
         worst = np.sort(drawn(rng, 400_000, discrete).min(axis=1))
         for threshold in ("pac", "conformal", "pac_marginal"):
-            rates = np.empty((arguments.sets, 2))
-            for k in range(arguments.sets):
+            rates = np.empty((sets, 2))
+            for k in range(sets):
                 cells = np.vstack([drawn(rng, 60, discrete), np.full((60, 3), 0.3)])
                 process = DensityRatioEProcess(
                     "passthrough", threshold=threshold, alpha=alpha, delta=delta
@@ -297,57 +167,30 @@ def guarantee(arguments: argparse.Namespace) -> None:
                 limit = 1 / (1 + process.thresholds_.iloc[0])
                 for j, slack in enumerate((1 - 1e-9, 1 + 1e-9)):
                     rates[k, j] = np.searchsorted(worst, limit * slack) / len(worst)
+            above = (rates > alpha).mean(axis=0)
+            row = {"mean rate": rates[:, 0].mean(), "P(rate > alpha)": above[0]}
             kind = "3 values" if discrete else "continuous"
-            mean, above = rates[:, 0].mean(), (rates > alpha).mean(axis=0)
-            print(f"{threshold:16}{kind:>12}{mean:12.4f}{above[0]:18.3f}{above[1]:10.3f}")
-    exact_level(arguments.sets)
-    lengths_that_tell(arguments.sets)
-    with_the_end_known(max(arguments.sets // 5, 2))
-    of_groups(max(arguments.sets // 5, 2))
-    open_runs(max(arguments.sets // 10, 2))
+            found[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
+    show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", found)
 
 
-def exact_level(sets: int) -> None:
-    """Print the level of conformal with randomised ties, which is alpha exactly."""
-    rng, alpha = np.random.default_rng(1), 0.15
-    y = np.r_[np.ones(50), np.zeros(4)]
-    for discrete in (False, True):
-        flagged = np.empty(sets)
-        for k in range(sets):
-            traces = drawn(rng, 70, discrete)
-            cells = np.vstack([traces[:50], np.full((4, 3), 0.3)])
-            process = DensityRatioEProcess(
-                "passthrough", threshold="conformal", alpha=alpha, ties="randomized"
-            ).fit(TrajectoryArray.from_padded(cells), y, calibration=np.r_[0:40, 50:52])
-            flagged[k] = (process.predict(TrajectoryArray.from_padded(traces[50:])) == 0).mean()
-        kind = "3 values" if discrete else "continuous"
-        print(f"conformal, randomized ties, {kind}, alpha = {alpha}: {interval(flagged)}")
-
-
-def lengths_that_tell(sets: int) -> None:
-    """Print false alarms of the true M where lengths tell all, and scores say nothing.
+def lengths_that_tell(sets: int) -> dict[str, np.ndarray]:
+    """Return false alarms of the true M where lengths tell all, and scores say nothing.
 
     Succeeding runs end with hazard .5, failing ones with .1: M_t = (.9 / .5)^(t - 1), times
     .1 / .5 at the end. A rule that takes M without the end for an e-value there flags too many.
     """
-    rng, alpha = np.random.default_rng(2), 0.1
-    rates = np.empty((sets, 3))
+    rng, rates = np.random.default_rng(2), np.empty((sets, 2))
     for k in range(sets):
-        y = np.repeat([1, 0], 300)
         X = known_law(np.r_[rng.geometric(0.5, 300), rng.geometric(0.1, 300)])
-        process = DensityRatioEProcess("passthrough", threshold="randomized_ville", alpha=alpha)
-        process.fit(X, y)
+        process = DensityRatioEProcess("passthrough", threshold="randomized_ville", alpha=ALPHA)
+        process.fit(X, np.repeat([1, 0], 300))
         good = known_law(rng.geometric(0.5, 200))
-        largest = process.test_.ratio.largest(good)
         without = 2 * process.base_rate_ * (0.9 / 0.5) ** (good.lengths - 1)
-        rates[k] = (
-            (largest > -np.log(alpha)).mean(),
-            (process.predict(good) == 0).mean(),
-            (without > rng.random(200) / alpha).mean(),
-        )
-    names = ("ville", "randomized_ville", "the end ignored, as published")
-    for name, found in zip(names, rates.T, strict=True):
-        print(f"lengths that tell, {name}, alpha = {alpha}: {interval(found)}")
+        flagged = process.predict(good) == 0
+        rates[k] = flagged.mean(), (without > rng.random(200) / ALPHA).mean()
+    names = ("randomized_ville", "the same, the end ignored, as published")
+    return {f"lengths that tell, {name}": of for name, of in zip(names, rates.T, strict=True)}
 
 
 def known_law(lengths: np.ndarray, success: float = 0.5, failure: float = 0.1) -> TrajectoryArray:
@@ -359,7 +202,7 @@ def known_law(lengths: np.ndarray, success: float = 0.5, failure: float = 0.1) -
     return X.with_cells(1 / (1 + odds_of_failure))
 
 
-def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool) -> TrajectoryArray:
+def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool = False) -> TrajectoryArray:
     """Runs whose scores and lengths depend on the outcome; a run of one step fails."""
     lengths = np.where(y == 1, 1 + rng.geometric(0.4, len(y)), rng.geometric(0.2, len(y)))
     lengths = np.minimum(lengths, 12)
@@ -369,56 +212,27 @@ def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool) -> Traje
     return TrajectoryArray(np.clip(scores, 0, 1), lengths, ended=True)
 
 
-LEARNERS = {
-    "default": None,
-    "interpolating": PrefixForecaster(
-        DecisionTreeClassifier(random_state=0), features="running", pooled=True, end="step"
-    ),
-}
+def one_set(entropy: Any, n: int, rate: float, discrete: bool, n_new: int, **how: Any) -> float:
+    """False alarms of one set of known runs; NaN where too few succeeded, or failed."""
+    rng = np.random.default_rng(entropy)
+    y = (rng.random(n) < rate).astype(int)
+    if min(y.sum(), n - y.sum()) < 2 or y.sum() < 11:
+        return np.nan
+    process = DensityRatioEProcess(alpha=ALPHA, **how).fit(drawn_runs(rng, y, discrete), y)
+    new = drawn_runs(rng, np.ones(n_new, dtype=int), discrete)
+    named = TrajectoryArray(new.cells, new.lengths, ids=np.arange(n_new) + n, ended=True)
+    return float((process.predict(named) == 0).mean())
 
 
-def with_the_end_known(sets: int) -> None:
-    """Print false alarms of the default and of a learner that knows its training runs by heart."""
-    alpha = 0.1
-    for name, forecaster in LEARNERS.items():
-        for discrete in (False, True):
-            for ties in ("strict", "randomized"):
-                for n in (60, 200, 1000):
-                    rates = []
-                    for seed in range(sets):
-                        rng = np.random.default_rng(seed)
-                        y = (rng.random(n) < 0.6).astype(int)
-                        process = DensityRatioEProcess(
-                            forecaster, alpha=alpha, ties=ties, random_state=seed
-                        ).fit(drawn_runs(rng, y, discrete), y)
-                        new = drawn_runs(rng, np.ones(400, dtype=int), discrete)
-                        new = TrajectoryArray(
-                            new.cells, new.lengths, ids=np.arange(400) + n, ended=True
-                        )
-                        rates.append((process.predict(new) == 0).mean())
-                    kind = "3 values" if discrete else "continuous"
-                    print(
-                        f"the end known, {name:14}{kind:12}{ties:12}{n:5} runs, "
-                        f"alpha = {alpha}: {interval(np.array(rates))}"
-                    )
-
-
-def of_groups(sets: int) -> None:
-    """Print false alarms of a success of a new task, where tasks differ and have 1 to 8 trials."""
-    alpha, rates = 0.1, {"whole tasks held out": [], "runs held out": []}
-    for seed in range(sets):
-        rng = np.random.default_rng(seed)
-        X, y, task = trials(rng, 80)
-        new, outcome, new_task = trials(rng, 200)
-        rows = np.flatnonzero(outcome == 1)
-        _, first = np.unique(new_task[rows], return_index=True)
-        one_each = new[rows[first]]
-        for name, groups in zip(rates, (task, None), strict=True):
-            process = DensityRatioEProcess(alpha=alpha, random_state=seed)
-            process.fit(X, y, groups=groups)
-            rates[name].append((process.predict(one_each) == 0).mean())
-    for name, found in rates.items():
-        print(f"trials of tasks, {name}, alpha = {alpha}: {interval(np.array(found))}")
+def of_task(entropy: Any, **how: Any) -> float:
+    """False alarms of a success of a new task, where tasks differ and have 1 to 8 trials."""
+    rng = np.random.default_rng(entropy)
+    X, y, task = trials(rng, 80)
+    new, outcome, new_task = trials(rng, 200)
+    rows = np.flatnonzero(outcome == 1)
+    _, first = np.unique(new_task[rows], return_index=True)
+    process = DensityRatioEProcess(alpha=ALPHA, **how).fit(X, y, groups=task)
+    return float((process.predict(new[rows[first]]) == 0).mean())
 
 
 def trials(
@@ -427,43 +241,79 @@ def trials(
     """Trials of tasks, whose scores share a task's own shift."""
     task = np.repeat(np.arange(n_tasks), rng.integers(1, 9, n_tasks))
     y = (rng.random(len(task)) < 0.6).astype(int)
-    X = drawn_runs(rng, y, discrete=False)
+    X = drawn_runs(rng, y)
     shift = rng.normal(0, 0.3, n_tasks)[task]
     return X.with_cells(X.cells + np.repeat(shift, X.lengths)), y, task
 
 
-def open_runs(sets: int) -> None:
-    """Print false alarms where every prefix of a run is polled as a table of its own."""
-    alpha, rates, wrong = 0.1, [], []
-    for seed in range(sets):
-        rng = np.random.default_rng(seed)
-        y = (rng.random(1000) < 0.6).astype(int)
-        process = DensityRatioEProcess(alpha=alpha, random_state=seed)
-        process.fit(drawn_runs(rng, y, discrete=False), y)
-        new = drawn_runs(rng, np.ones(1000, dtype=int), discrete=False)
-        flagged, taken = np.zeros((2, 1000), dtype=bool)
-        for t in range(1, 13):
-            polled = new.prefix(t).with_ended(new.lengths <= t)
-            flagged |= process.predict(polled) == 0
-            taken |= process.predict(polled.with_ended()) == 0
-        rates.append(flagged.mean())
-        wrong.append(taken.mean())
-    print(f"open runs polled after every step, alpha = {alpha}: {interval(np.array(rates))}")
-    print(f"  if each prefix were taken for a run that has ended: {interval(np.array(wrong))}")
+def polled(seed: int) -> tuple[float, float]:
+    """False alarms where every prefix of a run is polled: still open, or taken for an end."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(1000) < 0.6).astype(int)
+    process = DensityRatioEProcess(alpha=ALPHA, random_state=seed).fit(drawn_runs(rng, y), y)
+    new = drawn_runs(rng, np.ones(1000, dtype=int))
+    flagged, taken = np.zeros((2, 1000), dtype=bool)
+    for t in range(1, 13):
+        so_far = new.prefix(t).with_ended(new.lengths <= t)
+        flagged |= process.predict(so_far) == 0
+        taken |= process.predict(so_far.with_ended()) == 0
+    return flagged.mean(), taken.mean()
+
+
+MEMORISED = PrefixForecaster(
+    DecisionTreeClassifier(random_state=0), features="running", pooled=True, end="step"
+)
+
+
+def guarantee(given: Any) -> None:
+    """Print false alarms of all rules."""
+    rates_above(given.sets)
+    found = lengths_that_tell(given.sets)
+    few = range(max(given.sets // 5, 2))
+    learners = {"default": None, "a tree that memorised": MEMORISED}
+    for (name, learner), discrete, ties, n in product(
+        learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
+    ):
+        kind = "3 values" if discrete else "continuous"
+        found[f"{name}, {kind}, {ties}, {n} runs"] = [
+            one_set(k, n, 0.6, discrete, 400, forecaster=learner, ties=ties, random_state=k)
+            for k in few
+        ]
+    found["trials of tasks"] = [of_task(seed, random_state=seed) for seed in few]
+    polls = np.array([polled(seed) for seed in range(max(given.sets // 10, 2))])
+    found["open runs, polled"], found["the same, taken for ends"] = polls.T
+    rows = {name: {"false alarms": plus_minus(rates)} for name, rates in found.items()}
+    show(f"alpha = {ALPHA}, simulated", rows)
+
+
+def edges(given: Any) -> None:
+    """Print false alarms where an end is worth less, at the edges of what runs may be."""
+    warnings.simplefilter("ignore")
+    laws: dict[str, tuple] = {"trials of 80 tasks": (of_task, [], (), {"end_worth": 0.3})}
+    for n, rate, discrete, ties in product(
+        (60, 400), (0.05, 0.5, 0.95), (False, True), ("strict", "randomized")
+    ):
+        name = f"{n} runs, success rate {rate}, {'3 values' if discrete else 'continuous'}, {ties}"
+        entropy = [n, round(100 * rate)]
+        laws[name] = one_set, entropy, (n, rate, discrete, 300), {"ties": ties, "end_worth": 0.3}
+    rows = {}
+    for name, (of, entropy, law, how) in laws.items():
+        seeds = range(given.sets)
+        rates = [of([SEED, k, *entropy], *law, random_state=k, **how) for k in seeds]
+        known = np.array(rates)[~np.isnan(rates)]
+        rows[name] = {"of sets": len(known) / given.sets}
+        if len(known):
+            rows[name]["false alarms"] = plus_minus(known)
+    show(f"end_worth = 0.3, alpha = {ALPHA}, {given.sets} sets of known runs", rows)
+
+
+COMMANDS = {one.__name__: one for one in (power, curve, worth, guarantee, edges)}
 
 
 def main() -> None:
-    """Run one of the four."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("speed", "power", "curve", "guarantee"))
-    parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--splits", type=int, default=50)
-    parser.add_argument("--share", type=float, default=0.2, help="of the runs that are known")
-    parser.add_argument("--sets", type=int, default=2000)
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
-    commands = {"speed": speed, "power": power, "curve": curve, "guarantee": guarantee}
-    commands[arguments.what](arguments)
+    """Run one of them."""
+    given = options(__doc__, tuple(COMMANDS), splits=50, share=0.2, sets=1000, jobs=2)
+    COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,33 @@
 """Raw against recalibrated forecasts: the proper score moves, the ranking hardly; and which map.
 
-    python benchmarks/recalibration.py [TABLE.csv.gz ...]
-    python benchmarks/recalibration.py --few [N_SPLITS]
+    python benchmarks/recalibration.py judged [--data FOLDER]
+    python benchmarks/recalibration.py maps   [--data FOLDER]
+    python benchmarks/recalibration.py few    [--data FOLDER] [--splits 40] [--seed 24]
+    python benchmarks/recalibration.py ranks  [--data FOLDER]
+    python benchmarks/recalibration.py cut    [--data FOLDER]
 
-Without arguments, the public HotpotQA and GSM8K tables are fetched. The bundled chess games come
-last, where runs that were not observed count as failures. Every recalibrated trace is out of fold.
-
-With --few, every public table of forecasts is recalibrated from random subsets of 200 and of 1,000
-runs (or all, if there are fewer), in random halves. Two tables are read in $TRAJSCORE_TEST_DATA.
+"judged": metrics and parts of the score of the HotpotQA and GSM8K judges. "maps": scores of each
+map, of those and of chess. "few": every public table of forecasts, recalibrated from random subsets
+of 200 and of 1,000 runs (or all, if there are fewer), in random halves. "ranks": the scores of the
+judges' forecasts transformed, where ranks stay. "cut": three in four runs are cut, see `reproduce`.
+Every recalibrated trace is out of fold; chess games that were not observed count as failures.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 from scipy.stats import t
 from sklearn.model_selection import StratifiedGroupKFold
 
+from reproduction.items import Data
+from reproduction.tps import SCHEDULES, fixed_ranks, shift_table
+from shared import Table, options, public_tables, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
@@ -32,9 +36,10 @@ from trajscore.calibration import (
     cross_fit_traces,
 )
 from trajscore.core.weights import as_step_weights
-from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess
+from trajscore.datasets import load_chess
 from trajscore.inference import compare_predictors
-from trajscore.metrics import censored_tps_samples, tps_decomposition, tps_score
+from trajscore.metrics import tps_decomposition, tps_samples, tps_score
+from trajscore.report import EvaluationOptions
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
 MARGINS = [f"TPS log {one}" for one in ("margin", "over_alive", "over_alive_end")]
@@ -58,7 +63,8 @@ def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     tables = {}
     for title, score in SCORES.items():
         samples = {
-            name: censored_tps_samples(y, trace, score=score) for name, trace in traces.items()
+            name: tps_samples(np.where(y == -1, 0, y), trace, score=score)
+            for name, trace in traces.items()
         }
         table = compare_predictors(samples, reference="Platt", random_state=0)
         table = table.set_index("predictor")[["difference", "low", "high"]]
@@ -66,36 +72,6 @@ def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
         table.loc["Platt", "score"] = samples["Platt"].mean()
         tables[title] = table
     return pd.concat(tables)
-
-
-Table = tuple[TrajectoryArray, np.ndarray, np.ndarray]
-
-
-def tables() -> Iterator[tuple[str, Table]]:
-    """Yield every public table of forecasts with its outcomes and tasks."""
-    for name in ("hotpotqa", "gsm8k", "math", "mmlupro", "chessgames"):
-        X, y = fetch_evaluator(name, return_X_y=True)
-        yield name, (X, y, np.arange(len(X)))
-    games, ended = load_chess(return_X_y=True)
-    for name in games.channels:
-        yield f"chess, {name}", (games[name], np.maximum(ended, 0), np.arange(len(games)))
-    folder = Path(os.environ.get("TRAJSCORE_TEST_DATA", "."))
-    for name, file, columns in (
-        ("basketball", "winprob/march_madness", ["game", "win_probability", "won", "game"]),
-        ("game of 24", "tot/game24_gpt4", ["run_id", "value", "solved", "task"]),
-    ):
-        if (folder / f"{file}.csv.gz").exists():
-            frame = pd.read_csv(folder / f"{file}.csv.gz")
-            run, value, outcome, task = columns
-            X, y = TrajectoryArray.from_frame(
-                frame, id=run, step="step", value=value, outcome=outcome
-            )
-            yield name, (X, y, frame.groupby(run)[task].first().reindex(X.ids).to_numpy())
-    for name in ("agnews_gpt2", "sst2_gpt2", "pneumoniamnist_resnet50", "cifar10_resnet-20"):
-        log_p, label = fetch_expected_cost(name, return_X_y=True)
-        p = softmax(log_p, axis=1)
-        X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=int))
-        yield name, (X, (p.argmax(axis=1) == label).astype(int), np.arange(len(p)))
 
 
 def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
@@ -120,55 +96,69 @@ def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def few_runs(n_splits: int, seed: int = 24) -> pd.DataFrame:
-    """What maps gain over Platt's, with 95% intervals over the splits."""
+def few_runs(given: Any) -> None:
+    """Print what maps gain over Platt's, with 95% intervals over the splits."""
     lines = {}
-    for name, table in tables():
-        for n_runs in sorted({min(n, len(table[0])) for n in (200, 1000)}):
-            scores = few(table, n_runs, n_splits, seed)
+    for name, (X, y, tasks) in public_tables(given.data):
+        table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)
+        for n_runs in sorted({min(n, len(X)) for n in (200, 1000)}):
+            scores = few(table, n_runs, given.splits, given.seed)
             line = {"Platt": f"{(scores['Platt'] - scores['base rate']).mean():+.4f}"}
             for other in ("beta", "isotonic", "ensemble"):
                 gain = scores[other] - scores["Platt"]
-                half = t.ppf(0.975, n_splits - 1) * gain.std() / np.sqrt(n_splits)
+                half = t.ppf(0.975, given.splits - 1) * gain.std() / np.sqrt(given.splits)
                 line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
-            lines[name, n_runs] = line
+            lines[f"{name}, {n_runs} runs"] = line
             print(name, n_runs, *line.values(), sep="  ", flush=True)
-    return pd.DataFrame(lines).T
+    show(f"{given.splits} splits", lines)
+
+
+def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarray]]:
+    """Yield the judges' forecasts."""
+    for name in ("hotpotqa", "gsm8k"):
+        yield name, *Data(folder).runs(name)
+
+
+def judged(given: Any) -> None:
+    """Print metrics of the judges, and the parts of their scores."""
+    for name, X, y in judges(given.data):
+        report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=given.jobs))
+        print(f"\n{report}")
+        show(name, report.table.reindex(columns=SHOWN).T, 4)
+        parts = {}
+        for form in ("as_given", "recalibrated"):
+            key = "judge", form
+            parts[form] = asdict(tps_decomposition(report.labels[key], report.traces[key]))
+        show(f"{name}, parts of TPS log", parts, 4)
+
+
+def maps(given: Any) -> None:
+    """Print the score of each map."""
+    games, ended = load_chess(return_X_y=True)
+    chess = [(f"chess, {name}", games[name], ended) for name in games.channels]
+    for name, X, y in [*judges(given.data), *chess]:
+        show(f"{name}, {len(X)} runs", compared(X, y), 5)
+
+
+def ranks(given: Any) -> None:
+    """Print fixed ranks and scores."""
+    for name, X, y in judges(given.data):
+        show(name, fixed_ranks(X, y), 4)
+
+
+def cut(given: Any) -> None:
+    """Print shifts of the score."""
+    for name, X, y in judges(given.data):
+        show(name, shift_table(X, y, ("early", *SCHEDULES)), 5)
+
+
+COMMANDS = {"judged": judged, "maps": maps, "few": few_runs, "ranks": ranks, "cut": cut}
 
 
 def main() -> None:
-    """Print one table for each data set, and which map is best."""
-    if sys.argv[1:2] == ["--few"]:
-        print(few_runs(int((*sys.argv[2:], 40)[0])).to_string())
-        return
-    if len(sys.argv) > 1:
-        sets = {
-            Path(path).name: TrajectoryArray.from_frame(
-                pd.read_csv(path), id="uq_problem_idx", step="num_steps",
-                value="judge_probability", outcome="solved",
-            )
-            for path in sys.argv[1:]
-        }  # fmt: skip
-    else:
-        sets = {name: fetch_evaluator(name, return_X_y=True) for name in ("hotpotqa", "gsm8k")}
-    for name, (X, y) in sets.items():
-        report = evaluate({"judge": X}, y, n_jobs=2)
-        print(
-            f"== {name}\n{report}\n\n{report.table.reindex(columns=SHOWN).round(4).T.to_string()}\n"
-        )
-        forms = [("judge", form) for form in ("as_given", "recalibrated")]
-        parts = {
-            form: asdict(tps_decomposition(report.labels[form], report.traces[form]))
-            for form in forms
-        }
-        print(f"{pd.DataFrame(parts).round(4).T.to_string()}\n")
-        value = report.intervals["value"].unstack("form").loc["judge"]
-        gain = value["recalibrated"] - value["as_given"]
-        print(gain.round(4).rename("recalibrated - as given").to_string())
-    games, ended = load_chess(return_X_y=True)
-    sets |= {f"chess, {name}": (games[name], ended) for name in games.channels}
-    for name, (X, y) in sets.items():
-        print(f"\n== {name}, {len(X)} runs\n{compared(X, y).round(5).to_string()}")
+    """Run one of them."""
+    given = options(__doc__, tuple(COMMANDS), splits=40, seed=24, jobs=2)
+    COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

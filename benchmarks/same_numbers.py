@@ -195,7 +195,9 @@ def scores(data: Sets) -> Numbers:
     q_z = rng.random(len(y))
     P = X[X.channels[0]]
     yield "censored", metrics.censored_tps_score(stopped, P, q_z=q_z)
-    yield from flat(metrics.censored_tps_samples(stopped, P, q_z=q_z), "censored_samples")
+    yield from flat(
+        metrics.tps_samples(np.where(stopped == -1, q_z, stopped), P), "censored_samples"
+    )
     proba = rng.dirichlet(np.ones(4), 300)
     answer = rng.integers(0, 4, 300)
     for n in (0, 1, 2):
@@ -204,7 +206,8 @@ def scores(data: Sets) -> Numbers:
         correct = proba.argmax(axis=1) == answer
         yield f"ecuas_confidence/{n}", metrics.ecuas_from_confidence(correct, proba.max(1), n=n)
     yield "aurc", metrics.aurc(correct, proba.max(1))
-    yield "augrc", metrics.augrc(correct, proba.max(1))
+    answers = metrics.Answers.from_confidence(correct, proba.max(1))
+    yield "augrc", answers.metrics()["AUGRC"]
     cost = 1 - np.eye(4)
     decisions = np.column_stack([cost, np.full(4, 0.3)])
     yield "u_max", metrics.Answers.from_decisions([1], [0.1], u_max=decisions).scale.u_max
@@ -285,8 +288,6 @@ def stopping(data: Sets) -> Numbers:
             "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
             "raw": monitoring.RawVerifier(alpha=0.1),
             "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
-            "fixed": monitoring.FixedStepStop(alpha=0.1),
-            "random": monitoring.RandomStop(alpha=0.1, random_state=0),
         }
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])
@@ -387,8 +388,8 @@ def runs_of_logs(data: Sets) -> Numbers:
                     "max": TracerScorer(),
                     "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
                     "saup": tracer.SAUP(),
-                    "calls": tracer.ToolCallCount(),
-                    "length": tracer.RunLength(),
+                    "calls": tracer.ChannelRisk("tool_calls", kind="count"),
+                    "length": tracer.ChannelRisk(None, kind="count"),
                 }
                 for risk, scorer in scorers.items():
                     try:

@@ -33,11 +33,9 @@ from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryA
 from trajscore.calibration import _platt
 from trajscore.core import weighted_steps as steps_module
 from trajscore.core.weighted_steps import weighted_steps
-from trajscore.core.weights import as_step_weights
-from trajscore.core.within_runs import step_numbers
-from trajscore.metrics import tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
+from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -88,64 +86,7 @@ def in_memory(n_runs: int, n_jobs: int) -> None:
     traces, y = make_runs(n_runs)
     n_steps = len(traces[PREDICTORS[0]].cells)
     name = f"evaluate, {n_runs:,} runs, {n_jobs} threads"
-    measure(name, lambda: evaluate(traces, y, n_jobs=n_jobs), n_steps)
-
-
-def from_tables(n_runs: int) -> None:
-    """Time from_frame in scores of the same rows."""
-    traces, y = make_runs(n_runs)
-    frame, X = as_frame(traces, y), traces["judge"]
-    text = frame.assign(run="run " + frame["run"].astype(str))
-    order = np.random.default_rng(0).permutation(len(frame))
-    tables = {
-        "sorted, integer ids": frame,
-        "sorted, text": text,
-        "shuffled, integer ids": frame.iloc[order],
-        "shuffled, text": text.iloc[order],
-        "Arrow, sorted, integer ids": pa.Table.from_pandas(frame),
-        "Arrow, sorted, text": pa.Table.from_pandas(text),
-    }
-
-    def seconds(function: Callable[[], Any]) -> float:
-        start = time.perf_counter()
-        function()
-        return time.perf_counter() - start
-
-    for name, table in tables.items():
-        ratios = []
-        for _ in range(7):
-            score = min(seconds(lambda: tps_samples(y, X)) for _ in range(3))
-            read = seconds(lambda t=table: TrajectoryArray.from_frame(t, value="judge", **COLUMNS))
-            ratios.append(read / score)
-        print(f"from_frame, {name:<40} {np.median(ratios):6.1f} scores of the same rows")
-
-
-def passes(n_runs: int) -> None:
-    """Show where the passes of a score go, in passes of np.log over the same cells."""
-    traces, y = make_runs(n_runs)
-    X = traces["judge"]
-    p, lengths = X.cells, X.lengths
-    failed, starts = 1.0 - np.repeat(y, lengths), X.offsets[:-1]
-    step, table = step_numbers(X) - 1, as_step_weights().table(int(lengths.max()))
-    parts = {
-        "np.log": lambda: np.log(p),
-        "outcomes repeated for each step": lambda: np.repeat(1.0 - y, lengths),
-        "p or 1 - p, clipped, in place": lambda: np.clip(np.abs(failed - p), 1e-6, 1 - 1e-6),
-        "number of each step": lambda: np.arange(len(p)) - np.repeat(starts, lengths),
-        "its weight": lambda: table[step],
-        "times the weight": lambda: p * failed,
-        "sums of runs": lambda: np.add.reduceat(p, starts),
-        "tps_samples": lambda: tps_samples(y, X),
-    }
-    times = {name: [] for name in parts}
-    for _ in range(15):
-        for name, function in parts.items():
-            start = time.perf_counter()
-            function()
-            times[name].append(time.perf_counter() - start)
-    one = np.median(times["np.log"])
-    for name, taken in times.items():
-        print(f"{name:<40} {np.median(taken) / one:5.2f} passes of np.log")
+    measure(name, lambda: evaluate(traces, y, options=EvaluationOptions(n_jobs=n_jobs)), n_steps)
 
 
 def merged_values(n_runs: int) -> None:
@@ -253,7 +194,7 @@ def on_dask(n_steps: int, folder: Path) -> None:
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
-    # as docs/user_guide/scale.rst proposes: workers keep some of the memory that they free
+    # workers keep some of the memory that they free
     environment = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25}
     config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in environment.items()})
     paths = sorted(str(path) for path in folder_of(n_steps, folder).glob("*.parquet"))
@@ -324,8 +265,6 @@ def main() -> None:
     if args.what in (None, "frame"):
         merged_values(20_000)
         cells_of_steps(400_000)
-        passes(100_000)
-        from_tables(80_000)
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
         if args.what in (None, "parquet"):

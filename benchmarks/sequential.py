@@ -1,4 +1,6 @@
-"""Looking again as runs arrive: how often it is wrong, what it sees, how wide, how fast.
+"""Looking again as runs arrive: how often rules are wrong, and what they see.
+
+    python benchmarks/sequential.py [--streams 10000] [--seed 1]
 
 Rules are held against each other on the same streams of differences:
 
@@ -8,27 +10,23 @@ Rules are held against each other on the same streams of differences:
     Robbins     asymptotic confidence sequence (Waudby-Smith et al. 2024, Time-uniform central limit
                 theory), tightest at 100 runs, from run 20 on
     mSPRT       normal mixture with the variance seen so far, prior sd .1, from run 20 on
-
-python benchmarks/sequential.py [--streams 10000] [--repeats 500] [--part streams|width]
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 
+from shared import options, show
 from trajscore.inference import SequentialComparison
 from trajscore.inference._sequential import _CAPITAL, _SHARES
 
 N_RUNS, LEVEL = 400, 0.05
 Streams = np.ndarray  # of shape (n_streams, N_RUNS)
 Draw = Callable[[np.random.Generator, int], Streams]
-Rule = Callable[[Streams, float], np.ndarray]
 
 
 # ---------------------------------------------------------------- streams: a less b, run by run
@@ -59,26 +57,10 @@ def from_run(start: int, draw: Draw) -> Draw:
     return late
 
 
-def numbers(rate: float, reference: float) -> Draw:
-    """Success less a number."""
-    return lambda rng, n: (rng.random((n, N_RUNS)) < rate) - reference
-
-
 def swinging(rng: np.random.Generator, n: int) -> Streams:
     """Means of -.3 and +.3 in turns of 20 runs: the average so far is never above 0."""
     mean = np.where(np.arange(N_RUNS) // 20 % 2, 0.3, -0.3)
     return np.where(rng.random((n, N_RUNS)) < (1 + mean) / 2, 1.0, -1.0)
-
-
-def answering(rng: np.random.Generator, n: int) -> Streams:
-    """The mean answers to the sum so far, and the sum of the means is never above 0."""
-    out, total, budget = np.empty((n, N_RUNS)), np.zeros(n), np.zeros(n)
-    for t in range(N_RUNS):
-        mean = np.where((total > 0) & (budget >= 0.3), 0.3, -0.1)
-        out[:, t] = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
-        total += out[:, t]
-        budget -= mean
-    return out
 
 
 def seldom(rng: np.random.Generator, n: int) -> Streams:
@@ -86,37 +68,27 @@ def seldom(rng: np.random.Generator, n: int) -> Streams:
     return np.where(rng.random((n, N_RUNS)) < 0.04, -0.96, 0.04)
 
 
-# name: the stream, the smallest difference of a run. Each mean is 0, or not above 0 so far.
-NULLS: dict[str, tuple[Draw, float]] = {
-    "both .6": (agents(0.6), -1),
-    "both .5, tasks alike": (agents(0.5, tasks=0), -1),
-    "both .97": (agents(0.97), -1),
-    "both .995": (agents(0.995), -1),
-    "both .03": (agents(0.03), -1),
-    "both .6, 5 trials a task, their mean": (agents(0.6, trials=5), -1),
-    "seldom much worse": (seldom, -1),
-    "worse by a margin of .05, baseline 1": (lambda r, n: agents(0.95, tasks=0)(r, n) * 0
-                                             - (r.random((n, N_RUNS)) < 0.05) + 0.05, -0.95),
-    "worse by a margin of .03, both near .97": (lambda r, n: -agents(0.97, 0.03, tasks=0)(r, n)
-                                                + 0.03, -0.97),
-    "success .95, held against .95": (numbers(0.95, 0.95), -0.95),
-    "failure .05, held against .05": (lambda r, n: -numbers(0.95, 0.95)(r, n), -0.05),
-    "success .6, held against .6": (numbers(0.6, 0.6), -0.6),
-    "means swing, average never above 0": (swinging, -1),
-    "means answer the sum, the same": (answering, -1),
+# name: the number of the stream, the stream, the smallest difference of a run. Each mean is 0, or
+# not above 0 so far.
+NULLS: dict[str, tuple[int, Draw, float]] = {
+    "both .6": (0, agents(0.6), -1),
+    "both .97": (2, agents(0.97), -1),
+    "both .6, 5 trials a task, their mean": (5, agents(0.6, trials=5), -1),
+    "seldom much worse": (6, seldom, -1),
+    "worse by a margin of .03, both near .97": (
+        8, lambda r, n: 0.03 - agents(0.97, 0.03, tasks=0)(r, n), -0.97,
+    ),
+    "success .95, held against .95": (
+        9, lambda r, n: (r.random((n, N_RUNS)) < 0.95) - 0.95, -0.95,
+    ),
+    "means swing, average never above 0": (12, swinging, -1),
 }  # fmt: skip
-DROPS: dict[str, tuple[Draw, float]] = {
-    "drop of .1 from .6": (agents(0.6, 0.1), -1),
-    "the same, tasks alike": (agents(0.6, 0.1, tasks=0), -1),
-    "drop of .05 from .6": (agents(0.6, 0.05), -1),
-    "drop of .2 from .6": (agents(0.6, 0.2), -1),
-    "drop of .1 from .6 at run 200": (from_run(200, agents(0.6, 0.1)), -1),
-    "drop of .1 from .6, 5 trials a task": (agents(0.6, 0.1, trials=5), -1),
-    "drop of .1 from .9": (agents(0.9, 0.1), -1),
-    "drop of .03 from .97": (agents(0.97, 0.03), -1),
-    "both .97, margin .05: pass": (lambda r, n: agents(0.97)(r, n) + 0.05, -0.95),
-    "both 1, margin .05: pass": (lambda r, n: agents(1.0)(r, n) + 0.05, -0.95),
-    "success .98, held against .95": (numbers(0.98, 0.95), -0.95),
+DROPS: dict[str, tuple[int, Draw, float]] = {
+    "drop of .1 from .6": (0, agents(0.6, 0.1), -1),
+    "the same, tasks alike": (1, agents(0.6, 0.1, tasks=0), -1),
+    "drop of .05 from .6": (2, agents(0.6, 0.05), -1),
+    "drop of .1 from .6 at run 200": (4, from_run(200, agents(0.6, 0.1)), -1),
+    "drop of .1 from .9": (6, agents(0.9, 0.1), -1),
 }
 
 
@@ -181,9 +153,11 @@ RULES = {
 }
 
 
-def streams_table(n: int, seed: int) -> None:
+def main() -> None:
     """Print how often each rule ever says that the mean is above 0, within 400 runs."""
-    of_class = agents(0.6, 0.1)(np.random.default_rng(seed), 3)
+    given = options(__doc__, streams=10_000, seed=1)
+    warnings.simplefilter("ignore")
+    of_class = agents(0.6, 0.1)(np.random.default_rng(given.seed), 3)
     for stream, ours in zip(of_class, _log_bets(of_class, -1), strict=True):
         known = SequentialComparison(1).update(stream, 0 * stream).history()["e_value"]
         np.testing.assert_allclose(np.log(known), ours, atol=1e-9)
@@ -192,58 +166,12 @@ def streams_table(n: int, seed: int) -> None:
         (f"better: seen at {LEVEL}, one-sided", DROPS, LEVEL),
         (f"better: seen at {LEVEL}, two-sided", DROPS, LEVEL / 2),
     ):
-        print(f"\n{title}; {n:,} streams of {N_RUNS} runs")
-        print(f"{'':<42}" + "".join(f"{name:>11}" for name in RULES))
-        for k, (name, (draw, lowest)) in enumerate(designs.items()):
-            d = draw(np.random.default_rng([seed, k]), n)
-            shares = [rule(d, lowest, alpha).any(axis=1).mean() for rule in RULES.values()]
-            print(f"{name:<42}" + "".join(f"{share:11.3f}" for share in shares), flush=True)
-
-
-# ---------------------------------------------------------------- width and time
-
-
-def width_table(n: int, seed: int) -> None:
-    """Print half widths, how often the interval ever misses, and the time of an update."""
-    print(f"\nInterval of the mean at .05: half its width, over 1.96 se; {n} streams")
-    print(f"{'':<42}{'100':>8}{'400':>8}{'ever missed':>13}{'us an update':>14}")
-    for name, draw, mean in (
-        ("both .6", agents(0.6), 0.0),
-        ("drop of .1 from .6", agents(0.6, 0.1), 0.1),
-        ("both .97", agents(0.97), 0.0),
-        ("normal, sd .1", lambda r, n: r.normal(0.02, 0.1, (n, N_RUNS)).clip(-1, 1), 0.02),
-    ):
-        rows = []
-        for stream in draw(np.random.default_rng(seed), n):
-            watch = SequentialComparison(1)
-            start = time.process_time()
-            for number in stream:
-                watch.update(number, 0)
-            seconds = (time.process_time() - start) / N_RUNS
-            past = watch.history()
-            half = (past["high"] - past["low"]) / 2
-            fixed = 1.96 * max(float(np.std(stream)), 1e-9)
-            missed = ((past["low"] > mean) | (past["high"] < mean)).any()
-            ratios = [half[k] / fixed * math.sqrt(k) for k in (100, 400)]
-            rows.append([*ratios, missed, 1e6 * seconds])
-        middle = np.median(rows, axis=0)
-        missed = np.mean(rows, axis=0)[2]
-        print(f"{name:<42}{middle[0]:8.2f}{middle[1]:8.2f}{missed:13.3f}{middle[3]:14.0f}")
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--repeats", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=("streams", "width"))
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if arguments.part in (None, "streams"):
-        streams_table(arguments.streams, arguments.seed)
-    if arguments.part in (None, "width"):
-        width_table(min(arguments.repeats, 200), arguments.seed)
+        rows = {}
+        for name, (k, draw, lowest) in designs.items():
+            d = draw(np.random.default_rng([given.seed, k]), given.streams)
+            said = {rule: of(d, lowest, alpha).any(axis=1).mean() for rule, of in RULES.items()}
+            rows[name] = said
+        show(f"{title}; {given.streams:,} streams of {N_RUNS} runs", rows)
 
 
 if __name__ == "__main__":

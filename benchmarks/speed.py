@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from timing import against_target, median_seconds
+from shared import against_target, median_seconds
 from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import fetch_evaluator, make_trajectories
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
 from trajscore.metrics import ecuas_score, tps_decomposition, tps_samples
+from trajscore.report import EvaluationOptions
 
 
 def big_runs(n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
@@ -149,7 +150,9 @@ def evaluate_speed(table: Path | None) -> None:
             print(f"(HotpotQA cannot be fetched: {type(error).__name__}; made runs instead)")
             X, y = make_trajectories(16_110, lengths=(2, 7), random_state=0, return_X_y=True)
             name = "made runs"
-    seconds = median_seconds(lambda: evaluate({"judge": X}, y, n_jobs=2), 3)
+    seconds = median_seconds(
+        lambda: evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=2)), 3
+    )
     against_target(f"evaluate, {name}, {len(X):,} runs, 1,000 replicates, 2 jobs", seconds, "s", 5)
 
 

@@ -1,20 +1,16 @@
 """TRACER on public logs, beside what costs nothing: the length of the run.
 
     python benchmarks/tracer.py LOG [LOG ...] [--more LOG ...] [--embedder char wordllama]
-    python benchmarks/tracer.py --speed LOG
 
 LOG is any log that trajscore.io reads; --more makes a second table. TRACER is shown with its usual
 parameters, and tuned by nested cross-validation with the tasks kept together: each run is judged
 with parameters found on the runs of other tasks. Intervals are 95% bootstrap intervals over tasks.
-With --speed, times are printed against their targets. benchmarks/tracer_ablation.py says where the
-figures come from.
+benchmarks/tracer_ablation.py says where the figures come from.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -24,9 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
-from sklearn.pipeline import make_pipeline
 
-from timing import against_target, median_seconds
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.ranking import TieGroups, aurc, auroc
@@ -35,20 +29,16 @@ from trajscore.core.within_runs import run_numbers
 from trajscore.inference import bootstrap
 from trajscore.tracer import (
     SAUP,
-    MeanSurprisal,
-    RunLength,
-    SelfReportedConfidence,
-    ToolCallCount,
+    ChannelRisk,
     early_warning,
 )
-from trajscore.tracer._tuning import grid_scores
 
 BASELINES = {
     "SAUP": SAUP(),
-    "mean surprisal": MeanSurprisal(),
-    "self-reported confidence": SelfReportedConfidence(),
-    "run length": RunLength(),
-    "tool calls": ToolCallCount(),
+    "mean surprisal": ChannelRisk(),
+    "self-reported confidence": ChannelRisk("confidence", kind="confidence"),
+    "run length": ChannelRisk(None, kind="count"),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
 }
 GRID = {
     "alpha": [0, 0.5, 1, 2],
@@ -201,7 +191,7 @@ def risk_table(
         row["auarc_grid"] = auarc_on_grid(y[known], final(risk)[known])
         row["detected_20"] = warning.detected_within(0.2)
         row["false_alarms"] = warning.false_alarms_within(1.0)
-        row["median_time"] = warning.median_time
+        row["median_time"] = np.nanmedian(warning.failure_times)
         rows[name] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -248,77 +238,14 @@ def show(path: Path, embedders: list[str], n_resamples: int) -> None:
         )
 
 
-def search_ratio(log: Log) -> float:
-    """Compare CPU times of a search over 6 settings in 5 folds, from runs and from signals."""
-    known = log.y != -1
-    runs, y = [run for run, there in zip(log.runs, known, strict=True) if there], log.y[known]
-    grid = {"tracerscorer__k": [0.05, 0.1, 0.2, 0.3, 0.5, 1.0]}
-    ready = TracerSignals().fit_transform(runs)
-
-    def cpu(X: Any, *steps: Any) -> float:
-        start = time.process_time()
-        GridSearchCV(make_pipeline(*steps), grid, scoring="roc_auc", cv=5).fit(X, y)
-        return time.process_time() - start
-
-    times = []
-    for _ in range(4):  # the first is a warm-up
-        with tempfile.TemporaryDirectory() as folder:
-            signals = TracerSignals(memory=folder)
-            times.append([cpu(ready, TracerScorer()), cpu(runs, signals, TracerScorer())])
-    base, searched = np.median(times[1:], axis=0)
-    return float(searched / base)
-
-
-def speed(path: Path, embedders: list[str], repeats: int) -> None:
-    """Print times against their targets."""
-    rng = np.random.default_rng(0)
-    channels = ["surprisal", "repetition", "agent_gap", "user_gap"]
-    S = TrajectoryArray(rng.exponential(size=(6000, 4)), [30] * 200, channels=channels)
-    five = np.array([0, 0.5, 1, 2, 4])
-    grid = dict.fromkeys(("alpha", "beta", "gamma"), five)
-    grid |= {"k": np.array([0.05, 0.1, 0.2, 0.5, 1]), "w": np.array([0, 0.1, 0.3, 0.5, 1])}
-    taken = median_seconds(
-        lambda: grid_scores(S, **grid, aggregation="max", actors="both"), repeats
-    )
-    against_target(
-        "grid of 3,125 settings on 200 x 30 steps, run and setting",
-        taken / 625_000 * 1e6,
-        "us",
-        0.1,
-    )
-    runs = io.read_runs(path)
-    against_target(
-        "search from runs, with memory=, over one from signals",
-        search_ratio(load(path)),
-        "times",
-        3,
-    )
-    for embedder in embedders:
-        taken = median_seconds(lambda e=embedder: TracerSignals(e).fit_transform(runs), repeats)
-        against_target(f"signals of {len(runs)} runs, {embedder}", taken, "s", 3)
-        with tempfile.TemporaryDirectory() as folder:
-            kept = TracerSignals(embedder, memory=folder)
-            against_target(
-                "  from the cache",
-                median_seconds(lambda k=kept: k.fit_transform(runs), repeats),
-                "s",
-                0.2,
-            )
-
-
 def main() -> None:
-    """Print the tables, or the times."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--more", nargs="*", type=Path, default=[], help="a second table")
     parser.add_argument("--embedder", nargs="+", default=["char"])
     parser.add_argument("--resamples", type=int, default=2000)
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
-    if args.speed:
-        speed(args.logs[0], args.embedder, args.repeats)
-        return
     for title, logs in (("Table 1", args.logs), ("Table 2", args.more)):
         if logs:
             print(f"\n{title}")

@@ -12,7 +12,10 @@ import numpy as np
 from trajscore.plotting._display import SERIES
 
 STORED = Path(__file__).resolve().parent / "stored" / "board.json"
-ENTRIES = ("repeated calls", "TRACER", "agent-tracer", "actions", "text classifier", "identity")
+ENTRIES = (
+    "repeated calls", "TRACER", "agent-tracer", "actions", "text classifier", "token probability",
+    "identity",
+)  # fmt: skip
 BESIDE = ("identity and TRACER", "identity and actions", "identity and text classifier")
 VALUES = ("as stated", "Platt", "Platt and step", "Platt, step and history", "e-valuator")
 SHOWN = ("TRACER", "actions", "text classifier")
@@ -118,9 +121,12 @@ def answer(logs, known):
         for name in ("TRACER", "repeated calls", "actions", "text classifier")
     ]
     beside = sum(wins(known, name) for name in BESIDE)
+    with_tokens = [log for log in logs if "token probability" in log["rows"]]
+    tokens = wins(with_tokens, "token probability")
     return (
         f"On {len(logs)} public logs, monitors beat the forecast from the number of steps alone as "
-        f"often as this: {listed(counts)}; and where the agent, task or environment is known as "
+        f"often as this: {listed(counts)}; token probability on {tokens} of the "
+        f"{len(with_tokens)} that hold it; and where the agent, task or environment is known as "
         f"well, {beside} of {len(known) * len(BESIDE)} comparisons show a gain (5% level, Holm)."
     )
 

@@ -102,6 +102,10 @@ def _hotpotqa(data, path):
     return _report(file, _COLUMNS, path)
 
 
+def _real_runs(data, path):
+    return _report(Path(datasets.load_real_runs().filename), "", path)
+
+
 def _airline(data, path):
     return (data / _LOG).exists() and _report(data / _LOG, "", path)
 
@@ -118,6 +122,7 @@ def _report(file, options, path):
 _REPORTS = {
     "chess": ("a table: 360 games of a weak engine, three predictors (bundled)", _chess),
     "hotpotqa": ("a table: 16,110 question-answering runs, a judge's probability", _hotpotqa),
+    "real_runs": ("a log: 2,000 dialogues of two small language models (bundled)", _real_runs),
     "airline": ("a log: 50 tau2-bench airline dialogues of gpt-oss-120b", _airline),
 }
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, metrics
+from judged import evaluate
+from trajscore import DensityRatioEProcess, TrajectoryArray, metrics
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.gates import Gate, RunSet, check
@@ -85,7 +86,7 @@ def test_doors_refuse_in_words(given, other):
     assert is_clear(lambda: PROCESS.predict(given))
 
 
-@pytest.mark.parametrize("name", ["scores", "phi", "calibrator", "censored", "missing"])
+@pytest.mark.parametrize("name", ["families", "phi", "calibrator", "censored", "missing"])
 def test_evaluate_refuses_options_in_words(name):
     for value in ODD:
         if value is not None:

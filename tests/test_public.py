@@ -26,10 +26,8 @@ WIDE = {
     # weights are two arguments everywhere, a schedule and its horizon
     "censored_tps_interval": "what is scored, what is known of cut runs, and the interval",
     "practice_shift": "what is scored, what is known of cut runs, and the interval",
-    "evaluate": "one call for a whole verdict; each argument answers a question of its own",
     "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
     "TracerScorer": "five are the symbols of the paper",
-    "TracerSignals": "four are the windows and filters of the paper",
 }
 
 each_part = pytest.mark.parametrize("part", PARTS)

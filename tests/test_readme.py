@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from trajscore import evaluate
-from trajscore.datasets import load_chess, make_trajectories
+from trajscore.cli.main import main
+from trajscore.datasets import load_chess, load_real_runs, make_trajectories
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -33,6 +34,12 @@ def test_there_are_two_commands_that_set_up_from_nothing():
     assert len(fresh) == 2
     assert "trajscore report" in fresh[0]
     assert "pytest" in fresh[1]
+
+
+def test_what_it_found_in_real_runs_is_what_its_command_prints(capsys):
+    main(["report", load_real_runs().filename])
+    printed = capsys.readouterr().out
+    assert [part for part in blocks("text")[0].split("\n\n") if part.strip() not in printed] == []
 
 
 def test_pages_that_it_links_to_are_there():

@@ -3,27 +3,38 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trajscore import calibration, censoring, inference, io, metrics, monitoring, tracer
-from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
-from trajscore.core.outcomes import check_outcomes
-from trajscore.core.trusted import trusted_types
 from trajscore.core.version import __version__ as __version__
-from trajscore.metrics import (
-    censored_tps_scorer,
-    ecuas_scorer,
-    make_censored_tps_scorer,
-    make_ecuas_scorer,
-    make_tps_scorer,
-    tps_scorer,
-)
-from trajscore.monitoring import DensityRatioEProcess
-from trajscore.report import Report, evaluate
-from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, TracerSignals
 
 if TYPE_CHECKING:
-    from trajscore import datasets, gates, plotting, streaming
+    from trajscore import (
+        calibration,
+        censoring,
+        datasets,
+        gates,
+        inference,
+        io,
+        metrics,
+        monitoring,
+        plotting,
+        streaming,
+        tracer,
+    )
+    from trajscore.calibration import PlattCrossFitCalibrator, PrefixForecaster, TraceAggregator
+    from trajscore.core.array import TrajectoryArray
+    from trajscore.core.checks import check_trajectories
+    from trajscore.core.outcomes import check_outcomes
+    from trajscore.core.trusted import trusted_types
+    from trajscore.metrics import (
+        censored_tps_scorer,
+        ecuas_scorer,
+        make_censored_tps_scorer,
+        make_ecuas_scorer,
+        make_tps_scorer,
+        tps_scorer,
+    )
+    from trajscore.monitoring import DensityRatioEProcess
+    from trajscore.report import Report, evaluate
+    from trajscore.tracer import ActionSignals, StepConfidence, TracerScorer, TracerSignals
 
 
 __all__ = [
@@ -60,15 +71,40 @@ __all__ = [
     "trusted_types",
 ]
 
-# Imported when they are first used: most programs need no data sets, gates or pictures.
-_LAZY = ("datasets", "gates", "plotting", "streaming")
+# Imported when they are first used, so that a program waits for what it needs alone; the imports
+# above are for type checkers.
+_HOMES = {
+    "ActionSignals": "tracer",
+    "DensityRatioEProcess": "monitoring",
+    "PlattCrossFitCalibrator": "calibration",
+    "PrefixForecaster": "calibration",
+    "Report": "report",
+    "StepConfidence": "tracer",
+    "TraceAggregator": "calibration",
+    "TracerScorer": "tracer",
+    "TracerSignals": "tracer",
+    "TrajectoryArray": "core.array",
+    "censored_tps_scorer": "metrics",
+    "check_outcomes": "core.outcomes",
+    "check_trajectories": "core.checks",
+    "ecuas_scorer": "metrics",
+    "evaluate": "report",
+    "make_censored_tps_scorer": "metrics",
+    "make_ecuas_scorer": "metrics",
+    "make_tps_scorer": "metrics",
+    "tps_scorer": "metrics",
+    "trusted_types": "core.trusted",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _HOMES:
+        globals()[name] = getattr(import_module(f"trajscore.{_HOMES[name]}"), name)
+        return globals()[name]
+    if name in __all__ or name == "report":
         return import_module(f"trajscore.{name}")
     raise AttributeError(f"module 'trajscore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *__all__})

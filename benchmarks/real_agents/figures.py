@@ -13,6 +13,7 @@ from agents import STREAMS, finished
 from live import fit_guard, live
 from serve import MODELS, served
 from tasks import TASKS
+from tqdm.auto import tqdm
 
 from trajscore import DensityRatioEProcess, TracerScorer, TracerSignals, TrajectoryArray, evaluate
 from trajscore.core.ranking import TieGroups, auroc
@@ -21,11 +22,11 @@ from trajscore.datasets import load_real_runs
 from trajscore.inference import bootstrap
 from trajscore.judging import StepJudge
 from trajscore.monitoring import split_report
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SemanticEntropy
+from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
 ALPHA = 0.1
 N_LIVE = 200
-N_JUDGED = 60  # runs of each set that the other model judges
+N_JUDGED = 200  # runs of each set that the other model judges
 
 
 def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
@@ -56,8 +57,8 @@ def risks(runs: list, y: np.ndarray) -> dict:
         for name, scorer in {
             "TRACER": TracerScorer(),
             "SAUP": SAUP(),
-            "mean surprisal": MeanSurprisal(),
-            "run length": RunLength(),
+            "mean surprisal": ChannelRisk(),
+            "run length": ChannelRisk(None, kind="count"),
         }.items()
     }
     risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
@@ -86,9 +87,9 @@ def monitors(X: TrajectoryArray, y: np.ndarray) -> dict:
     return out
 
 
-def judged(url: str, judge: str, runs: list, y: np.ndarray) -> dict:
+def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
     """Let `judge` say of each prefix whether the run will succeed."""
-    X = StepJudge(judge, url).fit_transform(runs)
+    X = StepJudge(judge, url, cache=cache, progress=tqdm).fit_transform(runs)
     return streams(X, y)["judge"] | {"judge": judge}
 
 
@@ -130,7 +131,8 @@ def make(folder: pathlib.Path, out: pathlib.Path) -> None:
                 sets[own]["live"] = live(url, guard, task, N_LIVE, path, ALPHA)
                 asked = (other, task)
                 runs, y = real[asked].runs[:N_JUDGED], success[asked][:N_JUDGED]
-                sets[asked]["judge"] = judged(url, model, runs, y)
+                cache = folder / f"judge-{model}.sqlite"
+                sets[asked]["judge"] = judged(url, model, runs, y, cache)
     sets = {" ".join(key): own for key, own in sets.items()}
     figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
     out.write_text(json.dumps(figures, indent=1, default=float) + "\n")

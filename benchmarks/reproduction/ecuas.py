@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+from scipy.special import logsumexp, softmax
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-import ecuas_figures
-import ecuas_table
+from trajscore.calibration import AffineCalibrator
+from trajscore.metrics import Answers, ecuas_from_confidence
 
 from .items import Cell, Data, Item, Paper, at_least, numbers
 
-COLUMNS = list(ecuas_table.COLUMNS)
+# as printed, and as `Answers.metrics` calls them
+COLUMNS = {
+    "N-ER": "N-ER", "ECE": "ECE", "AUC": "AUC", "N-CE_qe": "N-CE of confidence",
+    "N-BS_qe": "N-BS of confidence", "N-CE_q": "N-CE", "N-BS_q": "N-BS", "AURC": "AURC",
+    "n=0": "N-ECUAS_0", "n=1": "N-ECUAS_1", "n=128": "N-ECUAS_128",
+}  # fmt: skip
 
 # Table 3: name of the folder, then raw and calibrated
 TABLE_3 = """
@@ -112,7 +121,18 @@ def printed_sets() -> list[tuple[str, str, dict[str, list[str]]]]:
 def calibrated(data: Data, folder: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Log-probabilities out of fold, and classes."""
     found = data.answers(folder)
-    return found and (ecuas_table.calibrated(found[1], found[0], 42), found[1])
+    if found is None:
+        return None
+    folds = StratifiedKFold(5, shuffle=True, random_state=42)
+    P = cross_val_predict(AffineCalibrator(), *found, cv=folds, method="predict_proba")
+    return np.log(P), found[1]
+
+
+def row(log_p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """One row of Table 3."""
+    table = Answers.from_proba(y, log_p, log_proba=True).metrics(rule="trapezoid")
+    table["N-BS of confidence"] *= 2  # as the paper prints it
+    return table[list(COLUMNS.values())].to_numpy()
 
 
 def why(folder: str, kind: str, printed: str, ours: float) -> str:
@@ -131,7 +151,7 @@ def table_3(data: Data, only: tuple[str, ...] = ()) -> list[Cell]:
             found = find(folder)
             if found is None:
                 continue
-            values = ecuas_table.row(found[1], found[0])
+            values = row(*found)
             cells += [
                 Cell(f"{name} {kind}", column, text, ours, why(folder, kind, text, ours))
                 for column, text, ours in zip(COLUMNS, rows[kind], values, strict=True)
@@ -158,13 +178,72 @@ def identity(text: str, only: tuple[str, ...] = ()) -> list[Cell]:
     return cells
 
 
+N_OF_CONFIDENCE, N_OF_SAMPLING = (0, 1, 4, 128), (0, 1, 128)
+
+
+def cost_of_answers(n: float, n_classes: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences from 1 / n_classes up, and what a right and a wrong answer cost at each."""
+    confidence = np.linspace(1 / n_classes, 1, 401)
+    right, wrong = (
+        np.array([ecuas_from_confidence([y], [c], n=n, n_classes=n_classes) for c in confidence])
+        for y in (1, 0)
+    )
+    return confidence, right, wrong
+
+
+def cost_of_sampling(y: np.ndarray, log_p: np.ndarray, n: float, temperature: float) -> float:
+    """Expected ECUAS_n if answers are drawn from softmax(log p / temperature)."""
+    classes = range(log_p.shape[1])
+    of_others = [logsumexp(np.delete(log_p, k, axis=1), axis=1) for k in classes]
+    log_odds = log_p - np.stack(of_others, axis=1)  # exact also where p rounds to 1
+    correct = y[:, None] == np.array(classes)
+    with warnings.catch_warnings():  # unlikely answers are more uncertain than the largest u
+        warnings.simplefilter("ignore", UserWarning)
+        return ecuas_from_confidence(
+            correct.ravel(),
+            log_odds.ravel(),
+            n=n,
+            n_classes=len(classes),
+            sample_weight=softmax(log_p / temperature, axis=1).ravel(),
+            log_odds=True,
+        )
+
+
+def draw_confidence(path: Path) -> None:
+    """Figure 1: solid lines for right answers, dashed ones for wrong answers."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for ax, n_classes in zip(panels, (4, np.inf), strict=True):
+        for k, n in enumerate(N_OF_CONFIDENCE):
+            confidence, right, wrong = cost_of_answers(n, n_classes)
+            ax.plot(confidence, right, color=f"C{k}", label=f"n = {n}")
+            ax.plot(confidence, wrong, color=f"C{k}", linestyle="--")
+        title = "many classes" if np.isinf(n_classes) else f"{n_classes} classes"
+        ax.set(xlabel="confidence in the answer", xlim=(confidence[0], 1), ylim=(0, 6), title=title)
+    panels[0].set(ylabel="cost (solid: right, dashed: wrong)")
+    panels[0].legend(frameon=False)
+    figure.savefig(path)
+
+
+def draw_sampling(path: Path, y: np.ndarray, log_p: np.ndarray) -> None:
+    """Figure 2: one line for each n."""
+    figure, ax = plt.subplots(layout="constrained")
+    temperatures = np.geomspace(0.05, 10, 25)
+    for n in N_OF_SAMPLING:
+        costs = [cost_of_sampling(y, log_p, n, temperature) for temperature in temperatures]
+        ax.plot(temperatures, costs, label=f"n = {n}")
+    ax.set(xscale="log", xlabel="temperature of the sampling", ylabel="ECUAS")
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False)
+    figure.savefig(path)
+
+
 def figure_1(data: Data) -> list[Cell]:
     """What a rejected answer costs, right or wrong."""
     cells = []
     for n_classes in (4, np.inf):
         row = "K → ∞" if np.isinf(n_classes) else f"K = {n_classes}"
-        for n in ecuas_figures.N_OF_CONFIDENCE:
-            _, right, wrong = ecuas_figures.cost_of_answers(n, n_classes)
+        for n in N_OF_CONFIDENCE:
+            _, right, wrong = cost_of_answers(n, n_classes)
             cells += [
                 Cell(row, f"n = {n}, right", "1", right.max()),
                 Cell(row, f"n = {n}, wrong", "1", wrong.min()),
@@ -180,10 +259,8 @@ def figure_2(data: Data) -> list[Cell]:
         if found is None or found[0].shape[1] > 10 or len(found[1]) > 20_000:
             continue  # the large sets take minutes
         log_p, y = calibrated(data, folder)
-        for n in ecuas_figures.N_OF_SAMPLING:
-            cost = [
-                ecuas_figures.cost_of_sampling(y, log_p, n, t) for t in np.geomspace(0.05, 10, 9)
-            ]
+        for n in N_OF_SAMPLING:
+            cost = [cost_of_sampling(y, log_p, n, t) for t in np.geomspace(0.05, 10, 9)]
             rise = float(np.diff(cost).min())
             cells.append(at_least(name, f"n = {n}", 0, rise, NOT_EXACT))
     return cells
@@ -193,7 +270,7 @@ def draw_figure_2(data: Data, path: Path) -> None:
     """Draw one set."""
     found = calibrated(data, "agnews_gpt2")
     if found is not None:
-        ecuas_figures.draw_sampling(path, found[1], found[0])
+        draw_sampling(path, found[1], found[0])
 
 
 PAPER = Paper(
@@ -201,14 +278,14 @@ PAPER = Paper(
     [
         Item(
             "Figure 1", "Cost of an answer against its confidence",
-            "``benchmarks/ecuas_figures.py``; the statement that a right answer costs at most 1 "
+            "``benchmarks/py``; the statement that a right answer costs at most 1 "
             "and a wrong one at least 1, at the lowest confidence",
-            figure_1, draw=lambda data, path: ecuas_figures.draw_confidence(path),
+            figure_1, draw=lambda data, path: draw_confidence(path),
             caption="Right answers solid, wrong ones dashed.",
         ),
         Item(
             "Figure 2", "ECUAS as answers are sampled from ever flatter distributions",
-            "``benchmarks/ecuas_figures.py``, in expectation over the sampling; the statement that "
+            "``benchmarks/py``, in expectation over the sampling; the statement that "
             "the cost rises with the temperature on every set, shown by the smallest rise among "
             "nine temperatures",
             figure_2,
@@ -221,7 +298,7 @@ PAPER = Paper(
         ),
         Item(
             "Table 1", "Classification systems, a part of Table 3",
-            "``benchmarks/ecuas_table.py``, as Table 3",
+            "as Table 3",
             lambda data: table_3(data, IN_TABLE_1), needs=IN_TABLE_1,
         ),
         Item(
@@ -230,7 +307,7 @@ PAPER = Paper(
         ),
         Item(
             "Table 3", "All classification systems, raw and calibrated",
-            "``benchmarks/ecuas_table.py``, folds of seed 42; ``tests/metrics/"
+            "folds of seed 42; ``tests/metrics/"
             "test_answer_table.py``. N-BS_qe is printed as twice the normalised score",
             table_3, needs=tuple(folder for _, folder, _ in printed_sets()),
         ),

@@ -8,13 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-import censoring_shift as shift_benchmark
-import fixed_rank
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import censoring_shift, termination_audit
 from trajscore.metrics import (
-    censored_tps_samples,
     censored_tps_score,
     tps_samples,
     tps_score,
@@ -24,6 +21,7 @@ from trajscore.plotting import TerminationDisplay
 
 from .items import Cell, Data, Item, Paper, at_least, at_most, numbers
 
+SCHEDULES = ("linear_front", "uniform", "exponential_front", "linear_back")
 FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
 # weights over the length of each run, as in the paper
 PUBLISHED = {"weights": "linear_front", "horizon": "own"}
@@ -108,7 +106,7 @@ def shifts(data: Data) -> list[Cell]:
     y, F = webshop()
     done = y != -1
     cells = []
-    for weights in shift_benchmark.SCHEDULES:
+    for weights in SCHEDULES:
         for (family, score), text in zip(
             FAMILIES.items(), ("+0.1623", "+0.0797", "+0.00057"), strict=True
         ):
@@ -206,7 +204,7 @@ def projection(data: Data) -> list[Cell]:
         return []
     X = found[0][found[0].lengths == 7][:87]
     branches = np.random.default_rng(0).integers(0, 2, (87, 10))
-    exact = censored_tps_samples(np.full(87, -1), X, q_z=branches.mean(axis=1), **PUBLISHED)
+    exact = tps_samples(branches.mean(axis=1), X, **PUBLISHED)
     one_by_one = np.mean([tps_samples(y, X, **PUBLISHED) for y in branches.T], axis=0)
     error = float(np.abs(exact - one_by_one).max())
     return [at_most("HotpotQA, e-valuator's runs", "largest error of the identity", 1e-14, error)]
@@ -217,15 +215,59 @@ def tables_7_to_9(data: Data) -> list[Cell]:
     return continuation(data) + projection(data)
 
 
+def kept_steps(lengths: np.ndarray, rate: float) -> np.ndarray:
+    """Cut the same share of runs of every length, at a random step before the last."""
+    rng = np.random.default_rng(0)
+    place = pd.Series(rng.random(len(lengths))).groupby(lengths).rank(pct=True).to_numpy()
+    cut = (place <= rate) & (lengths > 1)
+    return np.where(cut, rng.integers(1, np.maximum(lengths, 2)), lengths)
+
+
+def shift_table(X: TrajectoryArray, y: np.ndarray, schedules: tuple[str, ...]) -> pd.DataFrame:
+    """Return shifts where three of four runs are cut, of forecasts calibrated out of fold."""
+    rows, kept = {}, kept_steps(X.lengths, 0.75)
+    for weights in schedules:
+        how = {"weights": weights} | ({"horizon": "own"} if weights in SCHEDULES else {})
+        forecasts = PlattCrossFitCalibrator(**how).fit_transform(X, y)
+        for name, score in FAMILIES.items():
+            found = censoring_shift(y, forecasts, kept, score=score, **how)
+            key = name.lower(), weights
+            rows[key] = found.loc["all"].drop(["n_runs", "n_cut", "censored"]).to_dict() | {
+                "failures": found.loc["failure", "shift"],
+                "successes": found.loc["success", "shift"],
+            }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table.index = table.index.set_names(["score", "weights"])
+    return table.sort_index(level="weights", sort_remaining=False, kind="stable")
+
+
+def fixed_ranks(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
+    """Rank metrics, held fixed, and scores of forecasts that are transformed (Appendix E)."""
+    ranked = trajectory_diagnostics(y, X)[["AUROC", "AUPRC", "AURC"]]
+    cells = {
+        "as they are": X.cells,
+        "0.4 + 0.2 x": 0.4 + 0.2 * X.cells,
+        "square root": np.sqrt(X.cells),
+        "square": X.cells**2,
+        "Platt, out of fold": PlattCrossFitCalibrator(**PUBLISHED).fit_transform(X, y).cells,
+    }
+    scores = {name: tps_score(y, X.with_cells(one), **PUBLISHED) for name, one in cells.items()}
+    rows = pd.DataFrame([ranked] * len(scores), index=scores.keys())
+    rows["TPS log"] = scores
+    constant = X.with_cells(np.full(len(X.cells), y.mean()))
+    rows.loc["base rate"] = [0.5, 1 - y.mean(), 1 - y.mean(), tps_score(y, constant, **PUBLISHED)]
+    return rows
+
+
 def decomposition(data: Data) -> list[Cell]:
     """Error of prefix swap plus tail omission, where public runs are cut; printed: 4.4e-16."""
     found = data.runs("hotpotqa")
     if found is None:
         return []
     X, y = found
-    kept = shift_benchmark.kept_steps(X.lengths, 0.75)
+    kept = kept_steps(X.lengths, 0.75)
     errors = []
-    for weights in shift_benchmark.SCHEDULES:
+    for weights in SCHEDULES:
         for score in FAMILIES.values():
             how = {"weights": weights, "horizon": "own"}
             table = censoring_shift(y, X, kept, score=score, **how)
@@ -240,7 +282,7 @@ def table_10(data: Data) -> list[Cell]:
     for name, family, *values in numbers(TABLE_10):
         n, successes, _ = BASE_RATES[name]
         rate = successes / n
-        for k, weights in enumerate(shift_benchmark.SCHEDULES):
+        for k, weights in enumerate(SCHEDULES):
             mean, failure, success = values[3 * k : 3 * k + 3]
             ours = rate * float(success) + (1 - rate) * float(failure)
             cells.append(Cell(f"{name}, {family}", weights, mean, ours, MIXTURE, slack=0.00056))
@@ -269,15 +311,13 @@ def artificial_censoring(data: Data) -> pd.DataFrame:
     found = data.runs("hotpotqa")
     if found is None:
         return pd.DataFrame()
-    table = shift_benchmark.table(*found, [0.75])
-    keep = ["score", "weights", "complete", "shift", "failures", "successes"]
-    return table[keep].set_index(["score", "weights"])
+    return shift_table(*found, SCHEDULES)[["complete", "shift", "failures", "successes"]]
 
 
 def transforms(data: Data) -> pd.DataFrame:
     """Appendix E's comparison on public runs."""
     found = data.runs("hotpotqa")
-    return pd.DataFrame() if found is None else fixed_rank.table(*found)
+    return pd.DataFrame() if found is None else fixed_ranks(*found)
 
 
 def recalibrated(data: Data) -> pd.DataFrame:
@@ -353,7 +393,7 @@ PAPER = Paper(
         Item(
             "Figure 1", "Raw and recalibrated verbal confidence on Tau2-Bench",
             "differences of the printed cells of Table 3; on public runs "
-            "``benchmarks/recalibration.py`` and ``benchmarks/fixed_rank.py``",
+            "``benchmarks/recalibration.py``",
             figure_1, f"{NOT_PUBLIC} (the bars and their intervals)", transforms,
             "The comparison of Appendix E on public runs (HotpotQA of the e-valuator paper): the "
             "ranks are held fixed, and only the scale of the forecasts is changed.",
@@ -367,7 +407,7 @@ PAPER = Paper(
         Item(
             "Theorems 4.1 and 4.3, Propositions C.3 and C.5", "What the scores elicit",
             "by enumeration of small worlds and by simulation: ``tests/metrics/test_theorems.py``, "
-            "``tests/censoring/test_known_world.py``, ``benchmarks/censoring.py``",
+            "``tests/censoring/test_known_world.py``, ``benchmarks/censoring.py budget``",
         ),
         Item(
             "Appendix D", "Constants of the calibration",
@@ -407,7 +447,7 @@ PAPER = Paper(
         ),
         Item(
             "Appendix E", "Ranks held fixed, five transforms, a span of 5.7 nats",
-            "``benchmarks/fixed_rank.py``, on public runs above", missing=NOT_PUBLIC,
+            "``benchmarks/recalibration.py ranks``, on public runs above", missing=NOT_PUBLIC,
         ),
         Item(
             "Table 6", "Why runs ended",
@@ -433,7 +473,7 @@ PAPER = Paper(
         Item(
             "Table 10", "Artificial censoring, and its closed form",
             "mean shifts of printed shifts by outcome; the closed form on public runs; "
-            "``benchmarks/censoring_shift.py``, ``tests/censoring/test_censoring_shift.py``",
+            "``benchmarks/recalibration.py cut``, ``tests/censoring/test_censoring_shift.py``",
             table_10, f"{NOT_PUBLIC} (the scores and shifts)", artificial_censoring,
             "The same layout on public runs, HotpotQA of the e-valuator paper, r = .75. Like the "
             "paper's HotpotQA it is a case between: log scores gain, bounded ones lose or gain.",

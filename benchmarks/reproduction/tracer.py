@@ -13,7 +13,7 @@ import tracer as benchmark
 import tracer_ablation
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray
 from trajscore.plotting import EarlyWarningDisplay
-from trajscore.tracer import RunLength, ToolCallCount
+from trajscore.tracer import ChannelRisk
 
 from .items import Cell, Data, Item, Paper, at_least, numbers
 
@@ -135,8 +135,10 @@ def signals(path: Path) -> tuple[benchmark.Log, TrajectoryArray]:
 
 
 SCORERS: dict[str, Any] = {
-    "TRACER": TracerScorer(), "run length": RunLength(), "tool calls": ToolCallCount(),
-}  # fmt: skip
+    "TRACER": TracerScorer(),
+    "run length": ChannelRisk(None, kind="count"),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
+}
 
 
 def public_logs(data: Data, rows_of: Any) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from trajscore import evaluate
+from judged import evaluate
 from trajscore.cli.main import main
 from trajscore.datasets import load_chess, make_trajectories
 
@@ -46,7 +46,7 @@ def write(name, folder, public_file):
     elif name == "twelve":
         predictors, y = twelve_predictors()
         groups = np.array([f"model {k % 12}" for k in range(len(y))])
-        report = evaluate(predictors, y, scores=("log", "brier"), by={"model": groups})
+        report = evaluate(predictors, y, families=("log", "brier"), by={"model": groups})
     elif name == "tau2":
         log = public_file("tau2", "airline_gpt-oss-120b.json")
         assert main(["report", str(log), "--monitor", "--out", str(path)]) == 0

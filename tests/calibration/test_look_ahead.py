@@ -71,24 +71,24 @@ USES_WIDTH = cheat("UsesWidth", lambda _, X: 1 / X.shape[1])
 USES_MEAN = cheat("UsesMean", lambda _, X: np.add.reduceat(X.cells, X.offsets[:-1]) / X.lengths)
 READS_IDS = cheat("ReadsIds", lambda _, X: [str(one).endswith("7") for one in X.ids])
 CHEATS = [
-    (cheat("ReadsHorizon", horizon_of), "horizon|later steps"),
-    (cheat("IfThere", lambda s, X: 1 if X.horizon is None else 1 / X.horizon), "on the horizon"),
-    (LEARNS_IDS, "on the ids"),
-    (READS_IDS, "on the ids"),
-    (cheat("ReadsEnded", lambda _, X: np.where(X.ended, 0.9, 0.1)), "on ended"),
-    (cheat("MetaIfThere", lambda s, X: X.meta.get("outcome", s.rate_)), "on meta"),
-    (cheat("UsesLength", lambda _, X: 1 / X.lengths), "on later steps"),
-    (USES_WIDTH, "on later steps"),
-    (USES_MEAN, "on later steps"),
-    (cheat("UsesLast", lambda _, X: X.cells[X.offsets[1:] - 1]), "on later steps"),
-    (cheat("UsesSeveral", lambda _, X: (X.ended & (X.horizon is not None)) + 0.0), "on several"),
-    (cheat("IsRandom", lambda _, X: np.random.default_rng().random(len(X))), "each call"),
-    (IsRandomAtFirst, "each call"),
-]  # fmt: skip
+    cheat("ReadsHorizon", horizon_of),
+    cheat("IfThere", lambda s, X: 1 if X.horizon is None else 1 / X.horizon),
+    LEARNS_IDS,
+    READS_IDS,
+    cheat("ReadsEnded", lambda _, X: np.where(X.ended, 0.9, 0.1)),
+    cheat("MetaIfThere", lambda s, X: X.meta.get("outcome", s.rate_)),
+    cheat("UsesLength", lambda _, X: 1 / X.lengths),
+    USES_WIDTH,
+    USES_MEAN,
+    cheat("UsesLast", lambda _, X: X.cells[X.offsets[1:] - 1]),
+    cheat("UsesSeveral", lambda _, X: (X.ended & (X.horizon is not None)) + 0.0),
+    cheat("IsRandom", lambda _, X: np.random.default_rng().random(len(X))),
+    IsRandomAtFirst,
+]
 
 CRASHES = [
-    (cheat("NeedsHorizon", lambda _, X: 1 / X.horizon), "TypeError", "horizon"),
-    (cheat("ReadsMeta", lambda _, X: 1 / X.meta["n_steps"].to_numpy()), "KeyError", "on meta"),
+    (cheat("NeedsHorizon", lambda _, X: 1 / X.horizon), "TypeError"),
+    (cheat("ReadsMeta", lambda _, X: 1 / X.meta["n_steps"].to_numpy()), "KeyError"),
 ]
 HONEST = [
     Halfway(),
@@ -113,10 +113,10 @@ def runs():
 
 
 def test_cheats_are_caught():
-    for kind, words in CHEATS:
-        with pytest.raises(AssertionError, match=f"check_no_look_ahead: .*{words}"):
+    for kind in CHEATS:
+        with pytest.raises(AssertionError, match="check_no_look_ahead: .*Compute a value from"):
             check_trajectory_estimator(kind())
-    for kind, error, _ in CRASHES:
+    for kind, error in CRASHES:
         with pytest.raises(AssertionError, match=f"{kind.__name__} raised {error}"):
             check_trajectory_estimator(kind())
     with pytest.raises(AssertionError, match="check_rows_alone"):
@@ -137,8 +137,8 @@ def test_honest_forecasters_pass(runs):
 
 def test_cross_fitting_warns_of_cheats_by_run_step_and_values(runs):
     X, y = runs
-    crashes = [(kind, f"{error}.*{words}") for kind, error, words in CRASHES]
-    for kind, words in [*CHEATS, *crashes, (GainsAChannel, "number of values")]:
+    cheats = [(kind, "but .* to its first .* alone") for kind in CHEATS]
+    for kind, words in [*cheats, *CRASHES, (GainsAChannel, "number of values")]:
         if kind in (LEARNS_IDS, USES_WIDTH):
             continue
         with pytest.warns(UserWarning, match=f"{kind.__name__} .*{words}") as caught:
@@ -207,7 +207,7 @@ def test_runs_of_a_log_are_cut_too():
     y = io.outcomes(logs)
     model = make_pipeline(ActionSignals(), PrefixForecaster(features="running", pooled=True))
     cross_fit_traces(model, logs, y)
-    with pytest.warns(UserWarning, match=r"gives [01] to .* but 0\.5 to .*on meta"):
+    with pytest.warns(UserWarning, match=r"gives [01] to .* but 0\.5 to .*meta"):
         cross_fit_traces(ReadsTrial(), logs, y)
     short = [io.Run(run.id, run.steps[:3], outcome=run.outcome, meta=run.meta) for run in logs]
     cross_fit_traces(ReadsTrial(), short, y)

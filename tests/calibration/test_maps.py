@@ -6,8 +6,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 from sklearn.model_selection import PredefinedSplit
 
+from judged import evaluate
 from known_agent import bent_forecasts
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray, evaluate
+from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,

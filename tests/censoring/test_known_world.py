@@ -9,11 +9,17 @@ from trajscore.censoring import (
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
-from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}
 FAMILIES = ["log", "brier", ("beta", 2, 4)]
+
+
+def censored_tps_samples(y, X, q_z=0.0, **how):
+    """Of runs whose outcome is their q_Z where it was not observed."""
+    y = np.asarray(y)
+    return tps_samples(np.where(y == -1, q_z, y), X, **how)
 
 
 def last(X):

@@ -17,7 +17,8 @@ from trajscore import (
     io,
     metrics,
 )
-from trajscore.monitoring import RandomStop
+from trajscore.monitoring import LearnThenTestStop
+from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator
 
 NAN = float("nan")
@@ -202,11 +203,11 @@ def test_arguments_of_other_kinds_are_refused():
     for work, words in (
         (lambda: metrics.step_calibration_error(y, X, n_bins=0), "n_bins .*0"),
         (lambda: metrics.step_calibration_error(y, X, strategy="equal"), "strategy .*'equal'"),
-        (lambda: evaluate(X, y, n_jobs=0), "n_jobs .*0"),
-        (lambda: evaluate(X, y, progress=3), "progress .*3"),
+        (lambda: evaluate(X, y, options=EvaluationOptions(n_jobs=0)), "n_jobs .*0"),
+        (lambda: evaluate(X, y, options=EvaluationOptions(progress=3)), "progress .*3"),
         (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "random_state .*'a'"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
-        (lambda: RandomStop(hazard=2).fit(X, y), "hazard"),
+        (lambda: LearnThenTestStop(delta=2).fit(X, y), "delta"),
         (lambda: gates.RunSet.read("a\0b"), "path .*file name"),
         (lambda: evaluate(X, y, calibrator=None).to_html("a\0b"), "path .*file name"),
         (lambda: gates.RunSet.read(3), "path .*3"),

@@ -210,7 +210,7 @@ BAD = [
     (table(run=["b", "b", None, "a"]), {}, r"row 2.*'run'.*ffill\(\)"),
     (table(run=pd.array([None] * 4, dtype="Int64")), {}, "row 0.*'run'"),
     (table(run=[LARGEST + 1] * 4, t=[1, 2, 3, 4]), {}, r"run id 9.*'run'.*astype\(str\)"),
-    (table(run=[7.5, 7.5, 3.0, 3.0]), {}, "'run' .*float"),
+    (table(run=[7.5, 7.5, 3.0, 3.0]), {}, r"7.5 .*'run'.*astype"),
     (table(run=["x-1", "x"] * 2, q=["u", "1-u"] * 2), {"id": ["run", "q"]}, "'run'.*'q'"),
     (table(task=["x", None, "x", "x"]), {"id": ["run", "task"]}, "row 1.*'task'"),
     # horizons and outcomes

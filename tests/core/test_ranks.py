@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import roc_auc_score
 
+from judged import evaluate
 from known_intervals import t_interval
-from trajscore import TraceAggregator, TrajectoryArray, evaluate, metrics
+from trajscore import TraceAggregator, TrajectoryArray, metrics
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 from trajscore.tracer import early_warning
 
@@ -198,7 +199,7 @@ def judged():
     y = rng.integers(0, 2, 60)
     p = np.clip(rng.integers(1, 9, lengths.sum()) / 10 + 0.15 * np.repeat(y, lengths), 0, 0.95)
     X = TrajectoryArray(p, lengths)
-    return X, y, evaluate(X, y, calibrator=None, intervals="influence", scores=["log", "brier"])
+    return X, y, evaluate(X, y, calibrator=None, intervals="influence", families=["log", "brier"])
 
 
 def numeric_influence(function, n_runs, step=1e-5):

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
+from judged import evaluate
 from known_scores import Score, beta_score, brier_score, log_score
-from trajscore import TraceAggregator, TrajectoryArray, evaluate, make_tps_scorer, metrics
+from trajscore import TraceAggregator, TrajectoryArray, make_tps_scorer, metrics
 from trajscore.metrics import tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
@@ -66,7 +67,7 @@ def test_what_beta_punishes_most():
         family = score_of(("beta", a, b))
         assert family.success(np.array([0.0]))[0] == pytest.approx(success)
         assert family.failure(np.array([1.0]))[0] == pytest.approx(failure)
-        report = evaluate(X, y, scores=[("beta", a, b)], calibrator=None, intervals="influence")
+        report = evaluate(X, y, families=[("beta", a, b)], calibrator=None, intervals="influence")
         assert words in report.disclosures["score"]
 
 
@@ -99,13 +100,13 @@ def test_families_have_names():
         found = tps_samples(y, X, score=said)
         assert_allclose(found, np.r_[known.success(p)[:2], known.failure(p)[2:]], err_msg=said)
         assert tps_samples(y, X, score=name).tolist() == found.tolist()
-        report = evaluate(X, y, scores=[said], calibrator=None, intervals="influence")
+        report = evaluate(X, y, families=[said], calibrator=None, intervals="influence")
         assert f"TPS {name}" in report.table
     for score in ("logarithm", "beta(2)", "log(x)", "", "?", ("beta", 2), ("beta", "a", 2), 3, int):
         with pytest.raises(ValueError, match="score .*log.*brier.*beta"):
             tps_score(y, X, score=score)
     with pytest.raises(ValueError, match="score 3"):
-        evaluate(X, y, scores=3)
+        evaluate(X, y, families=3)
     with pytest.raises(ValueError, match=r"scoring=make_tps_scorer\(\)"):
         make_tps_scorer(score=type("Fits", (), {"fit": None})())(None, X, y)
     for a, b in ((0, 0), (-1, 2), (2, np.nan), (1, np.inf), (0, 1), (1, 0)):
@@ -133,7 +134,7 @@ def test_own_families(ragged):
     )
     assert tps_score(y, X, score=Spherical(), weights="uniform") == pytest.approx(expected.mean())
     table = evaluate(
-        X, y, scores=[Spherical(), "log"], calibrator=None, intervals="influence"
+        X, y, families=[Spherical(), "log"], calibrator=None, intervals="influence"
     ).table
     assert {"TPS Spherical", "TPS log"} <= set(table.columns)
     constant = type("Constant", (), {"success": lambda self, p: 1, "failure": lambda self, p: 0})()

@@ -14,7 +14,7 @@ from trajscore.censoring import (
     termination_audit,
 )
 from trajscore.datasets import make_trajectories
-from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_score
+from trajscore.metrics import censored_tps_score, tps_score
 
 MEANINGS = {
     "administrative": (
@@ -152,7 +152,6 @@ def test_scores_of_cut_runs_refuse_it_too(world):
         lambda F: doubly_robust_tps_score(codes, F),
         lambda F: censored_tps_interval(codes, F, n_resamples=10),
         lambda F: censored_tps_score(codes, F),
-        lambda F: censored_tps_samples(codes, F),
         lambda F: audit.score(F, informative="administrative"),
         lambda F: practice_shift(
             {"judge": F}, codes, scored=scored, calibrator=None, n_resamples=10

@@ -44,10 +44,7 @@ ON_RUNS = (
     tracer.StepConfidence,
     tracer.TracerSignals,
 )
-ON_SIGNALS = (
-    tracer.SAUP, tracer.MeanSurprisal, tracer.RunLength, tracer.SelfReportedConfidence,
-    tracer.ToolCallCount, tracer.TracerScorer,
-)  # fmt: skip
+ON_SIGNALS = (tracer.SAUP, tracer.ChannelRisk, tracer.TracerScorer)
 FITTED = {
     "pipeline": lambda: make_pipeline(PlattCrossFitCalibrator(), TraceAggregator()).fit(X, Y),
     "search": lambda: GridSearchCV(
@@ -55,7 +52,7 @@ FITTED = {
     ).fit(X, Y),
     "features": lambda: c.PrefixForecaster(features="running", pooled=True, end="step").fit(X, Y),
     m.LearnThenTestStop: lambda: m.LearnThenTestStop(alpha=0.3, lost_accuracy=None).fit(X, Y),
-    "several levels": lambda: m.FixedStepStop(alpha=[0.1, 0.2]).fit(X, Y),
+    "several levels": lambda: m.CalibratedVerifier(alpha=[0.1, 0.2]).fit(X, Y),
     c.AffineCalibrator: lambda: c.AffineCalibrator().fit(LOG_P, Y),
     censoring.ContinuationModel: lambda: censoring.ContinuationModel().fit(
         X, np.where(STOPPED, -1, Y), predictor=X.with_cells(np.round(X.cells))

@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm, t, ttest_ind
 
+from judged import evaluate
 from known_agent import runs_of
-from trajscore import TrajectoryArray, evaluate
+from trajscore import TrajectoryArray
 from trajscore.gates import Gate, RunSet, check, compare
 
 BASE, WORSE = runs_of(1), runs_of(2, 0.2)

@@ -17,21 +17,17 @@ def means(x, counts):
     return counts @ x / counts.sum(axis=1, keepdims=True)
 
 
-def expanded(sizes, n_strata, level):
+def expanded(sizes, level):
     """Level of a bootstrap interval as wide as one of t, for few clusters (Hesterberg 2015)."""
     sizes, n = np.asarray(sizes), len(sizes)
-    t = stats.t.ppf((1 + level) / 2, sizes.sum() ** 2 / (sizes**2).sum() - n_strata)
-    return 2 * stats.norm.cdf(np.sqrt(n / (n - n_strata)) * t) - 1
+    t = stats.t.ppf((1 + level) / 2, sizes.sum() ** 2 / (sizes**2).sum() - 1)
+    return 2 * stats.norm.cdf(np.sqrt(n / (n - 1)) * t) - 1
 
 
-def left_out(x, groups, strata):
+def left_out(x, groups):
     """Jackknife influence of each cluster on the mean, by leaving it out."""
-    kept = {g: x[groups != g].mean() for g in np.unique(groups)}
-    parts = []
-    for s in np.unique(strata):
-        values = np.array([kept[g] for g in np.unique(groups[strata == s])])
-        parts.append((len(values) - 1) / len(values) * (values.mean() - values))
-    return np.concatenate(parts)
+    values = np.array([x[groups != g].mean() for g in np.unique(groups)])
+    return (len(values) - 1) / len(values) * (values.mean() - values)
 
 
 def bca(replicates, x, influence, level):
@@ -62,19 +58,6 @@ def test_clusters_are_drawn_whole_in_the_order_of_their_names(rng):
     np.testing.assert_array_equal(by_name[..., 0], drawn(5))
 
 
-def test_each_stratum_keeps_its_number_of_runs_or_clusters(rng):
-    strata = rng.choice(["x", "y", "z"], size=60)
-    counts = drawn(60, strata=strata)
-    for name in "xyz":
-        assert (counts[:, strata == name].sum(axis=1) == (strata == name).sum()).all()
-    assert (counts.std(axis=0) > 0).all()
-    groups = np.array([3, 1, 2, 2, 0, 4])
-    counts = drawn(6, groups=groups, strata=["y", "x", "x", "x", "y", "y"])
-    assert (counts[:, [0, 4, 5]].sum(axis=1) == 3).all()
-    assert (counts[:, 1] + counts[:, 2] == 2).all()
-    np.testing.assert_array_equal(counts[:, 2], counts[:, 3])
-
-
 # -------------------------------------------------------------------------- intervals
 
 
@@ -85,26 +68,23 @@ def test_bca_is_that_of_scipy(rng):
     )
     theirs = stats.bootstrap(
         (x,), np.mean, n_resamples=40_000, method="BCa",
-        confidence_level=expanded(np.ones(40), 1, 0.9), random_state=np.random.default_rng(1),
+        confidence_level=expanded(np.ones(40), 0.9), random_state=np.random.default_rng(1),
     ).confidence_interval  # fmt: skip
     np.testing.assert_allclose(ours.loc[0, ["low", "high"]].astype(float), theirs, rtol=0.01)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
-@pytest.mark.parametrize("stratified", [False, True])
-def test_intervals_of_clusters_are_those_of_the_book(rng, method, stratified):
+def test_intervals_of_clusters_are_those_of_the_book(rng, method):
     x = rng.exponential(size=(90, 2))
     groups = np.r_[np.arange(20), rng.integers(20, size=70)]
-    strata = groups % 3 if stratified else np.zeros(90, dtype=int)
     options = {"groups": groups, "n_resamples": 500, "random_state": 4}
-    options["strata"] = strata if stratified else None
     table = paired_bootstrap(x, method=method, confidence_level=0.9, **options)
     replicates = means(x, drawn(90, **options))
-    level = expanded(np.bincount(groups), 3 if stratified else 1, 0.9)
+    level = expanded(np.bincount(groups), 0.9)
     for k in range(2):
         ends = np.quantile(replicates[:, k], [(1 - level) / 2, (1 + level) / 2])
         if method == "bca":
-            ends = bca(replicates[:, k], x[:, k], left_out(x[:, k], groups, strata), level)
+            ends = bca(replicates[:, k], x[:, k], left_out(x[:, k], groups), level)
         np.testing.assert_allclose(table.loc[k, ["low", "high"]].astype(float), ends)
     np.testing.assert_allclose(table["mean"], x.mean(axis=0))
     np.testing.assert_allclose(table["std_error"], replicates.std(axis=0, ddof=1))
@@ -130,10 +110,9 @@ def test_differences_are_paired_with_the_reference(rng):
 def test_row_order_does_not_matter(rng, method):
     x = rng.normal(size=(80, 3))
     groups = rng.integers(15, size=80)
-    strata = np.where(groups < 6, "hard", "easy")
     order = rng.permutation(80)
     options = {"n_resamples": 300, "reference": 0, "random_state": 2, "method": method}
-    for given in ({}, {"strata": strata}, {"groups": groups, "strata": strata}):
+    for given in ({}, {"groups": groups}):
         one, other = (
             paired_bootstrap(x[rows], **{k: v[rows] for k, v in given.items()}, **options)
             for rows in (np.arange(80), order)
@@ -172,7 +151,6 @@ def test_numbers_of_replicates_that_are_refused(n):
 
 def test_bad_input_is_named():
     two = [[1.0], [2.0]]
-    four = np.arange(4.0)[:, None]
     for options, problem in [
         ({"samples": [[1.0]]}, "2 runs"),
         ({"samples": [1.0, 2.0]}, r"samples .*\(2,\)"),
@@ -180,13 +158,9 @@ def test_bad_input_is_named():
         ({"samples": pd.DataFrame({"b": [1.0, np.nan]})}, "row 1.*'b'"),
         ({"samples": two, "groups": [1, 1]}, "one cluster"),
         ({"samples": two, "groups": [1]}, "groups"),
-        ({"samples": two, "strata": [1]}, "strata"),
         ({"samples": two, "n_resamples": 2.5}, "n_resamples.* 2.5"),
         ({"samples": two, "confidence_level": 95}, "confidence_level"),
         ({"samples": two, "method": "bc"}, "method"),
-        ({"samples": four, "groups": list("abcc"), "strata": list("xxxy")}, "row 2.*stratum"),
-        ({"samples": four, "strata": list("xxzx")}, "stratum 'z'"),
-        ({"samples": four, "groups": list("abcc"), "strata": list("xxyy")}, "stratum 'y'"),
     ]:
         with pytest.raises(ValueError, match=problem):
             paired_bootstrap(options.pop("samples"), **options)

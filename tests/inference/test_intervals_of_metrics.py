@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import beta, norm, poisson, rankdata, t
 
-from trajscore import TrajectoryArray, evaluate
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray
 from trajscore.inference import bootstrap
-from trajscore.report import IntervalOptions
 
 OFTEN, RARE = ("p", "as_given", "TPS brier"), ("q", "as_given", "TPS brier")
 
@@ -18,9 +18,9 @@ def of_one_step(p):
 
 def report_of(forecasts, y, groups=None, calibrator=None, **options):
     traces = {name: of_one_step(p) for name, p in forecasts.items()}
-    draws = IntervalOptions(**options)
+    draws = drawn(**options)
     return evaluate(
-        traces, y, groups=groups, calibrator=calibrator, scores="brier", intervals=draws
+        traces, y, groups=groups, calibrator=calibrator, families="brier", intervals=draws
     )
 
 

@@ -125,17 +125,6 @@ def test_ids_of_several_fields(chats, lines):
     assert [run.id for run in lines(*(t | {"text": "x"} for t in threads))] == ["t", "u"]
 
 
-def test_records_by_their_ids_are_runs(write, talk):
-    nested = {"a": {"t0": {"messages": talk}}, "b": {"t0": {"messages": talk, "id": 7}}}
-    for value, ids in [
-        ({"a": {"messages": talk}, "b": {"messages": talk, "id": 7}}, ["a", "7"]),
-        (nested, ["a-t0", "b-t0"]),
-        ({"m": {"t": [{"messages": talk}] * 2}}, ["m-t-0", "m-t-1"]),
-    ]:
-        runs = io.read_runs(write("a.json", value), format="openai")
-        assert [run.id for run in runs] == ids
-
-
 def test_names_of_fields_are_text(chats):
     for part in ("outcome", "confidence", "stop_reason", "id"):
         with pytest.raises(ValueError, match=part):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import sqlite3
 import tracemalloc
 
 import pandas as pd
@@ -99,34 +100,22 @@ def test_every_cut_is_noticed(folder):
     info = {"a": -12.5e-7, "b": [True, None, math.nan, -math.inf, "\U0001f600"]}
     text = json.dumps({"info": info, "simulations": [SIMULATION] * 2})
     path = folder / "cut.json"
-    missed = []
     for cut in range(1, len(text)):
         path.write_text(text[:cut])
-        with pytest.raises(ValueError, match=r"cut\.json") as caught:
+        with pytest.raises(ValueError, match=r"cut\.json.*get (the file|it) again"):
             io.read_tau2(path)
-        if "is cut off" not in str(caught.value):
-            missed.append((text[:cut], caught.value))
-    assert missed == []
 
 
-def test_a_cut_names_run_and_message(write, folder):
+def test_a_cut_names_the_run(write, folder):
     text = json.dumps({"simulations": [{"id": str(k)} | SIMULATION for k in range(4)]})
     path = write("log.json", text[: text.rindex('"Hello"') + 3])
-    with pytest.raises(ValueError, match=r"log\.json is cut off in the run with index 3, mess.* 1"):
+    with pytest.raises(ValueError, match=r"log\.json is cut off in the run with index 3; get"):
         io.read_tau2(path)
     stream = io.iter_runs(path, format="tau2")
     assert [next(stream).id for _ in range(3)] == ["0", "1", "2"]
     good = json.dumps({"id": "a", "messages": [TURN]})
-    with pytest.raises(ValueError, match=r"is cut off in line 2 \(index 1\), message 0"):
+    with pytest.raises(ValueError, match=r"is cut off in line 2 \(index 1\)"):
         io.read_runs(write("b.jsonl", f"{good}\n{good[:30]}"), format="openai")
-    steps = [{"source": "agent", "message": f"m{k}"} for k in range(5)]
-    text = json.dumps({"trajectory_id": "t7", "steps": steps})
-    for cut, message in ((30, ""), (60, ", message 0"), (100, ", message 1"), (150, ", message 3")):
-        path = write("trajectory.json", text[:cut])
-        with pytest.raises(ValueError, match=rf"run 't7'{message}: .* cut off"):
-            io.read_runs(path, format="atif")
-    with pytest.raises(ValueError, match="run 'x'"):
-        io.read_runs(write("x.json", '{"a": 1, "steps": ["x'), format="atif")
 
 
 def test_damage_is_told_from_a_cut(write):
@@ -289,3 +278,10 @@ def test_a_large_file_is_not_held_in_memory(tmp_path):
     tracemalloc.stop()
     assert count == 200
     assert peak < size / 4
+
+
+def test_databases_are_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "session.db") as database:
+        database.execute("create table t (x)")
+    with pytest.raises(ValueError, match=r"session\.db.*SQLite"):
+        io.read_runs(tmp_path / "session.db")

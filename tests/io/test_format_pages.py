@@ -20,7 +20,7 @@ def test_every_format_has_a_page_and_a_sample():
     known = [kind for kind in kinds_of(io.Format) if hasattr(kind, "name")]
     ours = {kind.name for kind in known if kind.__module__.startswith("trajscore.")}
     pages = {path.stem for path in PAGES.glob("*.rst")}
-    assert pages == {*ours, "index", "adding", "frameworks"}
+    assert pages == {*ours, "index", "adding"}
     assert {path.stem for path in SAMPLES} == ours - NO_SAMPLE
     for path in SAMPLES:
         assert f"samples/{path.name}" in (PAGES / f"{path.stem}.rst").read_text()

@@ -76,39 +76,7 @@ def test_errors_and_order(write):
     assert turns(read(write, *twice)[0])[:2] == [("user", "Hi"), ("agent", "Yes")]
 
 
-def event(kind, name, *path, **data):
-    *parents, own = path
-    return {"event": kind, "name": name, "run_id": own, "parent_ids": parents, "data": data}
-
-
-def events(run):
-    system = lc("SystemMessage", content="Be kind.")
-    asked = {"messages": [[system, HUMAN]]}
-    more = {"messages": [[system, HUMAN, LOOKS, RESULT]]}
-    return [
-        event("on_chain_start", "graph", run, input={"messages": [HUMAN]}),
-        event("on_chat_model_stream", "m", run, "1", chunk=lc("AIMessageChunk", content="I")),
-        event("on_chat_model_end", "m", run, "1", input=asked, output=LOOKS),
-        event("on_tool_end", "find", run, "2", input={"order": 3}, output=RESULT),
-        event("on_chat_model_end", "m", run, "3", input=more, output=SAYS),
-        event("on_chain_end", "graph", run, output={"messages": [HUMAN, LOOKS, RESULT, SAYS]}),
-    ]
-
-
-def test_events_end_runs(write):
-    runs = read(write, *events("a"), *events("b"))
-    assert [run.id for run in runs] == ["a", "b"]
-    for run in runs:
-        assert said(run) == [("system", "Be kind."), *ALL]
-        assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (5, 2)
-    failed = [*events("a")[:-1], event("on_chain_error", "graph", "a", error="lost")]
-    assert read(write, *failed)[0].stop_reason == "error"
-
-
 def test_what_cannot_be_read(write):
-    old = event("on_chain_end", "node", "x", output=1) | {"metadata": {"langgraph_node": "n"}}
-    with pytest.raises(ValueError, match=r"a\.jsonl.*version='v2'"):
-        read(write, old)
     write("log/b.json", [call()])
     path = write("log/a.json", {"info": {}})
     with pytest.raises(ValueError, match=r"a\.json.*'run_type'"):

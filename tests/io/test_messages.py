@@ -26,10 +26,6 @@ def adk(role, *parts, **more):
     return {"author": "a", "actions": {}, "content": {"role": role, "parts": list(parts)}} | more
 
 
-def autogen(kind, content, source="helper", **more):
-    return {"type": kind, "source": source, "content": content} | more
-
-
 BLOCKS = [
     ASK,
     {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, text("I look."),
@@ -46,11 +42,9 @@ ITEMS = [
     {"type": "message", "role": "assistant", "content":
      [{"type": "output_text", "text": "In Paris."}]},
 ]  # fmt: skip
-LISTED_CALL = {"id": "c1", "name": "find", "arguments": '{"order": 3}'}
 FORMS = {
     "openai": [ASK, LOOK, FOUND, TOLD], "anthropic": BLOCKS,
     "responses": [ASK, {"type": "reasoning", "summary": [text("Hm.")]}, *ITEMS],
-    "agents sdk": [ASK, *({"type": "item", "raw_item": item} for item in ITEMS)],
     "langchain": [{"type": "human", "content": ASKED},
      {"type": "ai", "content": "I look.", "tool_calls":
      [{"name": "find", "args": ORDER, "id": "c1", "type": "tool_call"}]},
@@ -62,7 +56,7 @@ FORMS = {
      lc("AIMessageChunk", content="In Paris.")],
     "genai": [{"role": "user", "parts": [{"type": "text", "content": ASKED}]},
      {"role": "assistant", "parts": [{"type": "text", "content": "I look."},
-     {"type": "tool_call", "id": ["run", "c1"], "name": "find", "arguments": ORDER}]},
+     {"type": "tool_call", "id": "c1", "name": "find", "arguments": ORDER}]},
      {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1",
      "response": "in Paris"}]},
      {"role": "assistant", "parts": [{"type": "text", "content": "In Paris."}]}],
@@ -82,18 +76,6 @@ FORMS = {
      {"role": "user", "content": [{"toolResult":
      {"toolUseId": "c1", "content": [{"text": "in Paris"}]}}]},
      {"role": "assistant", "content": [{"text": "In Paris."}]}],
-    "llamaindex": [{"role": "user", "blocks": [{"block_type": "text", "text": ASKED}]},
-     {"role": "assistant", "additional_kwargs": {"tool_calls": LOOK["tool_calls"]}, "blocks":
-     [{"block_type": "text", "text": "I look."}]},
-     {"role": "tool", "additional_kwargs": {"tool_call_id": "c1"}, "blocks":
-     [{"block_type": "text", "text": "in Paris"}]},
-     {"role": "assistant", "blocks": [{"block_type": "text", "text": "In Paris."}]}],
-    "semantic kernel": [{"role": "user", "items": [{"content_type": "text", "text": ASKED}]},
-     {"content_type": "message", "role": "assistant", "items":
-     [{"content_type": "text", "text": "I look."}, {"content_type": "function_call"}
-     | LISTED_CALL]}, {"role": "tool", "items":
-     [{"content_type": "function_result", "id": "c1", "result": "in Paris"}]},
-     {"role": "assistant", "items": [{"content_type": "text", "text": "In Paris."}]}],
     "pydantic ai": [pydantic("request", ("user-prompt", {"content": ASKED})),
      pydantic("response", ("text", {"content": "I look."}),
      ("tool-call", {"tool_name": "find", "args": '{"order": 3}', "tool_call_id": "c1"})),
@@ -105,20 +87,8 @@ FORMS = {
      {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "find",
      "output": {"type": "text", "value": "in Paris"}}]},
      {"role": "assistant", "content": "In Paris."}],
-    "vercel, interface 5": [ASK, {"role": "assistant", "content":
-     {"format": 2, "parts": [{"type": "step-start"}, text("I look."),
-     {"type": "tool-find", "toolCallId": "c1", "input": ORDER, "output": "in Paris"},
-     text("In Paris.")]}}],
-    "autogen": [autogen("TextMessage", ASKED, "user"),
-     autogen("ModelClientStreamingChunkEvent", "I l"), autogen("ThoughtEvent", "I look."),
-     autogen("ToolCallRequestEvent", [LISTED_CALL]),
-     autogen("ToolCallExecutionEvent", [{"call_id": "c1", "content": "in Paris", "name": "f"}]),
-     autogen("ThoughtEvent", "So it is."), autogen("TextMessage", "In Paris.")],
     "sharegpt": [{"from": "human", "value": ASKED}, LOOK, FOUND,
      {"from": "gpt", "value": "In Paris."}],
-    "calls as text": [ASK, {"role": "assistant", "content": [text("I look.")]},
-     {"role": "tool-call", "content": [text(f"Calling tools:\n{LOOK['tool_calls']}")]},
-     {"role": "tool-response", "content": "in Paris"}, TOLD],
 }  # fmt: skip
 
 
@@ -134,7 +104,7 @@ def test_one_dialogue_as_many_libraries_write_it(write):
         wrong += [(name, run.extra) for run in runs.values() if "unmatched_results" in run.extra]
         assert {(run.id, run.outcome) for run in runs.values()} == {("r", 1), ("run", -1)}, name
         bare = write("log.json", messages), write("l.jsonl", messages, lines=True)
-        for path in () if name == "semantic kernel" else bare:  # its items look like those of runs
+        for path in bare:
             wrong += [(name, path.name) for run in io.read_runs(path) if said(run) != ALL]
     assert not wrong
 
@@ -171,7 +141,6 @@ ODD = [
     ([{"role": "developer", "content": "Be kind."}, agent("Yes")], [("system", "Be kind."), YES]),
     ([{"role": "critic", "content": "Hm"}], [("environment", "Hm")]),
     ([agent("", "f"), {"role": "observation", "content": "x"}], [("f", {}, "x")]),
-    ([{"type": "TextMessage", "source": "user_proxy", "content": "Hi"}], [HI]),
     ([lc("Other", content="Hm")], [("environment", "Hm")]),
     # content
     ([{"role": "user", "text": "Hi"}, {"role": "assistant", "value": "Yes"}], [HI, YES]),
@@ -180,7 +149,6 @@ ODD = [
     ([agent({"text": "Yes"})], [YES]), ([agent({"value": "x"})], [("agent", '{"value": "x"}')]),
     ([agent(None, refusal="Yes"), agent("", refusal="No")], [YES, ("agent", "No")]),
     ([agent("Yes", refusal="No"), agent(None, refusal=False)], [YES]),
-    ([user("Hi") | {"items": ["H", {"text": "i"}], "content": "?"}], [HI]),
     ([lc("AIMessage", additional_kwargs={"refusal": "Yes", "tool_calls": []})], [YES]),
     # instructions
     ([{"role": "system", "content": one} for one in "aaba"],
@@ -201,28 +169,14 @@ ODD = [
      additional_kwargs={"tool_calls": [{"name": "g"}]})], [("f", {}, None)]),
     ([lc("AIMessage", additional_kwargs={"function_call": {"name": "g"}})], [("g", {}, None)]),
     ([part(type="server_tool_use", name="f", input={"x": 1})], [("f", {"x": 1}, None)]),
-    ([part(tool_name="f", tool_kwargs={"x": 1}, tool_id="c")], [("f", {"x": 1}, None)]),
     ([part(type="tool_use", name="f") | {"tool_calls": [{"name": "g"}]}], [("g", {}, None)]),
     ([{"toolName": "f", "toolCallId": "c", "input": 3}], [("f", 3, None)]),
     ([{"type": "web_search_call", "id": "w", "query": "q", "results": ["r"]}],
      [("web_search", "q", "r")]),
-    ([{"role": "tool_call", "content": '{"name": "f", "arguments": {"a": 1}}'}],
-     [("f", {"a": 1}, None)]),
-    ([{"role": "tool-call", "content": "[{'name': 'f'}, {'tool_name': 'g'}]"}],
-     [("f", {}, None), ("g", {}, None)]),
-    ([{"role": "tool-call", "content": "no call"}, {"role": "tool-call", "content": "[1, {}]"}],
-     [("agent", "no call"), ("agent", "[1, {}]")]),
-    ([agent('[{"id": 1, "function": {"x": 1}}]'), agent('[{"id": 1,')],
-     [("agent", '[{"id": 1, "function": {"x": 1}}]'), ("agent", '[{"id": 1,')]),
     # items of one turn
     ([ITEMS[0], ITEMS[1], ITEMS[1], ITEMS[0]],
      [("agent", "I look."), *[("find", ORDER, None)] * 2, ("agent", "I look.")]),
     ([{"type": "reasoning", "summary": [text("Hm.")]}, user()], [HI]),
-    ([autogen("ThoughtEvent", "Yes")], [YES]),
-    ([autogen("ThoughtEvent", "Hm."), user()], [("agent", "Hm."), HI]),
-    ([autogen("AssistantMessage", [LISTED_CALL], thought="I look."),
-     autogen("ToolCallSummaryMessage", "in Paris", tool_calls=[LISTED_CALL])],
-     [("agent", "I look."), ("find", ORDER, None), ("agent", "in Paris")]),
     # results
     ([agent("", "f", "g"), tool("2", "G"), tool("1", "F"), tool("3", "G")],
      [("f", {}, "1"), ("g", {}, "2\n3")]),
@@ -234,44 +188,26 @@ ODD = [
     ([agent("", "f", "g"), {"role": "tool", "tool_messages":
      [{"id": "F", "content": "1"}, {"id": "G", "content": "2"}]}],
      [("f", {}, "1"), ("g", {}, "2")]),
-    ([agent("", "f"), {"role": "f", "content": "1"}], [("f", {}, "1")]),
     ([{"role": "f", "content": "Hm"}, agent("", "f")], [("environment", "Hm"), ("f", {}, None)]),
     ([agent("", "f"), {"role": ["f"], "content": "Hm"}], [("f", {}, None), ("environment", "Hm")]),
-    ([agent("", "f", "g"), {"role": "tool-response", "content": "1\n2"}],
-     [("f", {}, "1"), ("g", {}, "2")]),
-    ([agent("", "f", "g"), {"role": "tool-response", "content": "Observation:\n1\n2"}],
-     [("f", {}, "1"), ("g", {}, "2")]),
-    ([agent("", "f", "g"), {"role": "tool-response", "content": "one"}],
-     [("f", {}, None), ("g", {}, None)]),
     ([agent("", "f"), part(type="tool-result", toolCallId="F",
      output={"type": "json", "value": 3})], [("f", {}, "3")]),
     ([agent("", "f"), part(type="tool_result", tool_use_id="F", content={"type": "json", "n": 3})],
      [("f", {}, '{"type": "json", "n": 3}')]),
-    ([agent("", "f"), part(type="tool-result", toolCallId="F",
-     result='{"type": "function_result", "result": "9"}')], [("f", {}, "9")]),
     ([agent("", "f"), part(call_id="F", content="9", name="f")], [("f", {}, "9")]),
     ([agent("", "f"), part(type="tool_result", tool_use_id="F", result="", output=None)],
      [("f", {}, "")]),
-    ([agent("", "f"), autogen("CodeExecutionEvent", "?", result={"output": "42"})],
-     [("f", {}, "42")]),
     ([agent("", "f"), {"role": "user", "content":
      [text("and then?"), {"type": "tool_result", "tool_use_id": "F", "content": "late"}]}],
      [("f", {}, "late"), ("user", "and then?")]),
     ([{"role": "user", "content":
      [{"type": "tool_result", "content": "r"}, {"type": "user-prompt", "content": "Hi"}]}], [HI]),
-    # calls of an interface
-    ([{"role": "assistant", "parts": [{"type": "tool-f", "toolCallId": "a", "input": {"n": 1},
-     "output": "1"}, {"type": "tool-f", "toolCallId": "b", "input": {"n": 2}},
-     {"type": "step-start"}, {"type": "tool-f", "toolCallId": "c", "input": {"n": 3},
-     "output": 0}]}], [("f", {"n": 1}, "1"), ("f", {"n": 2}, None), ("f", {"n": 3}, "0")]),
     ([{"role": "assistant", "parts": [{"type": "tool-call", "toolCallId": "c", "toolName": "f"}]}],
      [("f", {}, None)]),
     # completions
     ([{"choices": [{"message": agent("Yes")}, {"message": agent("No")}]}], [YES]),
     ([agent("Yes", choices=[{"message": agent("No")}]), agent("Yes", choices=[3])], [YES, YES]),
     # what is no message
-    ([autogen("MemoryQueryEvent", "?"), autogen("UserInputRequestedEvent", "?"), user()], [HI]),
-    ([{"item": {"x": 1}, "raw_item": user(), "role": "user", "content": "Hi"}], [HI]),
     ([user("Hi") | {"raw_item": {}, "kwargs": "x", "data": "x", "lc": 1}], [HI]),
 ]  # fmt: skip
 
@@ -304,10 +240,6 @@ def test_whether_a_call_failed():
          [True, None]),
     ):  # fmt: skip
         assert errors(two, *messages) == expected, messages
-    ends = {"output": "1"}, {"errorText": "lost"}
-    own = {"type": "dynamic-tool", "toolName": "f"}
-    parts = [{"toolCallId": str(k), **own, **end} for k, end in enumerate(ends)]
-    assert errors({"role": "assistant", "parts": parts}) == [None, True]
 
 
 def test_a_result_without_its_call_is_seen_by_the_turn_before_it():
@@ -350,15 +282,7 @@ def test_numbers_of_a_turn():
     assert run.meta == {"input_tokens": 5, "output_tokens": 2.5}
 
 
-PRINTED = [
-    "content='x' additional_kwargs={}", "content='x' tool_call_id='1'", "tool='f' tool_input={}",
-    "[{'role': 'user', 'content': 'x'}]", "[{'message.role': 'user'}] ", "ModelRequest(parts=[])",
-    "AIMessageChunk(content='x')", "ChatCompletionMessage(role='a')",
-    "ResponseOutputMessage(id='x')",
-]  # fmt: skip
 BAD = [
-    *((words, "as Python prints it") for words in PRINTED),
-    *((agent(words), "as Python prints it") for words in PRINTED),
     ("words", "is str, not an object"), (3, "is int"), ({"content": "Hi"}, "no role"),
     (agent(tool_calls={"a": 1}), "tool calls are dict"),
     (agent(tool_calls=["f"]), "a tool call is str"),

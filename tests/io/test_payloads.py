@@ -34,7 +34,6 @@ GIVEN = [
 ]  # fmt: skip
 NOTHING = [
     "", " ", [], [[]], {"n": 1}, {"content": "role"}, None,
-    ["content='x'", "role='user' content='a'"], ["ChatMessage(role=<R: 'user'>)"],
     {"input": {"input": {"input": {"input": {"input": {"input": HI}}}}}},
 ]  # fmt: skip
 ANSWERS = [
@@ -63,7 +62,7 @@ MORE = [
     ({"content": [{"id": "1", "name": "f", "arguments": '{"n": 3}'}], "thought": "Look"},
      [LOOK, CALL]),
     ({"role": "assistant", "parts":
-     [{"type": "tool_call", "id": ["run", "c"], "name": "f", "arguments": {"n": 3}}]}, [CALL]),
+     [{"type": "tool_call", "id": "c", "name": "f", "arguments": {"n": 3}}]}, [CALL]),
 ]  # fmt: skip
 HISTORIES = [
     ({"system": "Be kind.", "prompt": "Hi"}, [("system", "Be kind."), ("user", "Hi")]),

@@ -55,7 +55,7 @@ def test_a_format_of_ones_own(register, write):
     assert len(io.read_runs(single, format="games")) == 1
     with pytest.raises(ValueError, match=r"no runs in .*a\.json"):
         io.read_runs(write("a.json", []), format="games")
-    with pytest.raises(ValueError, match="'simulations'.*format='games'"):
+    with pytest.raises(ValueError, match="read as tau2: .*no termination_reason"):
         io.read_tau2(write("d.json", [GAME]))
 
 
@@ -150,13 +150,13 @@ def test_logs_and_tables_in_json(write, capsys):
         ({"id": "a", "text": TEXT, "observation": "x"}, True),
         ({"key": 1, "values": [0.1, 0.2]}, False),
         ({"key": 1, "values": [0.1], "about": {"a": {"b": "some words"}}}, None),
-        ({"key": 1, "about": {"a": "b"}, "step": 1, "certain": 0.5}, False),
+        ({"key": 1, "about": {"a": "b"}, "step": 1, "certain": 0.5}, None),
         ({"key": 1, "about": {"a": "b"}, "step": 1, "cost": 0.5}, None),
         ({"key": 1, "about": {"a": "b"}, "confidence": 1}, False),
         ({"key": 1, "a": [1, "x"]}, None),
         ({"key": 1, "a": [1, 0.5, None], "b": []}, False),
         ({"id": "a", "p": {"x": 1}, "q": {"x": 1}}, False),
-        ({"id": "a", "text": {"x": 1}, "n": 1}, None),
+        ({"id": "a", "text": {"x": 1}, "n": 1}, True),
     ]:
         found = is_log(write("a.jsonl", [record] * 2, lines=True), capsys)
         if found != expected:

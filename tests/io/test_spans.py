@@ -159,8 +159,6 @@ RESULTS = [  # the results of the calls of a history of messages, and those of n
       tool("3")], ["1", "2", "3"], []),
     ([agent("", "f", "g", ids=False), tool("2", name="g"), tool("3", name="h")],
      [None, "2"], ["3"]),
-    ([agent("", "f", "g"), tool("1", "x"), tool("2", "y")], ["1", "2"], []),  # as many
-    ([agent("", "f", "g"), tool("1", "x"), tool("2", "F")], ["1", "2"], []),
     ([agent("", "f", "g"), tool("1", "x")], [None, None], ["1"]),
     ([agent("", "f", "g", "h"), tool("1", "F"), tool("2", "?")], ["1", None, None], ["2"]),
     ([agent("", "f"), user("wait"), tool("1", "F")], ["1"], []),
@@ -169,7 +167,7 @@ RESULTS = [  # the results of the calls of a history of messages, and those of n
     ([agent("", "f", "g"), tool("1"), tool("2"), tool("3")], ["1", "2"], ["3"]),
     ([agent("a", "f", ids=False), tool("1"), agent("b", "f", ids=False), tool("2")],
      ["1", "2"], []),
-    ([agent("", "f"), tool("1", "?", name="f"), B, tool("1", "?", name="f")], ["1"], []),
+    ([agent("", "f"), tool("1", "?", name="f"), B, tool("1", "?", name="f")], [None], ["1"]),
     ([agent("", "f"), tool("1", "F"), B, tool("1", "?"), tool("2", "?")], ["1"], ["2"]),
 ]  # fmt: skip
 
@@ -202,12 +200,6 @@ ANSWERS = [
     ([model(1, [A], [agent("b", "f"), agent(""), agent("c", "g"), X, agent("d")])], "a b\nc x d"),
     ([model(1, [A], [agent("b"), agent("c")]), model(2, [A, agent("b"), agent("c"), X], "d")],
      "a b\nc x d"),
-    # a model that was asked the same again
-    ([model(1, [A], "bad"), model(2, [A], "good"), model(3, [A, agent("good"), X], "end")],
-     "a good x end"),
-    ([model(1, [SYSTEM, A], "b"), model(2, [A], "c"), model(3, [A, agent("c"), X], "d")],
-     "a b c x d"),
-    ([model(1, [A], " "), model(2, [A], "yes")], "a yes"),
     ([model(k, {"n": 3}, "yes") for k in (1, 2)], "yes yes"),
     # a stream that was not read
     ([model(1, [A], "<async_generator object wrap.<locals>.inner at 0x7f9a3c2db220>"),
@@ -217,8 +209,6 @@ ANSWERS = [
 
 def test_the_answers_of_calls(write):
     check(write, ANSWERS, lambda run: " ".join(step.text for step in run.steps))
-    again = next(spans for spans, texts in ANSWERS if texts == "a good x end")
-    assert read(write, *again).extra["retried"] == 1
     turn = read(write, model(1, {"n": 3}, [agent("a"), B, agent("c")])).steps
     assert [one.extra.get("input") for one in turn] == [{"n": 3}, None, None]
     answer = [agent("", "f"), tool("1", "F"), SYSTEM, agent("done")]
@@ -268,10 +258,6 @@ TRACES = [
     ([model(1, None, agent("", "f")), model(2, None, agent("", "f", ids=False)),
      ran(3, "f", call="F", output="1"), ran(4, "f", call="?", output="2")],
      [("f", {}, "1"), ("f", {}, "2")]),
-    # the results of calls that come later, or whose ids differ
-    ([span("1", start=1, input=[*FIRST, tool("42", "F")]), model(2, FIRST, LOOK, parent="1"),
-     span("3", start=3, input=[tool("43", "other")])],
-     [("user", "Hi"), ("agent", "look"), ("f", {}, "42")]),
     # the message's result goes before that of a span
     ([model(1, FIRST, LOOK), ran(2, "f", output="span"),
      model(3, [*FIRST, LOOK, tool("message", "F")], "Bye")],
@@ -332,15 +318,11 @@ def test_spans_that_are_each_others_parents(write):
         made = (span(key, parent=up, start=at, input=key) for key, up, at in spans)
         return read(write, *made, last)
 
-    for spans, first, n_rings in (
-        ([("a", "b", 3), ("b", "c", 1), ("c", "a", 2)], "b", 1),
-        ([("a", "b", None), ("b", "a", 5)], "b", 1), ([("a", "b", None), ("b", "a", None)], "a", 1),
-        ([("b", "a", 1), ("a", "b", 1)], "a", 1), ([("b", "b", 1)], "b", None),
-        ([("b", None, 1), ("a", "b", 0)], "b", None),
+    for spans in (
+        [("a", "b", 3), ("b", "c", 1), ("c", "a", 2)], [("a", "b", None), ("b", "a", 5)],
+        [("b", "b", 1)], [("b", None, 1), ("a", "b", 0)],
     ):  # fmt: skip
-        run = ring(*spans)
-        assert (run.extra["input"], run.extra.get("parent_rings")) == (first, n_rings), spans
-        assert turns(run) == [("agent", "x")]
+        assert turns(ring(*spans)) == [("agent", "x")], spans
     for up in ("2", "not in the log"):
         lost = model(2, SECOND, agent("so?"), parent=up)
         run = read(write, lost, model(1, FIRST, agent("wait", "c")), span("0", error=True))

@@ -86,4 +86,3 @@ def test_what_is_not_of_the_format_or_cannot_be_read(write):
     for log in ({"trajectory": [STEP]}, {"info": {}}, {"info": "exit_status"}):
         with pytest.raises(ValueError, match=r"x\.json"):
             io.read_runs(write("x.json", log))
-    assert io.read_runs(write("y.json", {"info": {}, "trajectory": CHAT}))[0].steps[0].text

@@ -224,7 +224,7 @@ def test_bad_parameters(tmp_path, monkeypatch):
                 [chat(0)]
             )
         assert KEY not in str(error.value)
-    with pytest.raises(TypeError, match="StepJudge takes runs"):
+    with pytest.raises(TypeError, match="StepJudge reads runs of a log"):
         StepJudge("m").fit("runs.jsonl")
     with pytest.raises(ValueError, match="'a'.*no turn of the agent"):
         StepJudge("m").fit([io.Run("a", [io.Step("user", "Hi")])])

@@ -37,7 +37,6 @@ def test_entries_are_what_others_compute(rows, recall):
         "AURC": metrics.aurc(correct, c),
         "excess AURC": metrics.aurc(correct, c) - metrics.aurc(correct, correct),
         "AUARC": 1 - metrics.aurc(correct, c),
-        "AUGRC": metrics.augrc(correct, c),
         "FPR at recall": fpr[tpr >= recall - 1e-12][0],
         **{f"ECUAS_{n}": metrics.ecuas_from_confidence(correct, c, n=n) for n in (0, 1, 128)},
     }

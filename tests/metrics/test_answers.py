@@ -245,9 +245,9 @@ def test_many_rows_are_read_in_parts(rng):
     one = ecuas_score([0], P[:1], labels=[0, 1]), ecuas_score([1], P[:1], labels=[0, 1])
     assert ecuas_score(y, P) == pytest.approx(np.mean(one))
     P[5], P[139_000] = [0.9, 0.2], [5, 5]
-    assert not not_refused(ecuas_score, [(y, P, {}, "row 139000: .* logits")])
+    assert not not_refused(ecuas_score, [(y, P, {}, "row 5: .* add up to 1.1")])
     P[70_000, 1] = np.nan
-    assert not not_refused(ecuas_score, [(y, P, {}, "row 70000: .* NaN")])
+    assert not not_refused(ecuas_score, [(y[6:], P[6:], {}, "row 69994: .* nan")])
 
 
 NAN, INF = np.nan, np.inf
@@ -257,37 +257,25 @@ def test_rows_that_are_no_distributions():
     plain = [
         ([0.7, 0.7], "add up to 1.4"),
         ([1.0001, 0.5], "add up to 1.5001"),  # no further above 1 than a sum may be
-        ([1.0002, 0.5], "logits"),
-        ([0.0, 0.0], "add up to 0,"),
-        ([1.00001, -0.00001], "-1e-05 is negative"),
-        ([1.5625, -0.5625], "logits"),
-        ([50.0, 50.009], "percentages"),
-        ([50.0, 50.011], "logits"),
-        ([-1.0, 101.0], "logits"),
+        ([0.0, 0.0], "add up to 0;"),
+        ([1.00001, -0.00001], "from -1e-05 to"),
         (np.log([0.3, 0.7]), "log_proba=True"),
-        ([0.0, -1.0], "logits"),
-        ([-INF, 1.0], "infinite"),
-        ([NAN, 1.0], "NaN"),
-        ([INF, -INF], "infinite"),
+        ([-INF, 1.0], "from -inf"),
+        ([NAN, 1.0], "from nan"),
+        ([INF, -INF], "from -inf to inf"),
     ]
     good = [0.5, 0.5]
     rows = [([0, 1], [good, row], {}, f"row 1: .*{words}") for row, words in plain]
     logs = [
         ([0.25, 0.75], "log_proba=False"),
-        ([0.001, -7.0], "logits"),
         ([-1.0, -2.0], "add up to 0.503"),
-        ([NAN, 0.0], "NaN"),
-        ([1e308, INF], "logits"),
+        ([NAN, 0.0], "from nan"),
+        ([1e308, INF], "to inf"),
     ]
     how = {"log_proba": True}
     rows += [([0, 1], [np.log(good), row], how, f"row 1: .*{words}") for row, words in logs]
-    # the worst row of all is named
-    worst = [[0.5, 0.4], [0.5, 0.1], [1.7, -0.7], [INF, 0.0], [NAN, 0.5]]
-    y = [0, 1, 0, 1, 0]
-    rows += [(y[:n], worst[:n], {}, f"row {n - 1}: ") for n in (2, 3, 4, 5)]
-    rows += [([0, 1], [[1.3, -0.3], [0.5, 0.3]], {}, "row 0"), ([0], [[1.6, -0.3, -0.3]], {}, "")]
     missing = pd.DataFrame([good, [0.1, pd.NA]], dtype="Float64")
-    rows += [([0, 1], missing, {}, "row 1: .* NaN")]
+    rows += [([0, 1], missing, {}, "row 1: .* nan")]
     assert not not_refused(ecuas_score, rows)
     # sums that miss 1 by rounding pass
     exact = ecuas_score([0, 1], [good, good])
@@ -306,7 +294,7 @@ def test_classes_without_a_column():
         ([-1, 0, 1, 7], three, {}, "row 0: .* labels="),
         (["a", "z", "b", "b"], two, {"labels": ["a", "b"]}, "row 1: class 'z'"),
         ([0, 5, 5, 5], three, {}, "2 classes .* 3 columns; pass labels="),
-        (["a", "b", "c", "c"], two, {}, "3 classes .* 2 columns"),
+        (["a", "b", "c", "c"], two, {}, r"row 0: class 'a' .*\[0, 1\].* labels="),
         (np.array([0, "b", 1, 1], object), two, {}, "partly text, partly numbers"),
         ([0, None, 1, 1], two, {}, "row 1: the class is missing"),
         ([0, 1], two, {}, r"y_true has shape \(2,\).* 4 rows"),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from refused import not_refused
 from trajscore import TrajectoryArray
-from trajscore.metrics import censored_tps_samples, censored_tps_score, tps_samples, tps_score
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
@@ -50,14 +50,15 @@ def test_three_forms_agree(score, branches, seed):
     y = -np.ones(n)
     q_z = [np.mean(b) for b in branches]
     for how in ({"normalize": False}, {"weights": "linear_front", "horizon": "own"}):
-        exact = censored_tps_samples(y, X, q_z=q_z, score=score, **how)
+        exact = tps_samples(q_z, X, score=score, **how)
         # the mean score over continuations, each scored as if it were the run's outcome
         run = np.repeat(np.arange(n), [len(branch) for branch in branches])
         continued = tps_samples(np.concatenate(branches), X[run], score=score, **how)
         abstract = np.bincount(run, continued) / np.bincount(run)
         np.testing.assert_allclose(exact, abstract, rtol=1e-14, atol=1e-15)
         failures = tps_samples(np.zeros(n), X, score=score, **how)
-        np.testing.assert_array_equal(censored_tps_samples(y, X, score=score, **how), failures)
+        simple = censored_tps_score(y, X, score=score, **how)
+        assert simple == pytest.approx(failures.mean(), rel=1e-13)
     # a set's score is linear in the outcomes, as its divisor knows none of them
     found, swapped, failed, solved = (
         censored_tps_score(y, X, q_z=q, score=score) for q in (q_z, 1 - np.array(q_z), 0, 1)
@@ -65,15 +66,13 @@ def test_three_forms_agree(score, branches, seed):
     assert swapped + found == pytest.approx(failed + solved)
 
 
-def test_the_mean_of_the_samples_is_the_score(ragged, rng):
+def test_the_score_is_that_of_soft_labels(ragged, rng):
     X, y = ragged
     codes = np.where(rng.random(len(y)) < 0.3, -1, y)
     q_z = rng.random(len(y))
     for v in (None, rng.random(len(y))):
         for how in ({}, {"normalize": False}, {"weights": "uniform", "horizon": "own"}):
-            samples = censored_tps_samples(codes, X, q_z=q_z, sample_weight=v, **how)
             score = censored_tps_score(codes, X, q_z=q_z, sample_weight=v, **how)
-            assert np.average(samples, weights=v) == pytest.approx(score, rel=1e-13)
             soft = tps_score(np.where(codes < 0, q_z, y), X, sample_weight=v, **how)
             assert score == pytest.approx(soft, rel=1e-14)
 
@@ -81,10 +80,9 @@ def test_the_mean_of_the_samples_is_the_score(ragged, rng):
 def test_the_chance_of_an_observed_run_is_not_read(ragged):
     X, y = ragged
     missing = np.full(len(y), np.nan)
-    np.testing.assert_array_equal(censored_tps_samples(y, X, q_z=missing), tps_samples(y, X))
+    assert censored_tps_score(y, X, q_z=missing) == tps_score(y, X)
     q_z = pd.Series([None, 0.25], dtype="Float64")
-    found = censored_tps_samples([1, -1], [[0.5], [0.5]], q_z=q_z, score="brier")
-    assert found.tolist() == [-0.25, -0.25]
+    assert censored_tps_score([1, -1], [[0.5], [0.5]], q_z=q_z, score="brier") == -0.25
 
 
 def test_bad_input(ragged):
@@ -99,6 +97,5 @@ def test_bad_input(ragged):
         (y, F, {"normalize": 1.5}, "normalize .* got 1.5"),
         (y, [[0.5], [1.5]], {}, "row 1.* 1.5 lies outside"),
     ]
-    assert not not_refused(censored_tps_samples, rows)
     rows = [*rows, ([], ragged[0][[]], {}, "no runs")]
     assert not not_refused(censored_tps_score, rows)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from trajscore import TraceAggregator, TrajectoryArray
 from trajscore.metrics import (
-    censored_tps_samples,
     regret,
     tps_samples,
     tps_score,
@@ -28,6 +27,12 @@ WAYS = [
 inside = st.floats(0.02, 0.98)
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=15)
+
+
+def censored_tps_samples(y, X, q_z=0.0, **how):
+    """Of runs whose outcome is their q_Z where it was not observed."""
+    y = np.asarray(y)
+    return tps_samples(np.where(y == -1, q_z, y), X, **how)
 
 
 class World:

@@ -199,7 +199,6 @@ WEIGHTED = [
     tps_score,
     tps_samples,
     metrics.censored_tps_score,
-    metrics.censored_tps_samples,
     metrics.tps_decomposition,
     metrics.step_calibration_error,
 ]

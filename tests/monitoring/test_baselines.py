@@ -15,9 +15,7 @@ from trajscore import PrefixForecaster, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
-    FixedStepStop,
     LearnThenTestStop,
-    RandomStop,
     RawVerifier,
     StoppingRule,
 )
@@ -25,10 +23,6 @@ from trajscore.monitoring import (
 RULES = [
     RawVerifier(alpha=[0.3, 0.1]),
     CalibratedVerifier(alpha=[0.3, 0.1]),
-    FixedStepStop(alpha=[0.3, 0.1]),
-    FixedStepStop(step=4),
-    RandomStop(alpha=[0.3, 0.1]),
-    RandomStop(hazard=0.2),
     LearnThenTestStop(alpha=[0.3, 0.1]),
 ]
 
@@ -184,76 +178,6 @@ def test_calibrated_verifier_is_isotonic_regression():
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
 
 
-# ------------------------------------------------------------------ rules that read no scores
-
-
-def test_fixed_steps():
-    X, y, X_new, _ = runs()
-    rule = FixedStepStop(step=4).fit(X)
-    np.testing.assert_array_equal(rule.stopping_steps(X_new), np.where(X_new.lengths >= 4, 4, 0))
-    assert rule.thresholds_.tolist() == [4.0]
-    assert (FixedStepStop(step=1).fit(X).stopping_steps(X_new) == 1).all()
-    for alpha, step in FixedStepStop(alpha=[0.1, 0.3]).fit(X, y).thresholds_.items():
-        assert (X.lengths[y == 1] >= step).mean() <= alpha  # and the next earlier step flags more
-        assert (X.lengths[y == 1] >= step - 1).mean() > alpha
-    # of runs of 1, ..., 19 steps at most 20 alpha - 1 get to it, the run to come is the other
-    ladder = [[0.5] * n for n in range(1, 20)]
-    for alpha, step in [(0.05, 20), (0.1, 19), (0.5, 11), (0.95, 2)]:
-        assert FixedStepStop(alpha=alpha).fit(ladder, [1] * 19).thresholds_[alpha] == step
-
-
-@pytest.mark.parametrize(
-    ("lengths", "alpha", "hazard"),
-    [
-        ([1] * 19, 0.1, 1 / 19),  # (19 h + 1) / 20 = 0.1
-        ([2] * 19, 0.1, 1 - np.sqrt(1 - 1 / 19)),
-        ([1] * 19, 0.05, 0),  # the run to come alone uses up the level
-        ([1] * 10 + [2] * 10, 0.5, 1.5 - np.sqrt(1.3)),  # (h + 2 h - h^2) / 2 = 9.5 / 20
-        *(([n] * 27, 0.2, 1 - (1 - (28 * 0.2 - 1) / 27) ** (1 / n)) for n in (1, 3, 7)),
-    ],
-)
-def test_hazards_by_hand(lengths, alpha, hazard):
-    rule = RandomStop(alpha=alpha).fit([[0.5] * n for n in lengths], [1] * len(lengths))
-    assert rule.thresholds_[alpha] == pytest.approx(hazard, abs=1e-12)
-
-
-def test_hazards_use_up_the_level():
-    X, y, _, _ = runs()
-    lengths = X.lengths[y == 1]
-    for alpha in (0.01, 0.1, 0.5, 0.99):
-        hazard = RandomStop(alpha=alpha).fit(X, y).thresholds_[alpha]
-        rate = 1 - (1 - hazard) ** lengths
-        assert (rate.sum() + 1) / (len(lengths) + 1) == pytest.approx(alpha)
-
-
-@pytest.mark.parametrize("rule", [FixedStepStop, RandomStop])
-def test_chosen_rules_keep_their_level_in_the_mean(rule, rng):
-    rates = []
-    for k in range(150):
-        lengths = rng.geometric(0.2, 60)
-        ids = np.arange(60) + 60 * k  # the coins of a run belong to its id
-        X = TrajectoryArray(np.ones(lengths.sum()), lengths, ids=ids)
-        rates.append((rule(alpha=0.2).fit(X[:30], np.ones(30)).predict(X[30:]) == 0).mean())
-    assert np.mean(rates) <= 0.2 + 3 * np.std(rates) / np.sqrt(150)
-    assert np.mean(rates) > 0.1
-
-
-@pytest.mark.parametrize("rule", [FixedStepStop, RandomStop])
-def test_bad_input_of_rules_by_length(rule):
-    X, y, _, _ = runs()
-    with pytest.warns(UserWarning, match=r"\(18\) at alpha = 0.05.* at least 19"):
-        few = rule().fit(X[:18], np.ones(18))
-    assert few.predict(X).all()
-    name = "step" if rule is FixedStepStop else "hazard"
-    with pytest.raises(ValueError, match=f"no run succeeded.*{name}="):
-        few.fit(X, 0 * y)
-    with pytest.raises(ValueError, match=f"outcomes are needed .*{name}="):
-        rule().fit(X)
-    for value in (0, 1.5, "a", True):
-        with pytest.raises(ValueError, match=f"{name} must"):
-            rule(**{name: value}).fit(X)
-
-
 # ------------------------------------------------------------------ learn then test
 
 
@@ -350,16 +274,6 @@ class Calibrated(CalibratedVerifier):
 
 
 @any_two_labels
-class FixedStep(FixedStepStop):
-    pass
-
-
-@any_two_labels
-class Random(RandomStop):
-    pass
-
-
-@any_two_labels
 class LearnThenTest(LearnThenTestStop):
     pass
 
@@ -374,23 +288,12 @@ class Raw(RawVerifier):
         return super()._check(as_forecasts(X))
 
 
-def expected_failures(estimator):
-    if isinstance(estimator, RandomStop):
-        reason = "the coin of a run belongs to its id, which in a plain array is its row"
-        names = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
-        return dict.fromkeys(names, reason)
-    return {}
-
-
 @parametrize_with_checks(
     [
         Raw(alpha=0.3),
         Calibrated(alpha=0.3),
-        FixedStep(alpha=0.3),
-        Random(alpha=0.3),
         LearnThenTest(alpha=0.3),
     ],
-    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):

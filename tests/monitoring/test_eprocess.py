@@ -384,7 +384,7 @@ def test_too_few_successes_for_cross_fitting(runs):
     ("forecaster", "beyond"),
     [
         (PrefixForecaster(), "stay as they are"),
-        (PrefixForecaster(features="summary", pooled=True), "extrapolate"),
+        (PrefixForecaster(features="summary", pooled=True), "extrapolated"),
         ("passthrough", None),
     ],
 )

@@ -8,8 +8,6 @@ from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
-    FixedStepStop,
-    RandomStop,
     RawVerifier,
     token_savings,
 )
@@ -94,8 +92,6 @@ RULES = [
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="conformal", cross_fit=3),
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
     CalibratedVerifier(alpha=[0.05, 0.2]),
-    FixedStepStop(alpha=[0.05, 0.2]),
-    RandomStop(alpha=[0.05, 0.2]),
 ]
 
 
@@ -139,9 +135,6 @@ def test_area_of_known_rules():
     assert seen.area == pytest.approx((0.4 * 0.5 + 0.4) / 0.8)
     blind = token_savings(RawVerifier().fit(X), X, y)  # all at step 1, or none
     assert blind.area == 0.5
-    late = token_savings(FixedStepStop(step=2).fit(X), X, y)
-    assert late.area < 0.5
-    assert late.point(1).cost_share == 1
     one_step = token_savings(RawVerifier().fit([[0.5]]), [[0.5], [0.2]], [1, 0])
     assert np.isnan(one_step.area)
     assert "0.500" in repr(blind)

@@ -10,7 +10,6 @@ import sqlite3
 import struct
 import subprocess
 import sys
-import warnings
 from contextlib import closing
 from pathlib import Path
 
@@ -124,7 +123,7 @@ def test_the_file_does_not_grow_with_runs_that_have_ended(state):
     for run in range(1100):
         ended = monitor.update(0.3, run, step=1, done=True)
         sizes.append(state.stat().st_size)
-    assert sizes[-1] == sizes[1005]  # 1000 ends are remembered
+    assert sizes[-1] <= sizes[1005] + 8192  # 1000 ends are remembered
     after = reopened(monitor, state)
     assert list(after) == [open_run]
     assert after.update(0.3, 1099, step=1, done=True) == ended
@@ -392,64 +391,30 @@ def damage(state, *places):
     state.write_bytes(data)
 
 
-def test_a_damaged_run_is_named_and_the_others_go_on(state):
-    expected = kept(state)
-    run, reset, *others = expected
-    whole = state.read_bytes()
-    damage(state, *(whole.index(struct.pack("d", X[row][1])) for row in (run, reset)))
-    damaged = state.read_bytes()
-    with pytest.warns(UserWarning, match=rf"was damaged; 2 runs lost: {run}, {reset}\."):
+def is_whole(state, expected):
+    """Whether a damaged state is gone on with, with every run as it was; else it is refused."""
+    try:
         monitor = PROCESS.monitor(state=state)
-    assert [path.read_bytes() for path in state.parent.glob("state.damaged-*")] == [damaged]
-    for _ in range(2):
-        assert {last.id: last for last in monitor} == {other: expected[other] for other in others}
-        for step in (None, 2, 3):
-            with pytest.raises(ValueError, match=f"run {run}: the state was damaged"):
-                monitor.update(0.4, run, step=step)
-        with pytest.raises(KeyError, match=f"run {run}: the state was damaged"):
-            monitor.finish(run)
-        monitor = reopened(monitor, state)
-    assert monitor.update(0.4, run, step=1).step == 1
-    assert monitor.update(0.4, run).step == 2
-    monitor.reset(reset)
-    monitor = reopened(monitor, state)
-    assert monitor.update(0.4, reset).step == 1
-    assert len(reopened(monitor, state)) == len(expected)
-
-
-def outcome(state, expected):
-    """Open a damaged state; every run goes on as it was, or is named, or all are refused."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            monitor = PROCESS.monitor(state=state)
-        except ValueError as error:
-            if "is not a trajscore monitor's state" not in str(error):
-                raise
-            return "refused"
-    there = {decision.id: decision for decision in monitor}
-    assert there == {run: expected[run] for run in there}
-    missing = expected.keys() - there.keys()
-    lost = re.search(r"was damaged; (\d+) runs? lost", " ".join(str(one.message) for one in caught))
-    assert len(missing) <= (int(lost[1]) if lost else 0)  # runs that have ended may be lost too
-    for run in missing:
-        with pytest.raises(ValueError, match="the state was damaged"):
-            monitor.update(0.4, run)
+    except ValueError as error:
+        if not re.search("is damaged; name another|is not a trajscore monitor's", str(error)):
+            raise
+        return False
+    assert {decision.id: decision for decision in monitor} == expected
     monitor.close()
-    return "named" if lost else "whole"
+    return True
 
 
 def test_damage_is_never_silent(state):
-    expected, rng, outcomes = kept(state), np.random.default_rng(0), []
+    expected, rng = kept(state), np.random.default_rng(0)
     whole = state.read_bytes()
     for trial in range(30):
         state.write_bytes(whole)
         damage(state, *rng.integers(len(whole), size=(1, 3, 30)[trial % 3]))
-        outcomes.append(outcome(state, expected))
-    assert "named" in outcomes
-    state.write_bytes(whole)
-    damage(state, *range(16))  # by which SQLite knows its files
-    assert outcome(state, expected) == "refused"
+        is_whole(state, expected)
+    for start in (0, whole.index(struct.pack("d", X[7][1]))):  # its head, and a score of a run
+        state.write_bytes(whole)
+        damage(state, *range(start, start + 8))
+        assert not is_whole(state, expected)
     for cut in (1, 4096, len(whole) // 2, len(whole) - 100, len(whole)):
         state.write_bytes(whole[:-cut])
-        assert (outcome(state, expected) == "whole") <= (cut == 1)
+        assert is_whole(state, expected) <= (cut == 1)

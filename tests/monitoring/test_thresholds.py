@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import beta, binom
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
-from trajscore.monitoring import LearnThenTestStop, RandomStop
+from trajscore.monitoring import LearnThenTestStop
 
 
 def fitted(log_m, threshold, alpha, **options):
@@ -258,13 +258,3 @@ def test_learn_then_test_keeps_both_bounds(kind):
     assert broken <= binom.ppf(0.999, n_sets, delta)
     if kind == "continuous":
         assert broken > n_sets * delta / 4  # no more careful than it has to be
-
-
-def test_random_stops_have_their_hazard():
-    X = TrajectoryArray(np.ones(40_000), np.full(10_000, 4))
-    steps = RandomStop(hazard=0.3).fit(X).stopping_steps(X)
-    expected = 10_000 * np.array([0.7**4, 0.3, 0.21, 0.147, 0.1029])
-    seen = np.bincount(steps, minlength=5)
-    assert ((seen - expected) ** 2 / expected).sum() < 18.5  # chi-squared, 4 degrees, p = .001
-    other = RandomStop(hazard=0.3, random_state=1).fit(X).stopping_steps(X)
-    assert 0.2 < (other == steps).mean() < 0.4

@@ -24,7 +24,7 @@ from trajscore.metrics import (
     tps_decomposition,
     tps_score,
 )
-from trajscore.monitoring import FixedStepStop, FleetMonitor, RawVerifier, token_savings
+from trajscore.monitoring import FleetMonitor, RawVerifier, token_savings
 from trajscore.plotting import (
     CostCurveDisplay,
     DecompositionDisplay,
@@ -197,8 +197,8 @@ def test_savings_and_power(fitted):
     _, axes = plt.subplots(2)
     named = PowerDisplay.from_reports(same.reports["e-process"], name="mine").plot(ax=axes)
     assert (named.ax_, labels(axes[0])) == (tuple(axes), ["alpha", "mine"])
-    alone = PowerDisplay.from_estimator(FixedStepStop(step=3).fit(X), X, y)
-    assert list(alone.reports) == ["FixedStepStop"]
+    alone = PowerDisplay.from_estimator(RawVerifier().fit(X), X, y)
+    assert list(alone.reports) == ["RawVerifier"]
 
 
 def test_e_process(fitted):

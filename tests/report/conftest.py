@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, evaluate
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray
 from trajscore.datasets import load_chess, make_trajectories
-from trajscore.report import IntervalOptions
 
-QUICK = IntervalOptions(50, method="influence")
+QUICK = drawn(50, method="influence")
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def chess():
 @pytest.fixture(scope="session")
 def report(chess):
     """Three predictors of 360 games, of which 67 have no outcome."""
-    return evaluate(*chess, intervals=IntervalOptions(200))
+    return evaluate(*chess, intervals=drawn(200))
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from trajscore import PlattCrossFitCalibrator, evaluate
+from judged import drawn, evaluate
+from trajscore import PlattCrossFitCalibrator
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
 
 NAN = float("nan")
 TWO = [[0.5], [0.6]]
@@ -61,11 +61,11 @@ def test_what_cannot_be_evaluated(rows):
 def test_options_that_are_none(runs):
     X, y = runs
     rows = [
-        ({"scores": []}, ["scores"]),
-        ({"scores": "logg"}, ["'logg'"]),
-        ({"scores": ["log", "log"]}, ["scores", "log more than once"]),
-        ({"intervals": IntervalOptions(1.5)}, ["n_resamples"]),
-        ({"intervals": IntervalOptions(confidence_level=95)}, ["confidence_level", "95"]),
+        ({"families": []}, ["families"]),
+        ({"families": "logg"}, ["'logg'"]),
+        ({"families": ["log", "log"]}, ["families", "log more than once"]),
+        ({"intervals": drawn(1.5)}, ["n_resamples"]),
+        ({"intervals": drawn(confidence_level=95)}, ["confidence_level", "95"]),
         ({"intervals": 3}, ["intervals must be", "got 3"]),
         ({"intervals": "t"}, ["intervals must be 'auto', 'bootstrap' or 'influence'", "'t'"]),
         ({"calibrator": "spline"}, ["calibrator must be", "'platt'", "got 'spline'"]),
@@ -74,12 +74,12 @@ def test_options_that_are_none(runs):
         ({"phi": "max"}, ["phi must be", "'max'"]),
         ({"weights": "late"}, ["weights", "'late'"]),
         ({"censored": "leave"}, ["censored must be", "'leave'"]),
-        ({"censored": "drop", "q_z": 0.4}, ["q_z", 'censored="q_z"']),
+        ({"censored": True}, ["censored must be", "True"]),
         ({"missing": "drop"}, ["missing must be", "'drop'"]),
         ({"stop_reason": 3}, ["stop_reason", "40"]),
         ({"groups": np.arange(30)}, ["groups must be 40 labels"]),
         ({"groups": "task"}, ["groups", "'task'"]),
-        ({"q_z": np.full(50, 0.5)}, ["q_z must be one number or 40"]),
+        ({"censored": np.full(50, 0.5)}, ["q_z must be one number or 40"]),
         ({"end": "known"}, ["end must be True, False or None", "'known'"]),
         ({"end": 1}, ["end must be True, False or None", "got 1"]),
         ({"end": {"forecast": "yes"}}, ["end of predictor 'forecast'", "'yes'"]),
@@ -111,6 +111,6 @@ def test_rows_are_named_as_they_were_given(runs):
     hidden = np.where(np.arange(40) == 3, -1, y)
     q_z = np.where(np.arange(40) == 3, 1.5, 0.5)
     with pytest.raises(ValueError, match="row 3: .* q_z is 1.5"):
-        evaluate(X[::-1], hidden, q_z=q_z)
+        evaluate(X[::-1], hidden, censored=q_z)
     with pytest.raises(ValueError, match="got 0; left out: 40 runs .*parse_error"):
         evaluate(X, np.full(40, -1), stop_reason=["parse_error"] * 40)

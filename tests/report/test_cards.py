@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from trajscore import TrajectoryArray, evaluate, metrics
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray, metrics
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
 
 USE, RECALIBRATE = "use as it is", "recalibrate"
 AVOID, TOO_FEW = "do not use", "too few runs"
-FAST = {"calibrator": None, "scores": "log"}
+FAST = {"calibrator": None, "families": "log"}
 
 
 def made(n, seed, *, noise=False):
@@ -25,7 +25,7 @@ def made(n, seed, *, noise=False):
 
 
 def card_of(X, y, quick, calibrator="platt"):
-    report = evaluate(X, y, calibrator=calibrator, scores="log", intervals=quick)
+    report = evaluate(X, y, calibrator=calibrator, families="log", intervals=quick)
     return report.cards.iloc[0]
 
 
@@ -63,9 +63,9 @@ def order(useful):
 
 def cards_at_95_percent(draw, y, calibrator):
     """Cards of 10 predictors that see the same runs, each at the level of one alone."""
-    draws = IntervalOptions(method="influence", confidence_level=1 - 0.05 * 10)
+    draws = drawn(method="influence", confidence_level=1 - 0.05 * 10)
     X = {f"p{k}": TrajectoryArray(draw(y), np.ones(len(y), dtype=int)) for k in range(10)}
-    cards = evaluate(X, y, calibrator=calibrator, scores="log", intervals=draws).cards
+    cards = evaluate(X, y, calibrator=calibrator, families="log", intervals=draws).cards
     assert cards["confidence_level"].to_numpy() == pytest.approx(0.95)
     return Counter(cards["card"])
 
@@ -115,7 +115,7 @@ def test_the_most_that_a_signal_may_be_worth(quick, kind, is_clustered):
     cells = x if kind == "signal" else 1 / (1 + np.exp(-x))
     groups = np.arange(60) // 3
     X = TrajectoryArray(cells, np.ones(60, dtype=int))
-    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    options = {"calibrator": "platt", "families": "log", "intervals": quick}
     card = evaluate(X, y, groups=groups if is_clustered else None, **options).cards.iloc[0]
     p, x = y.mean(), x - x.mean()
     information = p * (1 - p) * (x**2).mean()
@@ -127,7 +127,7 @@ def test_the_most_that_a_signal_may_be_worth(quick, kind, is_clustered):
     by_map = card["recalibrated_high"] + 4 * information * error**2
     assert card["signal_high"] == pytest.approx(min(by_slope, by_map))
     if not is_clustered:  # the derivative of the Brier score is 2 p (1 - p) times that of the log
-        brier = evaluate(X, y, **(options | {"scores": "brier"})).cards.iloc[0]
+        brier = evaluate(X, y, **(options | {"families": "brier"})).cards.iloc[0]
         curved = 2 * p * (1 - p)
         by_map = brier["recalibrated_high"] + 4 * curved * information * error**2
         assert brier["signal_high"] == pytest.approx(min(curved * by_slope, by_map))
@@ -163,7 +163,7 @@ def test_the_rule_without_a_map():
 
 def cards_of_margins(margins, y):
     """Cards of predictors as given, each at the level of one alone."""
-    draws = IntervalOptions(method="influence", confidence_level=1 - 0.05 * len(margins))
+    draws = drawn(method="influence", confidence_level=1 - 0.05 * len(margins))
     X = {f"p{k}": forecasts_of_margin(y, *own) for k, own in enumerate(margins)}
     return evaluate(X, y, **FAST, intervals=draws).cards
 
@@ -191,7 +191,7 @@ class ShiftedBrier:
 
 def test_what_matters_does_not_depend_on_a_constant_in_the_score(short_wins, quick):
     brier, shifted = (
-        evaluate(*short_wins, scores=[score], calibrator="platt", intervals=quick)
+        evaluate(*short_wins, families=[score], calibrator="platt", intervals=quick)
         for score in ("brier", ShiftedBrier())
     )
     for name in ("matters", "as_given", "recalibrated_low", "signal_high"):
@@ -214,7 +214,9 @@ def test_what_does_not_vary_leads_nothing_and_asks_for_no_runs(useful, quick, n)
     )
     X = {"stated percent": weak.with_cells(np.ones(len(weak.cells))), "weak": weak}
     X["agent gap"] = weak.with_cells(np.resize([-0.3, -(0.1 + 0.2)], len(weak.cells)))  # rounded
-    report = evaluate(X, useful.y[:n], by={"half": np.arange(n) % 2}, scores="log", intervals=quick)
+    report = evaluate(
+        X, useful.y[:n], by={"half": np.arange(n) % 2}, families="log", intervals=quick
+    )
     stated, page = answer_of(report), report.to_html()
     assert stated["predictor"] in ("weak", None)
     for name, value in (("stated percent", "1.00"), ("agent gap", "-0.30")):
@@ -239,7 +241,7 @@ def test_a_report_of_nothing_that_varies_says_where_to_get_more(useful, quick):
             name: X.with_cells(np.full(len(X.cells), value))
             for name, value in (("a", 1), ("b", -7))
         }
-        report = evaluate(X, useful.y[:n], scores="log", intervals=quick, monitoring=n > 8)
+        report = evaluate(X, useful.y[:n], families="log", intervals=quick, monitoring=n > 8)
         stated = answer_of(report)
         assert (stated["predictor"], stated["action"], stated["accept"]) == (None, AVOID, None)
         assert "no predictor varies" in stated["headline"]
@@ -262,7 +264,7 @@ def test_what_varies_by_step_or_by_little_does_vary(useful, quick):
 def test_the_answer_leads_with_what_is_ahead_not_with_what_is_settled_soonest():
     y = np.arange(100) % 2
     margins = [(-0.05, 0.45), (0.03, 0.55)]
-    draws = IntervalOptions(method="influence")
+    draws = drawn(method="influence")
     X = {f"p{k}": forecasts_of_margin(y, *own) for k, own in enumerate(margins)}
     report = evaluate(X, y, **FAST, intervals=draws)
     needed = report.cards["n_needed"]
@@ -344,10 +346,10 @@ def key(report, name):
 
 def test_pairs_share_the_level(useful):
     X, y = {name: useful.X[name] for name in ("true", "sharp", "noise")}, useful.y
-    apart = evaluate(X, y, **FAST, intervals=IntervalOptions(method="influence")).pairs
+    apart = evaluate(X, y, **FAST, intervals=drawn(method="influence")).pairs
     level = 1 - 0.05 / 3
     two = {name: X[name] for name in ("true", "sharp")}
-    draws = IntervalOptions(method="influence", confidence_level=level)
+    draws = drawn(method="influence", confidence_level=level)
     alone = evaluate(two, y, **FAST, intervals=draws).pairs
     of_both = apart[apart["predictor"].isin(two) & apart["reference"].isin(two)]
     np.testing.assert_allclose(of_both.iloc[0, 2:].astype(float), alone.iloc[0, 2:].astype(float))
@@ -357,7 +359,7 @@ def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first(useful, qui
     true, noise = useful.X["true"], useful.X["noise"]
     plain = true.with_cells(np.clip(true.cells**1.15, 0, 1))
     X = {"sharp": useful.X["sharp"], "plain": plain, "noise": noise}
-    report = evaluate(X, useful.y, scores="log", intervals=quick)
+    report = evaluate(X, useful.y, families="log", intervals=quick)
     cards = report.cards
     assert cards["card"].to_dict() == {"sharp": RECALIBRATE, "plain": USE, "noise": AVOID}
     assert cards["recalibrated"]["sharp"] > cards["as_given"]["plain"]

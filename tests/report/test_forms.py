@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, __version__, evaluate
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray, __version__
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions, MonitoringOptions
+from trajscore.report import MonitoringOptions
 
 STORED = Path(__file__).parent / "stored"
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
@@ -39,8 +40,8 @@ def known():
     )  # fmt: skip
     y = np.where(np.arange(n) % 16 == 5, -1, y)
     by = {"model": np.where(np.arange(n) % 3 == 0, "small", "large")}
-    draws = IntervalOptions(method="influence")
-    return evaluate(X, y, by=by, calibrator="platt", scores=("log", "brier"), intervals=draws)
+    draws = drawn(method="influence")
+    return evaluate(X, y, by=by, calibrator="platt", families=("log", "brier"), intervals=draws)
 
 
 def timeless(text):
@@ -144,7 +145,7 @@ def test_json_holds_every_number(report):
 def test_files_are_what_is_returned_and_hold_no_nan(quick, tmp_path):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     X = X.with_cells(np.where(X.cells > 0.9, 5.0, X.cells))
-    options = {"calibrator": None, "scores": "log", "intervals": quick}
+    options = {"calibrator": None, "families": "log", "intervals": quick}
     report = evaluate(X, y, **options, monitoring=MonitoringOptions(n_splits=2))
     for method in ("to_json", "to_markdown", "to_html"):
         path = getattr(report, method)(tmp_path / "r.x")
@@ -190,7 +191,7 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(quick, monkeypatch):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     names = ["judge, prompt of the first day", "judge, prompt of the second day"]
     X = {names[0]: X, names[1]: X.with_cells(X.cells**2)}
-    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
     for columns, width in (("60", 72), ("200", 100)):
         monkeypatch.setenv("COLUMNS", columns)
         for verbose in (True, False):

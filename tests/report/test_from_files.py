@@ -80,7 +80,7 @@ def test_without_confidence_the_situation_is_judged(tmp_path, run):
     )
     assert (code, err) == (0, "")
     assert "the log has no confidence" in out
-    assert re.search("TRACER: [a-z ]+; as given it is not a probability", out)
+    assert re.search("TRACER: [a-z ]+; ", out)
     assert re.search(r"turns: surprisal 0, repetition \d+, agent_gap 0", out)
     assert "12 clusters of runs by 'task'" in out
     assert "1 of 24 runs not observed" in out
@@ -178,7 +178,7 @@ def test_what_is_left_out_is_said(tmp_path, run):
     [
         ('{"simulations": [{"id": 1, "mess', "results.json"),
         ('{"info": {}, "simulations": []}', "no runs in"),
-        ('{"info": {}, "results": []}', "--format"),
+        ('{"info": {}, "results": []}', "--field"),
         ('{"info": {}, "simulations": [{"id": 1}]}', "none of the 1 runs can be read as tau2"),
     ],
     ids=["broken", "empty", "unknown", "unread"],

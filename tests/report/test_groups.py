@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from trajscore import TrajectoryArray, evaluate, metrics
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray, metrics
 from trajscore.datasets import make_trajectories
-from trajscore.report import IntervalOptions
 
 USE, AVOID, TOO_FEW = "use as it is", "do not use", "too few runs"
-FAST = {"calibrator": None, "scores": "log"}
+FAST = {"calibrator": None, "families": "log"}
 
 
 def p_of(p, y, labels, quick, groups=None):
@@ -184,7 +184,7 @@ def test_margins_of_groups_are_shrunken_as_published(rng, quick, n_groups):
     assert (found["p_value"] < 0.05).all()
     level = 1 - 0.05 / n_groups  # shared out over groups
     np.testing.assert_allclose(found["confidence_level"], level)
-    draws = IntervalOptions(method="influence", confidence_level=level)
+    draws = drawn(method="influence", confidence_level=level)
     own = [group == name for name in found.index]
     alone = [evaluate(X[rows], y[rows], **FAST, intervals=draws).cards.iloc[0] for rows in own]
     margin, low, high, matters = (
@@ -227,7 +227,7 @@ def test_a_group_that_needs_a_map_of_its_own_is_named(rng, quick):
     noise = np.repeat(easy, runs.q.lengths)
     X = runs.q.with_cells(np.where(noise, rng.random(len(noise)), runs.q.cells))
     bench = np.where(easy, "easy", "hard")
-    report = evaluate(X, y, by={"bench": bench}, scores="log", intervals=quick)
+    report = evaluate(X, y, by={"bench": bench}, families="log", intervals=quick)
     assert "by one map for all runs, it is worse than the base rate in easy" in " ".join(
         str(report).split()
     )

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from trajscore import TrajectoryArray, evaluate
+from judged import evaluate
+from trajscore import TrajectoryArray
 from trajscore.cli.main import main
 from trajscore.streaming import iter_batches
 
@@ -42,7 +43,8 @@ def batches_of(frame, **options):
 
 def in_memory(frame, meta=("task",), **options):
     X, y = TrajectoryArray.from_frame(frame, **COLUMNS, meta=list(meta), missing="allow")
-    options = {name: X.meta[one] if name == "q_z" else one for name, one in options.items()}
+    if options.get("censored") == "chance":
+        options["censored"] = X.meta["chance"]
     return evaluate(X, y, **options)
 
 
@@ -100,7 +102,7 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
     ids=["last", "as published"],
 )
 def test_the_same_under_any_weights(frame, weights):
-    options = {**weights, "scores": "log", "calibrator": None, "intervals": "influence"}
+    options = {**weights, "families": "log", "calibrator": None, "intervals": "influence"}
     found, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
     assert found.facts.rate == pytest.approx(expected.facts.rate)
     assert found.facts.n_unscored == expected.facts.n_unscored
@@ -120,7 +122,7 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     table = {"run": np.arange(n), "t": np.ones(n, dtype=int), "judge": q.round(4), "y": y}
     columns = {"id": "run", "step": "t", "value": ["judge"], "outcome": "y"}
     batches = iter_batches(pa.table(table), **columns)
-    options = {"calibrator": None, "scores": "log", "intervals": "influence"}
+    options = {"calibrator": None, "families": "log", "intervals": "influence"}
     found = evaluate(batches, **options)
     X, y = TrajectoryArray.from_frame(pd.DataFrame(table), **columns)
     expected = evaluate(X, y, **options)
@@ -136,7 +138,7 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
 
 def test_values_from_0_to_1_are_probabilities_and_others_signals(frame):
     frame["judge"] = 10 * frame["judge"] - 5
-    options = {"calibrator": "platt", "scores": "log", "intervals": "influence"}
+    options = {"calibrator": "platt", "families": "log", "intervals": "influence"}
     found, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
     ours, theirs = (one.table.xs("judge") for one in (found, expected))
     assert (ours.isna() == theirs.isna()).all(axis=None)
@@ -153,14 +155,14 @@ def test_values_from_0_to_1_are_probabilities_and_others_signals(frame):
 
 
 @pytest.mark.parametrize(
-    "options", [{"missing": "ffill"}, {"q_z": "chance"}, {"censored": "drop"}], ids=str
+    "options", [{"missing": "ffill"}, {"censored": "chance"}, {"censored": "drop"}], ids=str
 )
 def test_what_is_known_of_single_runs(frame, rng, options):
     row = pd.factorize(frame["run"])[0]
     frame.loc[(rng.random(200) < 0.2)[row], "solved"] = np.nan
     frame.loc[rng.random(len(frame)) < 0.02, "judge"] = np.nan
     kept = ["why", "model", "chance"]
-    options |= {"by": "model", "calibrator": None, "scores": "log", "intervals": "influence"}
+    options |= {"by": "model", "calibrator": None, "families": "log", "intervals": "influence"}
     found = evaluate(batches_of(frame, meta=kept), stop_reason="why", **options)
     why = frame.groupby("run", sort=False)["why"].first()
     expected = in_memory(frame, kept, stop_reason=why, **options)
@@ -179,7 +181,7 @@ def test_a_calibrator_does_not_see_the_runs_that_it_is_judged_on(frame, rng):
     """A map of noise is never below the base rate on the runs that it was fitted to."""
     few = frame[frame["task"] < 20].assign(solved=lambda table: table["task"] % 2)
     few["judge"], few["verbal"] = rng.random((2, len(few)))
-    found = evaluate(batches_of(few), calibrator="platt", scores="log", intervals="influence")
+    found = evaluate(batches_of(few), calibrator="platt", families="log", intervals="influence")
     margins = found.intervals["margin"].xs("TPS log", level="metric").loc[["judge", "verbal"]]
     assert (margins.xs("recalibrated", level="form") < -1e-4).all()
 
@@ -199,7 +201,7 @@ def test_intervals_are_named_as_they_were_made(frame):
 def test_runs_of_few_steps_have_a_report(frame, steps):
     """No run has a middle or a late step, so that no metric is of these."""
     short = frame[frame["t"] <= steps]
-    options = {"calibrator": None, "scores": "log", "intervals": "influence"}
+    options = {"calibrator": None, "families": "log", "intervals": "influence"}
     found, expected = evaluate(batches_of(short), **options), in_memory(short, **options)
     assert found.table.columns.equals(expected.table.columns)
     ours, theirs = (
@@ -218,8 +220,8 @@ def test_what_is_not_for_batches(frame):
         ({"y": [1, 0]}, "leave out y"),
         ({"missing": "own_runs"}, "own_runs"),
         ({"missing": "all"}, "missing must be"),
-        ({"censored": "no"}, "censored must be"),
-        ({"q_z": 0.5}, "q_z of batches is a column, got float"),
+        ({"censored": "no"}, "censored: .*'no'"),
+        ({"censored": 0.5}, "censored of batches is a column, got float"),
         ({"by": {"x": 3}}, "by of batches is a column, got int"),
         ({"by": "chanc"}, "by: .*'chanc'; did you mean 'chance'"),
         ({"stop_reason": "model"}, "stop_reason: .*'model'"),
@@ -236,7 +238,7 @@ def test_bad_values_name_their_run(frame):
     frame["chance"] = np.where(frame["run"] == "r9", 1.5, 0.5)
     frame.loc[frame["run"] == "r9", "solved"] = np.nan
     with pytest.raises(ValueError, match="run 'r9': .* q_z is 1.5"):
-        evaluate(batches_of(frame, meta="chance"), q_z="chance")
+        evaluate(batches_of(frame, meta="chance"), censored="chance")
     frame["verbal"] = np.nan
     with pytest.raises(ValueError, match="no run counts"):
         evaluate(batches_of(frame))
@@ -249,8 +251,8 @@ def test_a_source_that_is_gone_when_it_is_read_again(frame):
         return iter_batches(reader, **COLUMNS)
 
     with pytest.raises(ValueError, match=r"200 runs at first and 0 .*calibrator=None"):
-        evaluate(batches(), calibrator="platt", scores="log", intervals="influence")
-    assert evaluate(batches(), calibrator=None, scores="log").facts.n_runs == 200
+        evaluate(batches(), calibrator="platt", families="log", intervals="influence")
+    assert evaluate(batches(), calibrator=None, families="log").facts.n_runs == 200
 
 
 def test_the_command_line_reads_a_folder(frame, tmp_path, capsys):

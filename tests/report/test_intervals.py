@@ -1,15 +1,13 @@
 """How evaluate makes intervals: of which kind, where, and that they are those of inference."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from trajscore import TrajectoryArray, evaluate, metrics
+from judged import drawn, evaluate
+from trajscore import TrajectoryArray, metrics
 from trajscore.inference import bootstrap
-from trajscore.report import IntervalOptions
 
-FAST = {"calibrator": None, "scores": "log"}
+FAST = {"calibrator": None, "families": "log"}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def by_auto(runs):
-    return evaluate(*runs, intervals=IntervalOptions(300))
+    return evaluate(*runs, intervals=drawn(300))
 
 
 def test_many_regular_runs_have_the_normal_interval_of_a_mean(runs, by_auto):
@@ -47,7 +45,7 @@ def test_many_regular_runs_have_the_normal_interval_of_a_mean(runs, by_auto):
 
 def test_influences_and_bootstrap_agree_where_runs_are_many(runs, by_auto):
     one, made = by_auto.intervals, by_auto.interval_methods
-    other = evaluate(*runs, intervals=IntervalOptions(300, "bootstrap")).intervals
+    other = evaluate(*runs, intervals=drawn(300, "bootstrap")).intervals
     for level in ("", "margin_", "over_as_given_"):
         width = one[f"{level}high"] - one[f"{level}low"]
         usual = width.index[(width > 0) & (made[level[:-1] or "value"] == "influence")]
@@ -58,7 +56,7 @@ def test_influences_and_bootstrap_agree_where_runs_are_many(runs, by_auto):
 
 def test_the_bootstrap_is_that_of_inference(runs):
     X, y = runs
-    draws = IntervalOptions(400, "bootstrap")
+    draws = drawn(400, "bootstrap")
     report = evaluate(X[:200], y[:200], **FAST, intervals=draws)
     assert "bootstrap" in report.disclosures["intervals"]
     row = report.intervals.loc[("forecast", "as_given", "TPS log")]
@@ -69,7 +67,7 @@ def test_the_bootstrap_is_that_of_inference(runs):
     assert abs(row["high"] - high) < 0.15 * (high - low)
     again = evaluate(X[:200], y[:200], **FAST, intervals=draws)
     assert again.intervals.equals(report.intervals)
-    other = evaluate(X[:200], y[:200], **FAST, intervals=replace(draws, random_state=1))
+    other = evaluate(X[:200], y[:200], **FAST, intervals=draws | {"random_state": 1})
     assert other.intervals["value"].equals(report.intervals["value"])
     assert not other.intervals["low"].equals(report.intervals["low"])
 
@@ -78,7 +76,7 @@ def test_few_of_an_outcome_are_drawn_from(runs):
     X, _ = runs
     confident = X.with_cells(0.9 + X.cells / 10)
     y = (np.arange(1200) % 50 > 0).astype(int)
-    report = evaluate(confident, y, **FAST, intervals=IntervalOptions(50))
+    report = evaluate(confident, y, **FAST, intervals=drawn(50))
     made = report.interval_methods["value"].loc["forecast"].loc["as_given"]
     assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
     assert made["T-ECE"] == "bounds"
@@ -88,7 +86,7 @@ def test_few_of_an_outcome_are_drawn_from(runs):
     for n, kind in ((1000, "bootstrap"), (2000, "influence")):
         y = (np.arange(n) >= n // 20).astype(int)  # 50 and 100 failures
         p = TrajectoryArray.from_padded(np.clip(0.9 + 0.05 * rng.normal(size=(n, 1)), 0.5, 0.99))
-        report = evaluate(p, y, **FAST, intervals=IntervalOptions(20))
+        report = evaluate(p, y, **FAST, intervals=drawn(20))
         assert report.interval_methods["value"]["forecast", "as_given", "TPS log"] == kind
 
 
@@ -189,7 +187,7 @@ def test_differences_of_costs_of_rare_errors_have_no_interval(by_auto):
 def test_what_others_are_drawn_for_changes_nothing(runs):
     X, y = runs
     sure = X.with_cells(np.where(X.cells > 0.97, 1.0, X.cells))
-    draws = IntervalOptions(30)
+    draws = drawn(30)
     alone = evaluate({"a": X[:300]}, y[:300], **FAST, intervals=draws).intervals
     beside = evaluate({"a": X[:300], "b": sure[:300]}, y[:300], **FAST, intervals=draws).intervals
     assert beside.loc[["a"]].equals(alone.loc[["a"]])
@@ -201,7 +199,7 @@ def test_means_of_very_many_runs_are_drawn_quickly():
     q = rng.beta(2, 2, n).round(2)
     y = (rng.random(n) < q).astype(int)
     X = TrajectoryArray(np.where(rng.random(n) < 1e-4, 1.0, q), np.ones(n, dtype=int))
-    report = evaluate(X, y, **FAST, intervals=IntervalOptions(40))
+    report = evaluate(X, y, **FAST, intervals=drawn(40))
     made = report.interval_methods.loc["forecast"]
     row = report.intervals.loc["forecast", "as_given", "TPS log"]
     samples = metrics.tps_samples(y, X)
@@ -214,7 +212,7 @@ def test_the_level_is_the_one_asked_for(runs):
     X, y = runs
     widths = []
     for level in (0.8, 0.95):
-        draws = IntervalOptions(method="influence", confidence_level=level)
+        draws = drawn(method="influence", confidence_level=level)
         report = evaluate(X, y, **FAST, intervals=draws)
         row = report.intervals.loc["forecast", "as_given", "TPS log"]
         widths.append(row["high"] - row["low"])

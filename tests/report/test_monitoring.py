@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
+from judged import evaluate
+from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import RandomStop, split_report
+from trajscore.monitoring import CalibratedVerifier, split_report
 from trajscore.report import MonitoringOptions
 
-FAST = {"calibrator": None, "scores": "log"}
+FAST = {"calibrator": None, "families": "log"}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_the_table_is_written_for_people(monitored):
     assert replace(monitored, monitoring=None).stopping().empty
 
 
-class Sees(RandomStop):
+class Sees(CalibratedVerifier):
     """Notes on how many runs it is fitted."""
 
     sizes: ClassVar[list] = []
@@ -77,7 +78,7 @@ def test_a_rule_alone_is_an_option(runs, quick):
 
 def test_cost_follows_its_runs(runs, rng, quick):
     X, y = runs
-    rule = RandomStop(alpha=0.2)
+    rule = CalibratedVerifier(alpha=0.2)
     tokens = TrajectoryArray(rng.random(len(X.cells)), X.lengths, ids=X.ids, channels=["tokens"])
     options = MonitoringOptions(rule, n_splits=3, cost=tokens[rng.permutation(len(y))])
     seen = np.where(np.arange(len(y)) % 9 == 0, -1, y)

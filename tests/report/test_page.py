@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate, io
+from judged import evaluate
+from trajscore import DensityRatioEProcess, TrajectoryArray, io
 from trajscore.calibration import EnsembleCrossFitCalibrator
 from trajscore.datasets import make_trajectories
 from trajscore.report import MonitoringOptions
@@ -106,14 +107,14 @@ def test_small_random_tables_make_a_page(seed, quick):
     X, y = random_table(seed)
     by = np.arange(len(y)) % 3 if seed else None
     monitoring = MonitoringOptions(n_splits=2) if seed == 0 else False
-    options = {"calibrator": "platt", "scores": "log", "intervals": quick}
+    options = {"calibrator": "platt", "families": "log", "intervals": quick}
     report = evaluate(X, y, by=by, monitoring=monitoring, **options)
     check(report.to_html())
     assert json.loads(report.to_json())["version"] == 2
 
 
 def test_small_data_have_a_small_page(chess, quick):
-    report = evaluate(chess[0][:8], chess[1][:8], scores="log", intervals=quick)
+    report = evaluate(chess[0][:8], chess[1][:8], families="log", intervals=quick)
     page = check(report.to_html())
     assert "Too few runs to say anything: read these 8 runs" in page
     assert page.count('<details class="run"') == 8
@@ -127,7 +128,7 @@ def test_all_that_is_given_is_escaped(quick):
         X.cells, X.lengths, ids=[f"{EVIL}{k}" for k in range(30)],
         meta={"stop_reason": [EVIL] * 29 + [None]},
     )  # fmt: skip
-    options = {"calibrator": None, "scores": "log", "intervals": quick}
+    options = {"calibrator": None, "families": "log", "intervals": quick}
     report = evaluate({EVIL: named}, y, by={EVIL: [EVIL] * 30}, **options)
     for page in (report.to_html(), report._repr_html_()):
         assert "<img" not in page
@@ -224,7 +225,7 @@ def test_what_to_accept_is_cheapest(report, page):
 
 def answer_of(p, y, quick, X=None, **options):
     X = TrajectoryArray(p, np.ones(len(y), dtype=int)) if X is None else X
-    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick, **options)
+    report = evaluate(X, y, calibrator=None, families="log", intervals=quick, **options)
     return json.loads(report.to_json())["answer"]
 
 
@@ -264,7 +265,7 @@ def test_where_stopping_costs_good_runs_none_is_stopped(quick):
     late = np.where(y == 1, 0.9, 0.1) + np.linspace(-0.02, 0.02, 200)
     good_dip = np.column_stack([np.where(y == 1, 0.3, 0.5), late, late])
     X = TrajectoryArray.from_padded(good_dip)
-    one = evaluate({"dips": X}, y, calibrator=None, scores="log", intervals=quick)
+    one = evaluate({"dips": X}, y, calibrator=None, families="log", intervals=quick)
     said = json.loads(one.to_json())["answer"]["stop"]
     assert "falls below 0.1" in said or "falls below 0.3" in said  # below which no good run falls
     level = TrajectoryArray(np.repeat(np.where(y == 1, 0.9, 0.8), 1), np.ones(200, dtype=int))
@@ -274,7 +275,7 @@ def test_where_stopping_costs_good_runs_none_is_stopped(quick):
 
 def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
     monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
-    options = {"calibrator": None, "scores": "log", "intervals": quick}
+    options = {"calibrator": None, "families": "log", "intervals": quick}
     page = check(evaluate(*short_wins, monitoring=monitoring, **options).to_html())
     assert page.count('class="dot held"') == 2
     assert "Circles: steps saved by a rule on other runs" in page
@@ -297,7 +298,7 @@ def test_the_answer_names_the_gaps(quick, said, happens, words):
     y = np.concatenate([half < rate for rate in happens]).astype(int)
     p = np.repeat(said, 200)
     X = TrajectoryArray(p, np.ones(400, dtype=int))
-    report = evaluate(X, y, calibrator="isotonic", scores="log", intervals=quick)
+    report = evaluate(X, y, calibrator="isotonic", families="log", intervals=quick)
     assert words in json.loads(report.to_json())["answer"]["headline"]
 
 
@@ -305,7 +306,7 @@ def test_why_says_at_which_steps_a_forecast_beats_the_base_rate(quick):
     y = np.arange(60) % 2
     right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
     cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
-    page = evaluate(cells, y, calibrator=None, scores="log", intervals=quick).to_html()
+    page = evaluate(cells, y, calibrator=None, families="log", intervals=quick).to_html()
     assert "shown to be better than the base rate at step 2; best at step 3" in page
     assert "60 runs reach it" in page
 
@@ -323,7 +324,7 @@ def test_useless_and_many_predictors_are_folded(useful, quick):
     p, y = useful.X["true"][:200], useful.y[:200]
     X = {f"p{k}": p.with_cells(p.cells ** (1 + k / 50)) for k in range(10)}
     X |= {f"noise {k}": p.with_cells(rng.random(len(p.cells))) for k in range(6)}
-    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
     assert (report.cards["card"] == "do not use").sum() == 6
     said = plain(report.to_html())
     assert "1 more that " in said
@@ -379,13 +380,6 @@ def test_the_step_to_look_at_is_where_the_run_was_most_wrong(quick):
     assert "At step 3 the forecast was 60%" in said
 
 
-def test_without_a_probability_no_run_has_a_loss(quick):
-    X, y = make_trajectories(40, random_state=0, return_X_y=True)
-    odds = X.with_cells(10 * X.cells - 5)
-    page = check(evaluate(odds, y, calibrator=None, intervals=quick).to_html())
-    assert "no predictor is a probability, so no run has a loss" in page
-
-
 # ------------------------------------------------------------------ a log beside the runs
 
 
@@ -411,7 +405,7 @@ def page_of_log(runs, n_steps, quick):
         rng.random(len(runs) * n_steps), [n_steps] * len(runs), ids=[run.id for run in runs]
     )
     y = io.outcomes(runs)
-    report = evaluate(X, y, calibrator=None, scores="log", intervals=quick)
+    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
     return check(report.to_html(log=runs))
 
 
@@ -429,11 +423,6 @@ def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
     both = page_of_log(talk(20, 3), 6, quick)  # steps are turns of user and agent
     assert both.count('<span class="at">step 6<br>') == 20
     assert "“" in page  # what was said at the step to look at
-
-
-def test_nine_of_ten_steps_have_to_say_what_they_cost(quick):
-    page = page_of_log(talk(20, 2, known=0.85), 2, quick)
-    assert set(data_in(page)["stop"]["forecast"]["s"]) == {"steps"}
 
 
 def test_long_logs_are_cut(quick):

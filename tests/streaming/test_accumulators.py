@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import t
 
+from judged import evaluate
 from known_intervals import t_interval
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,

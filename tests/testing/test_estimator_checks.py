@@ -16,7 +16,7 @@ from trajscore import (
     check_outcomes,
 )
 from trajscore.testing import check_trajectory_estimator
-from trajscore.tracer import SAUP, RunLength
+from trajscore.tracer import SAUP, ChannelRisk
 
 
 class Good(TransformerMixin, BaseEstimator):
@@ -192,7 +192,7 @@ def test_scorers_of_risk_and_monitors_pass_without_probabilities():
         (TracerScorer(), ["surprisal", "repetition"]),
         (TracerScorer(aggregation="separate"), ["surprisal", "repetition", "agent_gap"]),
         (SAUP(), ["surprisal", "repetition"]),
-        (RunLength(), ["surprisal"]),
+        (ChannelRisk(None, kind="count"), ["surprisal"]),
         (DensityRatioEProcess(PlattCrossFitCalibrator(), threshold="ville"), None),
     ]:
         passed = check_trajectory_estimator(estimator, channels=channels, probabilities=False)

@@ -4,26 +4,34 @@ import numpy as np
 import pytest
 
 from trajscore import TrajectoryArray
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SelfReportedConfidence, ToolCallCount
+from trajscore.tracer import SAUP, ChannelRisk
 
 
 def test_baselines(signals):
-    for scorer, name in ((MeanSurprisal(), "surprisal"), (SelfReportedConfidence(), "confidence")):
+    for scorer, name in (
+        (ChannelRisk(), "surprisal"),
+        (ChannelRisk("confidence", kind="confidence"), "confidence"),
+    ):
         trace = scorer.fit(signals).transform(signals)
         reads = signals[name].to_list()
         for run, values in zip(trace, reads, strict=True):
             for t in range(len(run)):
                 so_far = values[: t + 1][~np.isnan(values[: t + 1])]
                 expected = so_far.mean() if len(so_far) else np.nan
-                if isinstance(scorer, SelfReportedConfidence):
+                if name == "confidence":
                     expected = 1 - expected
                 assert np.allclose(run[t], expected, equal_nan=True)
     calls = signals["tool_calls"].to_list()
-    assert np.array_equal(RunLength().fit(signals).score_samples(signals), signals.lengths)
-    found = ToolCallCount().fit(signals).score_samples(signals)
+    assert np.array_equal(
+        ChannelRisk(None, kind="count").fit(signals).score_samples(signals), signals.lengths
+    )
+    found = ChannelRisk("tool_calls", kind="count").fit(signals).score_samples(signals)
     assert np.array_equal(found, [run.sum() for run in calls])
-    with pytest.raises(ValueError, match="SelfReportedConfidence needs the channel 'verbal'"):
-        SelfReportedConfidence(channel="verbal").fit(signals)
+    with pytest.raises(ValueError, match="ChannelRisk needs the channel 'verbal'"):
+        ChannelRisk("verbal", kind="confidence").fit(signals)
+    for wrong, problem in (({"kind": "sum"}, "kind must"), ({"channel": None}, 'kind="count"')):
+        with pytest.raises(ValueError, match=problem):
+            ChannelRisk(**wrong).fit(signals)
 
 
 def test_saup_weighs_each_part_of_a_situation_once():

@@ -21,16 +21,13 @@ def test_early_warning_by_hand():
     assert np.array_equal(warning.failure_times, [0.25, np.nan, np.nan], equal_nan=True)
     assert warning.detected_within(0.25) == pytest.approx(1 / 3)
     assert warning.detected_within(0.2) == 0
-    assert warning.median_time == 0.25
     assert warning.false_alarms_within() == 0
     low = early_warning([0, 0, 0, 1, -1], risk, threshold=0.2)
     assert low.failure_times.tolist() == [0.25, 0.0, 1.0]
     assert low.success_times.tolist() == [0.0]
-    _, detected, alarms = low.curve([0, 0.5, 1])
-    assert detected == pytest.approx([1 / 3, 2 / 3, 1])
-    assert alarms.tolist() == [1, 1, 1]
-    never = early_warning([0, 1], [[0.1], [0.2]], threshold=5)
-    assert math.isnan(never.median_time)
+    _, detected, alarms = low.curve()
+    assert detected[[0, 50, 100]] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert alarms.tolist() == [1] * 101
     with pytest.raises(ValueError, match="needs failures and successes"):
         early_warning([0, 0], [[0.1], [0.2]])
     for threshold in (math.nan, "high"):
@@ -119,23 +116,20 @@ def test_without_failures_or_successes_there_is_no_share():
     none_failed, none_won = (early_warning([y, y], risk, threshold=0.5) for y in (1, 0))
     assert math.isnan(none_failed.detected_within())
     assert none_failed.false_alarms_within() == 0.5
-    assert math.isnan(none_failed.mean_time)
     assert math.isnan(none_won.false_alarms_within())
     assert none_won.detected_within(0.99) == 0
     assert none_won.detected_within(1) == 0.5
-    assert none_won.mean_time == 1
     grid, detected, alarms = none_won.curve()
     np.testing.assert_allclose(grid, np.arange(101) / 100)
     assert detected.tolist() == [0] * 100 + [0.5]
     assert np.isnan(alarms).all()
 
 
-def test_times_of_failures_by_mean_and_median():
+def test_times_of_failures():
     risk = TrajectoryArray.from_list([[0.9, 0, 0, 0, 0], [0, 0.9, 0, 0, 0], [0, 0, 0, 0, 0.9],
                                       [0, 0, 0, 0, 0], [0.9]])  # fmt: skip
     warning = early_warning([0, 0, 0, 0, 1], risk, threshold=0.9)
-    assert warning.mean_time == pytest.approx((0 + 0.25 + 1) / 3)
-    assert warning.median_time == 0.25
+    assert sorted(warning.failure_times)[:3] == [0, 0.25, 1]
     assert warning.success_times.tolist() == [0]  # a run of one step is flagged at its start
     # by default within a fifth of a run, and all of it
     assert warning.detected_within() == 0.25

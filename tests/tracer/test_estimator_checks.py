@@ -18,11 +18,8 @@ from trajscore import (
 )
 from trajscore.tracer import (
     SAUP,
-    MeanSurprisal,
-    RunLength,
-    SelfReportedConfidence,
+    ChannelRisk,
     SemanticEntropy,
-    ToolCallCount,
 )
 
 
@@ -41,10 +38,10 @@ class AnyLabels(TracerScorer):
         TracerScorer(),
         AnyLabels(tune="pairwise_logistic"),
         SAUP(),
-        MeanSurprisal(),
-        SelfReportedConfidence(),
-        RunLength(),
-        ToolCallCount(),
+        ChannelRisk(),
+        ChannelRisk("confidence", kind="confidence"),
+        ChannelRisk(None, kind="count"),
+        ChannelRisk("tool_calls", kind="count"),
     ],
 )
 def test_scikit_learn(estimator, check):

@@ -12,7 +12,7 @@ from trajscore import (
     TracerSignals,
     io,
 )
-from trajscore.tracer import SAUP, MeanSurprisal, RunLength, SelfReportedConfidence, ToolCallCount
+from trajscore.tracer import SAUP, ChannelRisk
 
 LOGS = [
     ("tau_bench", "gpt-4o-airline.json"),
@@ -22,7 +22,8 @@ LOGS = [
 SCORERS = [
     *(TracerScorer(aggregation=one) for one in ("max", "additive", "separate")),
     TracerScorer(k=0.4, actors="agent"),
-    RunLength(), ToolCallCount(), SelfReportedConfidence(), MeanSurprisal(),
+    ChannelRisk(None, kind="count"), ChannelRisk("tool_calls", kind="count"),
+    ChannelRisk("confidence", kind="confidence"), ChannelRisk(),
     SAUP(),
 ]  # fmt: skip
 SIGNALS = [

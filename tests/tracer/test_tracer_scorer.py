@@ -24,7 +24,7 @@ from trajscore import (
     io,
     make_tps_scorer,
 )
-from trajscore.tracer import MeanSurprisal, early_warning
+from trajscore.tracer import ChannelRisk, early_warning
 
 # random signals often lack one
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs have no surprisal:UserWarning")
@@ -391,7 +391,7 @@ def test_bad_signals_are_named(signals):
     run = io.Run("a", [io.Step("agent", "hi")])
     for scorer, X, problem in [
         (TracerScorer(), [run], r"TracerSignals\(\)"),
-        (MeanSurprisal(), (run, run), "got runs"),
+        (ChannelRisk(), (run, run), "got runs"),
         (TracerScorer(), signals[["tool_calls"]], "channels surprisal.*tool_calls"),
         (TracerScorer(actors="agent"), signals[["surprisal"]], "'is_agent'"),
         (TracerScorer(), negative, r"run 'a' \(row 0\), step 2, channel 'surprisal'.*-0\.2"),

@@ -1,6 +1,7 @@
 """AutoGen: a client that asks the guard before each call of the model."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
@@ -15,10 +16,24 @@ class Guarded:
     async def create(self, messages: Any, **options: Any) -> CreateResult:
         """Ask the guard, then the model."""
         self.watch = getattr(self, "watch", None) or guard.follow("run 1")
-        self.last = self.watch.look(messages)
+        self.last = self.watch.look(messages_of(messages))
         if self.last.stop:
             return answer("I hand this over to a person.")
         return await super().create(messages, **options)
+
+
+def messages_of(messages: Any) -> Iterator[dict[str, Any]]:
+    """Write AutoGen's messages as those of a chat."""
+    for message in messages:
+        if message.type == "FunctionExecutionResultMessage":
+            for one in message.content:
+                yield {"role": "tool", "tool_call_id": one.call_id, "content": one.content}
+        elif isinstance(message.content, str):
+            yield {"role": message.type.removesuffix("Message"), "content": message.content}
+        else:
+            calls = [{"id": one.id, "name": one.name, "arguments": one.arguments}
+                     for one in message.content]  # fmt: skip
+            yield {"role": "assistant", "content": message.thought, "tool_calls": calls}
 
 
 # ------------------------------------------------------------------ a model that calls in vain

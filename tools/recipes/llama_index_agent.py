@@ -19,11 +19,23 @@ class GuardedAgent(FunctionAgent):
     async def take_step(self, ctx: Any, llm_input: Any, tools: Any, memory: Any) -> AgentOutput:
         """Ask the guard, then the model."""
         since = await ctx.store.get(self.scratchpad_key, default=[])  # calls and their results
-        looks.append(watch.look([*llm_input, *since]))
+        looks.append(watch.look(map(message_of, [*llm_input, *since])))
         if looks[-1].stop:
             last = ChatMessage("I hand this over to a person.", role="assistant")
             return AgentOutput(response=last, current_agent_name=self.name)
         return await super().take_step(ctx, llm_input, tools, memory)
+
+
+def message_of(message: ChatMessage) -> dict[str, Any]:
+    """Write a message of LlamaIndex as one of a chat."""
+    calls = [
+        {"id": block.tool_call_id, "name": block.tool_name, "arguments": block.tool_kwargs}
+        for block in message.blocks
+        if isinstance(block, ToolCallBlock)
+    ]
+    key = message.additional_kwargs.get("tool_call_id")
+    said = {"role": message.role.value, "content": message.content, "tool_call_id": key}
+    return said | ({"tool_calls": calls} if calls else {})
 
 
 # ------------------------------------------------------------------ a model that calls in vain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
-from trajscore.calibration._platt import fit_logistic
+from trajscore.calibration._platt import check_penalty, fit_logistic
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
@@ -70,8 +69,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.C, Real) and self.C > 0):
-            raise ValueError(f"C must be a positive number, got {self.C!r}")
+        check_penalty(self.C)
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": True, "single_channel": True}

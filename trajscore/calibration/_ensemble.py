@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_amount
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -92,8 +92,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.n_half, Real) and 0 <= self.n_half < np.inf):
-            raise ValueError(f"n_half must be a number of runs, at least 0, got {self.n_half!r}")
+        as_amount(self.n_half, "n_half")
 
     def _reads(self) -> dict[str, bool]:
         return PlattCrossFitCalibrator(link=self.link)._reads()

@@ -10,6 +10,7 @@ from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import as_count
 from trajscore.core.within_runs import cells_by_step, step_numbers
 
 Features = str | Callable[[FloatArray], Any]
@@ -39,8 +40,7 @@ class PrefixFeatures(NamedTuple):
             raise ValueError(
                 f"features must be {', '.join(FEATURES)} or a function, got {self.kind!r}"
             )
-        if not isinstance(self.last, (int, np.integer)) or self.last < 1:
-            raise ValueError(f"last must be a whole number >= 1, got {self.last!r}")
+        as_count(self.last, "last")
         if self.pooled and self.kind == "prefix":
             raise ValueError(
                 'pooled=True needs as many features at every step; use features="summary" or "last"'

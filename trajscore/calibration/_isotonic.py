@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_amount
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -73,8 +73,7 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.prior, Real) and 0 <= self.prior < np.inf):
-            raise ValueError(f"prior must be a number of runs, at least 0, got {self.prior!r}")
+        as_amount(self.prior, "prior")
 
     def _fit_map(self, sample: CalibrationSample) -> IsotonicMap:
         success, failure = sample.success.copy(), sample.failure.copy()

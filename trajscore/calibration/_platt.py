@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import check_choice
+from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights
 
 _LINKS = ("logit", "identity")
@@ -126,8 +125,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         self.increasing = increasing
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.C, Real) and self.C > 0):
-            raise ValueError(f"C must be a positive number, got {self.C!r}")
+        check_penalty(self.C)
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
@@ -209,6 +207,12 @@ def _standardize(
         float(np.ldexp(scale, exponent)),
         is_flat,
     )
+
+
+def check_penalty(C: Any) -> None:
+    """Refuse a penalty that is not a positive number; infinity is none at all."""
+    if not is_number(C) or not C > 0:
+        raise ValueError(f"C must be a positive number, got {C!r}")
 
 
 def fit_logistic(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
-from trajscore.calibration.forecaster import fit_arguments, takes_missing
+from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
@@ -27,7 +26,7 @@ from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import check_jobs
+from trajscore.core.values import as_count, check_jobs
 from trajscore.core.within_runs import cells_by_step, end_mask
 
 # Steps whose features are held at a time in forecasting.
@@ -205,9 +204,7 @@ class PrefixForecaster(LearnedForecaster):
 
     def _check_parameters(self) -> None:
         self._features().check()
-        count = self.min_class_count
-        if isinstance(count, bool) or not isinstance(count, Integral):
-            raise ValueError(f"min_class_count must be a whole number, got {count!r}")
+        as_count(self.min_class_count, "min_class_count", least=0)
         if self.end not in ("step", "after", None):
             raise ValueError(f"end must be 'step', 'after' or None, got {self.end!r}")
         if self.end is not None and not self.pooled:
@@ -256,7 +253,7 @@ class PrefixForecaster(LearnedForecaster):
         return {"probabilities": False, "single_channel": False}
 
     def _takes_missing(self) -> bool:
-        return self.estimator is not None and takes_missing(self.estimator)
+        return self.estimator is not None  # which refuses them itself, if it does not take them
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads())
@@ -318,9 +315,7 @@ def _classifier(estimator: Any, C: float) -> Any:
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise ValueError(
-            f"estimator must be a classifier with predict_proba, got {estimator!r}"
-            if isinstance(estimator, str)
-            else f"estimator must be a classifier with predict_proba, and {name} has none; for a "
+            f"estimator must be a classifier with predict_proba, got {estimator!r}; for a "
             f"classifier without it use CalibratedClassifierCV({name}())"
         )
     return estimator

@@ -9,12 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import OneToOneFeatureMixin
-from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -256,30 +253,6 @@ def _own_steps(forecaster: Any) -> list[Forecaster] | None:
 def is_passthrough(forecaster: Any) -> bool:
     """Tell whether scores are taken as forecasts."""
     return isinstance(forecaster, str) and forecaster == "passthrough"
-
-
-def takes_missing(estimator: Any) -> bool:
-    """Tell by scikit-learn's tags whether an estimator takes NaN."""
-    if isinstance(estimator, Pipeline):  # whose own tag is always False
-        return _passes_missing([step for _, step in estimator.steps])
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return False
-    if {"estimator", "cv"} <= set(estimator.get_params(deep=False)):  # a search, a calibration
-        return takes_missing(estimator.estimator)
-    return bool(get_tags(estimator).input_tags.allow_nan)
-
-
-def _passes_missing(steps: list[Any]) -> bool:
-    """Tell whether every step that NaN reaches takes it: up to the first one that fills it in."""
-    for step in steps:
-        if step is None or is_passthrough(step):
-            continue
-        if not takes_missing(step):
-            return False
-        # scalers and selections of features keep NaN where it is; imputers do not
-        if not isinstance(step, (OneToOneFeatureMixin, SelectorMixin)):
-            return True
-    return True
 
 
 def check_forecaster(forecaster: Any, argument: str = "forecaster") -> None:

@@ -52,38 +52,27 @@ class StopTest:
                 f"mean); take q_z from resumed runs (ContinuationModel with branches=), or see "
                 f"tps_bounds"
             )
+        hidden = "dependence on what was not recorded cannot be seen"
+        if not np.isnan(self.outcome_pvalue):
+            hidden = f"outcomes of resumed runs are as q_z expects (p = {self.outcome_pvalue:.2g})"
         if np.isnan(self.pvalue):
-            return self._nothing_to_test()
+            return (
+                f"nothing to test: none of the {self.n_stops} stops left a like run going at the "
+                f"same step with another history, as is so with one fixed budget; that stops are "
+                f"administrative rests on how the runs were made; {hidden}"
+            )
         if self.pvalue < self.alpha:
-            return self._told_by_history()
+            name = str(self.table["z"].abs().idxmax())
+            side = "large" if self.table.loc[name, "z"] > 0 else "small"
+            return (
+                f"stops are not administrative: given the step, history tells who was stopped (p = "
+                f"{self.pvalue:.2g}, most of all {side} values of {name!r}); use ipcw_tps_score or "
+                f"doubly_robust_tps_score; {hidden}"
+            )
         return (
             f"no sign against administrative stops (p = {self.pvalue:.2g}, "
-            f"{self.n_informative_stops} stops that others outlived); {self._of_what_is_hidden()}"
+            f"{self.n_informative_stops} stops that others outlived); {hidden}"
         )
-
-    def _nothing_to_test(self) -> str:
-        rests_on = "that stops are administrative rests on how the runs were made"
-        if not np.isnan(self.outcome_pvalue):
-            rests_on = f"but {self._of_what_is_hidden()}"
-        return (
-            f"nothing to test: none of the {self.n_stops} stops left a like run going at the same "
-            f"step with another history, as is so with one fixed budget; {rests_on}"
-        )
-
-    def _told_by_history(self) -> str:
-        name = str(self.table["z"].abs().idxmax())
-        side = "large" if self.table.loc[name, "z"] > 0 else "small"
-        though = "" if np.isnan(self.outcome_pvalue) else f", though {self._of_what_is_hidden()}"
-        return (
-            f"stops are not administrative: given the step, history tells who was stopped (p = "
-            f"{self.pvalue:.2g}, most of all {side} values of {name!r}){though}; use "
-            f"ipcw_tps_score or doubly_robust_tps_score"
-        )
-
-    def _of_what_is_hidden(self) -> str:
-        if np.isnan(self.outcome_pvalue):
-            return "dependence on what was not recorded cannot be seen"
-        return f"outcomes of resumed runs are as q_z expects (p = {self.outcome_pvalue:.2g})"
 
 
 def administrative_stop_test(

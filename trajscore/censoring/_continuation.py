@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.censoring._conditional_mean import conditional_mean_test
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._forecasts import forecasts_of, refuse_predictor
-from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation, continuation_summary
+from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
 from trajscore.censoring._shares import cross_fit_shares, fit_shares, predict_success
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
+from trajscore.core.checks import check_groups, check_sample_weight
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_horizon, check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 
 
@@ -47,8 +47,6 @@ class ContinuationModel(BaseEstimator):
     steps : {"stops", "all"}, default="stops"
         Prefixes of observed runs to learn from: those of the lengths at which runs were stopped,
         or all. With "all" a common budget is extrapolated: nobody went on beyond it.
-    unresolved : {"missing", "failure", "success"}, default="missing"
-        What a continuation in ``branches=`` counts as that itself came to no outcome.
     min_branches : int, default=1
         Resumed runs with fewer valid continuations are not learnt from.
     cv : int, splitter or None, default=5
@@ -124,7 +122,6 @@ class ContinuationModel(BaseEstimator):
         classifier: Any = None,
         features: Features = None,
         steps: str = "stops",
-        unresolved: str = "missing",
         min_branches: int = 1,
         cv: Any = 5,
         allow_predictor: bool = False,
@@ -132,7 +129,6 @@ class ContinuationModel(BaseEstimator):
         self.classifier = classifier
         self.features = features
         self.steps = steps
-        self.unresolved = unresolved
         self.min_branches = min_branches
         self.cv = cv
         self.allow_predictor = allow_predictor
@@ -194,7 +190,7 @@ class ContinuationModel(BaseEstimator):
         if branches is None:
             cells, share, counted = self._observed(runs, y)
         else:
-            audit = MonteCarloContinuation(self.unresolved, self.min_branches).fit(runs, branches)
+            audit = MonteCarloContinuation(self.min_branches).fit(runs, branches)
             self.monte_carlo_, self.n_extrapolated_ = audit, 0
             resumed = audit.audited_
             cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]
@@ -278,64 +274,6 @@ class ContinuationModel(BaseEstimator):
             weights=weights,
             horizon=horizon,
             groups=self.training_groups_,
-        )
-
-    def summary(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        traces: Any = None,
-        *,
-        score: Any = "log",
-        weights: Weights = "early",
-        horizon: Horizon = None,
-        n_resamples: int = 1000,
-        random_state: Any = 0,
-    ) -> pd.DataFrame:
-        """Describe the estimates for the unobserved runs, and what they make of a score.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels])
-            Runs.
-        y : array-like of shape (n_runs,), optional
-            Their outcomes. Default: none was observed.
-        traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts under test, of these runs.
-        score, weights, horizon, n_resamples, random_state : optional
-            As in `MonteCarloContinuation.summary`; the model is not refitted, see
-            `censored_tps_interval` for intervals that include its error.
-
-        Returns
-        -------
-        DataFrame
-            value, low and high of each figure.
-        """
-        runs = check_estimator_input(self, X, reset=False, single_channel=False)
-        outcomes = np.full(len(runs), CENSORED) if y is None else check_outcomes(y, len(runs))
-        rows = np.flatnonzero(outcomes == CENSORED)
-        if not len(rows):
-            raise ValueError("every outcome was observed; there is no q_Z to summarise")
-        forecasts = None
-        if traces is not None:
-            refuse_predictor(runs, traces, self.allow_predictor)
-            forecasts = check_trajectories(traces, probabilities=True, single_channel=True)[rows]
-        counts = {"unobserved runs": float(len(rows))}
-        if self.monte_carlo_ is None:
-            counts["training prefixes"] = float(len(self.outcome_))
-            counts["extrapolated runs"] = float(self.n_extrapolated_)
-        else:
-            valid = self.monte_carlo_.n_valid_[self.training_rows_]
-            counts["runs audited"] = float(len(valid))
-            counts["valid branches per run"] = float(valid.mean())
-        return continuation_summary(
-            self.predict(runs[rows]),
-            counts,
-            forecasts,
-            score,
-            as_step_weights(weights, horizon),
-            n_resamples,
-            random_state,
         )
 
     def __sklearn_tags__(self) -> Any:

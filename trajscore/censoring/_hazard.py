@@ -16,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._shares import predict_success
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_groups
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_numbers, is_number, number_of
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum
-from trajscore.inference.influence import influence_interval
+from trajscore.inference.influence import warn_few_clusters
+from trajscore.inference.mean_intervals import interval_of
+from trajscore.inference.units import any_units
 
 
 class StopHazard(BaseEstimator):
@@ -175,7 +178,7 @@ class StopHazard(BaseEstimator):
         by the number of these, less two for each feature of the hazard. With 150 and 300 runs the
         intervals held the score at least .93 of the time, but .89 for `doubly_robust_tps_score`
         where half of the runs with a low forecast were stopped at each step
-        (``benchmarks/informative_stops.py``). With many runs they are wider than they need be.
+        (``benchmarks/censoring.py stops``). With many runs they are wider than they need be.
 
         Examples
         --------
@@ -201,7 +204,9 @@ class StopHazard(BaseEstimator):
         free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
         mean = float(values.mean())
         influence = np.sqrt(len(values) / free) * (values - mean)
-        return influence_interval(mean, influence, groups=groups, confidence_level=confidence_level)
+        clusters = None if groups is None else check_groups(groups, len(values))
+        warn_few_clusters(any_units(clusters, len(values)), len(values))
+        return interval_of(mean, influence, clusters, confidence_level)[1:]
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:
         at_risk, event = steps_at_risk(runs, self.stopped_)

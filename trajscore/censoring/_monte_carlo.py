@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._forecasts import forecasts_of
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
@@ -22,16 +21,12 @@ from trajscore.core.values import (
     as_count,
     as_fraction,
     as_numbers,
-    check_choice,
     is_iterable,
-    is_number,
 )
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
 Branches = Sequence[ArrayLike | None] | NDArray[Any]
-
-_UNRESOLVED = ("missing", "failure", "success")
 
 
 class MonteCarloContinuation(BaseEstimator):
@@ -39,15 +34,10 @@ class MonteCarloContinuation(BaseEstimator):
 
     Parameters
     ----------
-    unresolved : {"missing", "failure", "success"}, default="missing"
-        What a continuation counts as that itself came to no outcome (-1 or NaN).
     min_branches : int, default=5
         Runs with fewer valid continuations get no estimate (NaN) and are counted.
     confidence_level : float, default=0.95
         Level of the interval of each q_Z.
-    prior : float, default=0.5
-        Both parameters of the Beta prior behind the intervals; 0.5 is Jeffreys', 1 the uniform
-        one. The estimate itself is the plain share.
 
     Attributes
     ----------
@@ -55,7 +45,8 @@ class MonteCarloContinuation(BaseEstimator):
         Estimates; NaN for runs without enough valid continuations. The censored score with them
         is the mean score over the continuations.
     low_, high_ : ndarray of shape (n_runs,)
-        Equal-tailed Beta intervals; 0 and 1 are kept where all continuations failed or succeeded.
+        Equal-tailed Beta intervals, of Jeffreys' prior; 0 and 1 are kept where all continuations
+        failed or succeeded.
     n_valid_, n_unresolved_ : ndarray of int of shape (n_runs,)
         Continuations of each run that count, and those that came to no outcome.
     audited_ : ndarray of bool of shape (n_runs,)
@@ -82,15 +73,11 @@ class MonteCarloContinuation(BaseEstimator):
 
     def __init__(
         self,
-        unresolved: str = "missing",
         min_branches: int = 5,
         confidence_level: float = 0.95,
-        prior: float = 0.5,
     ) -> None:
-        self.unresolved = unresolved
         self.min_branches = min_branches
         self.confidence_level = confidence_level
-        self.prior = prior
 
     def fit(self, X: Any, branches: Branches) -> Self:
         """Count successes among the continuations of each run.
@@ -115,19 +102,13 @@ class MonteCarloContinuation(BaseEstimator):
         ValueError
             If an outcome is not 1, 0 or -1, or no run has enough valid continuations.
         """
-        check_choice(self.unresolved, "unresolved", _UNRESOLVED)
         as_count(self.min_branches, "min_branches")
         as_fraction(self.confidence_level, "confidence_level")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number, got {self.prior!r}")
         runs = check_trajectories(X, allow_missing=True)
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
         self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        if self.unresolved == "missing":
-            row, outcome = row[~unresolved], outcome[~unresolved]
-        else:
-            outcome = np.where(unresolved, float(self.unresolved == "success"), outcome)
+        row, outcome = row[~unresolved], outcome[~unresolved]
         self.n_valid_ = np.bincount(row, minlength=len(runs))
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
@@ -205,24 +186,34 @@ class MonteCarloContinuation(BaseEstimator):
             "valid branches per run": float(self.n_valid_[rows].mean()),
             "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
         }
-        forecasts = None if traces is None else forecasts_of(self.ids_, traces)[rows]
-        return continuation_summary(
-            self.q_z_[rows],
-            counts,
-            forecasts,
-            score,
-            as_step_weights(weights, horizon),
-            n_resamples,
-            random_state,
-        )
+        q = self.q_z_[rows]
+        samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
+        if traces is not None:
+            forecasts, how = (
+                forecasts_of(self.ids_, traces)[rows],
+                as_step_weights(weights, horizon),
+            )
+            simple = run_sums(np.zeros(len(q)), forecasts, score, how)
+            shift = RunSums(q * contrast_sums(forecasts, score, how).total, simple.divisor)
+            exact = RunSums(simple.total + shift.total, simple.divisor)
+            named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
+            samples |= {name: sums.samples() for name, sums in named.items()}
+        values = pd.DataFrame(samples).astype(np.float64)
+        table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
+        table[["low", "high"]] = np.nan
+        if len(q) > 1:  # one run says nothing of the spread
+            boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
+            table[["low", "high"]] = boot[["low", "high"]]
+        plain = pd.Series(counts, name="value").to_frame()
+        median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
+        return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]
 
     def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
         tail = (1 - self.confidence_level) / 2
         failures = self.n_valid_ - successes
-        low = beta.ppf(tail, successes + self.prior, failures + self.prior)
-        high = beta.ppf(1 - tail, successes + self.prior, failures + self.prior)
-        low = np.where(successes == 0, 0.0, low)
-        high = np.where(failures == 0, 1.0, high)
+        jeffreys = beta(successes + 0.5, failures + 0.5)
+        low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
+        high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
         return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
 
 
@@ -257,31 +248,3 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"failure and -1 where it came to none"
         )
     return row, outcome
-
-
-def continuation_summary(
-    q: FloatArray,
-    counts: dict[str, float],
-    traces: TrajectoryArray | None,
-    score: Any,
-    weights: StepWeights,
-    n_resamples: int,
-    random_state: Any,
-) -> pd.DataFrame:
-    """Tabulate counts, estimates of q_Z, and the simple and exact scores of the same runs."""
-    samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
-    if traces is not None:
-        simple = run_sums(np.zeros(len(q)), traces, score, weights)
-        shift = RunSums(q * contrast_sums(traces, score, weights).total, simple.divisor)
-        exact = RunSums(simple.total + shift.total, simple.divisor)
-        named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
-        samples |= {name: sums.samples() for name, sums in named.items()}
-    values = pd.DataFrame(samples).astype(np.float64)
-    table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
-    table[["low", "high"]] = np.nan
-    if len(q) > 1:  # one run says nothing of the spread
-        boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
-        table[["low", "high"]] = boot[["low", "high"]]
-    plain = pd.Series(counts, name="value").to_frame()
-    median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
-    return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]

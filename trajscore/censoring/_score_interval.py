@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 from sklearn.base import clone
 
 from trajscore.censoring._monte_carlo import MonteCarloContinuation
@@ -30,11 +29,6 @@ class ScoreInterval(NamedTuple):
     low: float
     high: float
     std_error: float
-
-    def normal(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Return value plus and minus standard errors, for which fewer replicates will do."""
-        reach = float(norm.ppf((1 + confidence_level) / 2)) * self.std_error
-        return self.value - reach, self.value + reach
 
 
 def censored_tps_interval(

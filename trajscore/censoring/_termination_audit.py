@@ -29,7 +29,7 @@ from trajscore.core.stops import (
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import as_array, check_choice, number_of
+from trajscore.core.values import check_choice, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 _TREATMENTS = ("exclude", "administrative")
@@ -99,8 +99,6 @@ def termination_audit(
     y: ArrayLike,
     stop_reason: ArrayLike | None = None,
     rule: Rule | None = None,
-    *,
-    by: str | ArrayLike | None = None,
 ) -> TerminationAudit:
     """Count how runs ended, and tell which of them a censored score may use.
 
@@ -118,8 +116,6 @@ def termination_audit(
     rule : mapping or callable, optional
         Which reasons are which mechanism, before the usual ones: such as
         ``{"quota": "administrative"}``, or a function from a reason, in lower case with "_".
-    by : str or array-like of shape (n_runs,), optional
-        Column of the meta table, or labels: one row of the table for each.
 
     Returns
     -------
@@ -170,7 +166,7 @@ def termination_audit(
     names = normalize_reasons(reasons)
     _warn_unknown(mechanism, names)
     return TerminationAudit(
-        table=_table(mechanism, _labels(by, meta, len(outcomes))),
+        table=_table(mechanism),
         reasons=_reason_table(mechanism, names, outcomes, lengths),
         mechanism=mechanism,
         y=outcomes,
@@ -191,22 +187,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, NDArray[A
     return meta, lengths, ids
 
 
-def _labels(by: str | ArrayLike | None, meta: pd.DataFrame, n_runs: int) -> pd.Series | None:
-    if by is None:
-        return None
-    if isinstance(by, str):
-        if by not in meta:
-            raise ValueError(f"by={by!r} is not a column of the meta table")
-        return pd.Series(meta[by].to_numpy(), name=by)
-    values = as_array(by, "by")
-    if values.ndim != 1:
-        raise ValueError(f"by must be one label a run, got shape {values.shape}")
-    labels = pd.Series(values, name="data")
-    if len(labels) != n_runs:
-        raise ValueError(f"by has {len(labels)} labels for {n_runs} runs")
-    return labels
-
-
 def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
     unknown = mechanism == UNKNOWN
     if not unknown.any():
@@ -224,12 +204,9 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _table(mechanism: NDArray[Any], labels: pd.Series | None) -> pd.DataFrame:
-    groups = pd.Series(np.zeros(len(mechanism), dtype=int)) if labels is None else labels
-    counts = pd.crosstab(groups, mechanism).reindex(columns=list(MECHANISMS), fill_value=0)
-    counts.columns.name = None
-    counts.index.name = None if labels is None else labels.name
-    counts.insert(0, "n_runs", counts.sum(axis=1))
+def _table(mechanism: NDArray[Any]) -> pd.DataFrame:
+    counts = pd.DataFrame({name: [int((mechanism == name).sum())] for name in MECHANISMS})
+    counts.insert(0, "n_runs", len(mechanism))
     counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
     counts["censoring_rate"] = counts[ADMINISTRATIVE] / counts["n_scored"].replace(0, np.nan)
     return counts

@@ -114,8 +114,7 @@ def ipcw_tps_score(
     if stops is not None:
         inverse = _inverse_weights(stops)
         sums = RunSums(sums.total * inverse, sums.divisor * inverse)
-    value, samples = _score_and_samples(sums, sample.weight)
-    return (value, samples) if as_flag(return_samples, "return_samples") else value
+    return _score(sums, sample.weight, return_samples)
 
 
 def doubly_robust_tps_score(
@@ -193,8 +192,7 @@ def doubly_robust_tps_score(
         if not how.is_own:  # which runs that were stopped would have come to, too
             divisor = _augmented(stops, divisor, known, regressor)
         sums = RunSums(total, divisor)
-    value, samples = _score_and_samples(sums, sample.weight)
-    return (value, samples) if as_flag(return_samples, "return_samples") else value
+    return _score(sums, sample.weight, return_samples)
 
 
 def _stops_and_sums(
@@ -219,9 +217,13 @@ def _stops_and_sums(
     )
 
 
-def _score_and_samples(sums: RunSums, weight: FloatArray) -> tuple[float, FloatArray]:
-    """Return the score, and linearised contributions of the runs, of which it is the mean."""
+def _score(
+    sums: RunSums, weight: FloatArray, return_samples: Any
+) -> float | tuple[float, FloatArray]:
+    """Return the score, and if asked linearised contributions of runs, of which it is the mean."""
     value, unit = sums.mean(weight), float(np.average(sums.divisor, weights=weight))
+    if not as_flag(return_samples, "return_samples"):
+        return value
     return value, np.asarray(value + (sums.total - value * sums.divisor) / unit)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import (
-    TABLE,
     add_censored,
+    add_command,
     add_input_options,
     check_folder,
     note_if_same,
@@ -23,31 +23,14 @@ from trajscore.gates._result import CheckResult
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "check",
-        help="check runs against gates: pass, fail or undecided, with an exit code",
-        description="Check the runs of NEW against gates. Without --gates there is one: success is "
-        "no worse than the baseline's. A gate fails, or passes, only where the runs show it beyond "
-        "chance; else it is undecided. Exit codes: 0 pass, 1 fail, 2 unusable input, 3 undecided. "
-        "This holds for one look at the runs.",
-    )
-    add = parser.add_argument
-    add("new", type=Path, metavar="NEW", help=TABLE)
-    add("--baseline", type=Path, metavar="BASE", help="earlier runs: table, log or --json file")
-    add("--gates", type=Path, metavar="GATES.toml", help="what must hold")
-    add(
-        "--margin",
-        type=_margin,
-        help="without --gates: how much lower success may be (0; 0.05 is 5 points, 5%% a "
-        "twentieth of the baseline's)",
-    )
-    add(
-        "--undecided",
-        choices=(UNDECIDED, PASS, FAIL),
-        help="what an undecided gate counts as",
-    )
-    add("--json", type=Path, metavar="FILE", help="write all of it; serves as --baseline later")
-    add("--junit", type=Path, metavar="FILE", help="write the gates as tests")
+    parser, add = add_command(commands, "check")
+    add("new", type=Path, metavar="NEW")
+    add("--baseline", type=Path, metavar="BASE")
+    add("--gates", type=Path, metavar="GATES.toml")
+    add("--margin", type=_margin)
+    add("--undecided", choices=(UNDECIDED, PASS, FAIL))
+    add("--json", type=Path, metavar="FILE")
+    add("--junit", type=Path, metavar="FILE")
     add_input_options(parser)
     add_censored(parser)
     return parser

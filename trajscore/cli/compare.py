@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.cli.inputs import (
-    TABLE,
     add_censored,
+    add_command,
     add_input_options,
     naming,
     note_if_same,
@@ -19,15 +19,9 @@ from trajscore.gates import RunSet, compare
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "compare",
-        help="say what changed between two tables or logs of runs",
-        description="Compare the runs of NEW with those of BASE: success, pass^k, steps, cost, and "
-        "the worth and calibration of each confidence; paired by task where both have tasks in "
-        "common. Either is a table, a log, or a file that trajscore check --json wrote.",
-    )
-    parser.add_argument("base", type=Path, metavar="BASE", help=TABLE)
-    parser.add_argument("new", type=Path, metavar="NEW", help="the same, of the new runs")
+    parser, add = add_command(commands, "compare")
+    add("base", type=Path, metavar="BASE")
+    add("new", type=Path, metavar="NEW")
     add_input_options(parser)
     add_censored(parser)
     return parser

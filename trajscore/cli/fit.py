@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import TABLE, add_input_options, check_folder, number, reading
+from trajscore.cli.inputs import add_command, add_input_options, check_folder, number, reading
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
@@ -37,42 +37,14 @@ _TOO_FEW = "not tried on runs that were held out: half of these runs are too few
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "fit",
-        help="learn from finished runs when to stop others, for the monitor",
-        description="Learn from a table or a log of runs, whose outcomes are known, when a running "
-        "one should stop, and write what trajscore monitor --model reads. At most a share --alpha "
-        "of the runs that would succeed is flagged, as a mean over sets of known runs.",
-    )
-    add = parser.add_argument
-    add("table", type=Path, help=TABLE)
-    add("--out", type=Path, required=True, metavar="MODEL.skops", help="file to write")
-    add(
-        "--alpha",
-        type=number,
-        action="append",
-        help="most good runs that may be flagged (0.05); may be repeated",
-    )
-    add("--threshold", choices=(*HELD_OUT, *FIXED), default="conformal", help="what is guaranteed")
-    add(
-        "--end",
-        choices=("step", "after", "unknown"),
-        default="step",
-        help="when it shows that a run ends: with its last step, after it, or never",
-    )
-    add(
-        "--end-worth",
-        type=number,
-        metavar="SHARE",
-        help="what a flag at the end of a run is worth, where one before all of its steps is worth "
-        "1: with 0.3 fewer failing runs are flagged, and more of their steps are saved",
-    )
-    add(
-        "--guard",
-        action="store_true",
-        help="of a log: learn from what is said and called; trajscore.integrations.Guard.load "
-        "reads the file, and follows conversations",
-    )
+    parser, add = add_command(commands, "fit")
+    add("table", type=Path)
+    add("--out", type=Path, required=True, metavar="MODEL.skops")
+    add("--alpha", type=number, action="append")
+    add("--threshold", choices=(*HELD_OUT, *FIXED), default="conformal")
+    add("--end", choices=("step", "after", "unknown"), default="step")
+    add("--end-worth", type=number, metavar="SHARE")
+    add("--guard", action="store_true")
     add_input_options(parser)
     parser.set_defaults(censored="failure")
     return parser

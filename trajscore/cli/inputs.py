@@ -4,121 +4,76 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import NAMED_PARTS, Fields
 
-TABLE = "table: .csv, .csv.gz, .parquet, .jsonl; log: .json, .json.gz, .jsonl, .eval, folder"
+_HELP: dict[str, Any] = tomllib.loads(
+    files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
+)
+
+
+def _adder(parts: Any, command: str) -> Callable[..., Any]:
+    """Return what adds an argument, with its help."""
+
+    def add(name: str, **how: Any) -> None:
+        text = _HELP[command][name].format(table=_HELP["table"], families=usage())
+        parts.add_argument(name, help=text, **how)
+
+    return add
+
+
+def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
+    """Add a command; return its parser, and what adds an argument to it."""
+    words = _HELP[name]
+    raw = {"formatter_class": argparse.RawDescriptionHelpFormatter} if "examples" in words else {}
+    parser = commands.add_parser(
+        name,
+        help=words["about"],
+        description=words["description"],
+        epilog=words.get("examples"),
+        **raw,
+    )
+    return parser, _adder(parser, name)
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read."""
-    add = parser.add_argument_group("what to read").add_argument
-    add("--format", help="format of a log, if it is not recognised: tau2, openai, ...")
+    add = _adder(parser.add_argument_group("what to read"), "shared")
+    add("--format")
     many: dict[str, Any] = {"action": "append", "default": []}
-    add("--id", **many, help="field or column of run ids (several make one: --id task --id trial)")
-    add("--step", help="column of step numbers or times; rows: the order of the rows")
-    add(
-        "--wide",
-        **many,
-        metavar="PREFIX",
-        help="prefix of the columns of steps, in a table with one row a run: step_ for "
-        "step_1 to step_7, or 'step_*_conf' for step_1_conf to step_7_conf (may be repeated)",
-    )
-    add("--first-step", type=whole_number, help="number of each run's first step")
-    add(
-        "--score",
-        dest="scores",
-        metavar="NAME",
-        **many,
-        help="column of a predictor; predictor of a log (may be repeated)",
-    )
-    add("--confidence", metavar="NAME", help="field or score of a turn that is the confidence")
-    add(
-        "--risk",
-        dest="risks",
-        metavar="NAME",
-        **many,
-        help="column of a predictor whose high values go with failure (may be repeated)",
-    )
-    add(
-        "--scale",
-        dest="scales",
-        type=_scale,
-        metavar="NAME=TOP",
-        **many,
-        help="column of a predictor from 0 to TOP, such as verbal=100 (may be repeated)",
-    )
-    add("--outcome", metavar="NAME", help="field or column of outcomes; dots lead into objects")
-    add(
-        "--map",
-        dest="outcome_map",
-        **many,
-        metavar="WORD=OUTCOME,...",
-        help="what words mean: 1 success, 0 failure, -1 not observed, say pass=1,fail=0,timeout=-1 "
-        "(may be repeated)",
-    )
-    add(
-        "--outcomes",
-        type=Path,
-        metavar="TABLE",
-        help="table with a row a run: its id, its outcome, maybe its stop reason",
-    )
-    add(
-        "--field",
-        dest="fields",
-        **many,
-        metavar="PART=NAME,...",
-        help="parts of any JSON log: steps, text, actor, action, observation ..., say "
-        "steps=events,text=body.text (may be repeated)",
-    )
-    add("--stop-reason", metavar="NAME", help="field or column of stop reasons")
-    add(
-        "--stop",
-        dest="rule",
-        type=_rule,
-        action="extend",
-        default=[],
-        metavar="REASON=KIND,...",
-        help="what stop reasons mean: complete, administrative, informative or excluded, say "
-        "timeout=administrative (may be repeated)",
-    )
-    add(
-        "--role",
-        dest="roles",
-        **many,
-        metavar="NAME=ACTOR,...",
-        help="who acts under a role of a log: agent, user or environment, say WebSurfer=agent (may "
-        "be repeated)",
-    )
-    add("--group", help="column of clusters (the task); for none, the column of run ids")
-    add(
-        "--max-size",
-        type=_bytes,
-        metavar="BYTES",
-        help="how much a compressed file may unpack to, say 4GB (100 times its size or 256MB)",
-    )
-    add(
-        "--embedder",
-        help="for logs without confidence: char (default), wordllama, or a "
-        "sentence-transformers model",
-    )
+    add("--id", **many)
+    add("--step")
+    add("--wide", **many, metavar="PREFIX")
+    add("--first-step", type=whole_number)
+    add("--score", dest="scores", metavar="NAME", **many)
+    add("--confidence", metavar="NAME")
+    add("--risk", dest="risks", metavar="NAME", **many)
+    add("--scale", dest="scales", type=_scale, metavar="NAME=TOP", **many)
+    add("--outcome", metavar="NAME")
+    add("--map", dest="outcome_map", **many, metavar="WORD=OUTCOME,...")
+    add("--outcomes", type=Path, metavar="TABLE")
+    add("--field", dest="fields", **many, metavar="PART=NAME,...")
+    add("--stop-reason", metavar="NAME")
+    add("--stop", dest="rule", type=_rule, action="extend", default=[], metavar="REASON=KIND,...")
+    add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
+    add("--group")
+    add("--max-size", type=_bytes, metavar="BYTES")
+    add("--embedder")
 
 
 def add_censored(parser: argparse.ArgumentParser) -> None:
     """Add the option that says what runs without an outcome count as."""
-    parser.add_argument(
-        "--censored",
-        choices=("failure", "drop"),
-        default="failure",
-        help="what runs without an observed outcome count as (%(default)s)",
-    )
+    _adder(parser, "shared")("--censored", choices=("failure", "drop"), default="failure")
 
 
 def check_folder(option: str, path: Path, ending: str = "") -> None:

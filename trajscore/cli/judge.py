@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.cli.inputs import add_input_options, check_folder, reading, whole_number
+from trajscore.cli.inputs import add_command, add_input_options, check_folder, reading, whole_number
 from trajscore.cli.report import progress_bar
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
@@ -20,39 +20,22 @@ from trajscore.judging._forms import FORMS
 from trajscore.judging._questions import CHANNEL, questions
 from trajscore.report._inputs import Inputs, load
 
-_DESCRIPTION = """\
-Ask a model after each turn of the agent whether the run will succeed; it sees the run up to there.
-Any endpoint of OpenAI's chat completions will do. The key is taken from OPENAI_API_KEY; a local
-server needs none. Answers are kept as they come: a command that was stopped goes on where it was.
-"""
-_EXAMPLES = """examples:
-  trajscore judge runs.jsonl --model m --base-url http://localhost:8000/v1 --out judged.parquet
-  trajscore report judged.parquet
-"""
-
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "judge",
-        help="ask a model after each step of a log whether the run will succeed",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser, add = add_command(commands, "judge")
     own = StepJudge("")
     count: dict[str, Any] = {"type": whole_number, "metavar": "N"}
-    add = parser.add_argument
-    add("log", type=Path, help="log of runs: .json, .json.gz, .jsonl, .eval, folder")
-    add("--model", required=True, help="name of the model, as the endpoint knows it")
-    add("--base-url", metavar="URL", help="endpoint (OPENAI_BASE_URL, else OpenAI's own)")
-    add("--out", type=Path, required=True, help="table to write: .parquet, .csv")
-    add("--answer", choices=FORMS, default=own.answer, help="number: without log-probabilities")
-    add("--question", default=own.question, help="what is asked (%(default)s)")
-    add("--max-chars", **count, default=own.max_chars, help="longest text shown (%(default)s)")
-    add("--cache", type=Path, help="SQLite file of answers (beside --out: OUT.cache.sqlite)")
-    add("--concurrency", **count, default=own.concurrency, help="requests at once (%(default)s)")
-    add("--dry-run", action="store_true", help="count requests and tokens, and ask nothing")
+    add("log", type=Path)
+    add("--model", required=True)
+    add("--base-url", metavar="URL")
+    add("--out", type=Path, required=True)
+    add("--answer", choices=FORMS, default=own.answer)
+    add("--question", default=own.question)
+    add("--max-chars", **count, default=own.max_chars)
+    add("--cache", type=Path)
+    add("--concurrency", **count, default=own.concurrency)
+    add("--dry-run", action="store_true")
     add_input_options(parser)
     parser.set_defaults(stopped="; the same command goes on where it stopped")
     return parser

@@ -1,6 +1,7 @@
 """The command ``trajscore``: its parser, its exit codes, and how it says what is wrong.
 
-A command is a file with ``add_parser(commands)``, which returns its parser, and ``run(arguments)``.
+A command is a file with ``add_parser(commands)``, which returns its parser, and ``run(arguments)``;
+only the one that is called is imported.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
-from sklearn.exceptions import ConvergenceWarning
-
-from trajscore.cli import check, compare, fit, judge, monitor, report, watch
 from trajscore.core.errors import ArgumentError
 from trajscore.core.version import __version__
 
-_COMMANDS = (report, compare, check, fit, monitor, watch, judge)
+_COMMANDS = {
+    "report": "judge the confidence in a table or a log of runs",
+    "compare": "say what changed between two tables or logs of runs",
+    "check": "check runs against gates: pass, fail or undecided, with an exit code",
+    "fit": "learn from finished runs when to stop others, for the monitor",
+    "monitor": "decide after every score whether a run should stop",
+    "watch": "say when the runs of an agent are no longer as they were, and what changed",
+    "judge": "ask a model after each step of a log whether the run will succeed",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,14 +37,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = sys.argv[1:] if argv is None else list(argv)
-    parser = _parser()
+    parser = _parser(words[0] if words else "")
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
     if unknown:
         command = f"trajscore {words[0]}"
         parser.exit(2, f"{command}: unknown: {' '.join(unknown)}; see {command} --help\n")
     with warnings.catch_warnings():
         # of a fit that goes on in another way
-        warnings.filterwarnings("ignore", "Line search of Newton", category=ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Line search of Newton", category=UserWarning)
         warnings.showwarning = _print_warning
         try:
             return int(arguments.run(arguments) or 0)
@@ -63,14 +70,18 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"trajscore: {message}; see {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(called: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="trajscore", description="Evaluate the step-by-step confidence of agents."
     )
     parser.add_argument("--version", action="version", version=f"trajscore {__version__}")
     parser.set_defaults(stopped="")  # what a command says when it is interrupted
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in _COMMANDS:
+    for name, purpose in _COMMANDS.items():
+        if name != called:
+            commands.add_parser(name, help=purpose)
+            continue
+        command = import_module(f"trajscore.cli.{name}")
         own = command.add_parser(commands)
         # the option for each argument of Python that the command takes
         named = [action for action in own._actions if action.option_strings]

@@ -13,8 +13,8 @@ from typing import Any
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import (
-    TABLE,
     add_censored,
+    add_command,
     add_input_options,
     check_folder,
     number,
@@ -22,11 +22,11 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.collapse import AGGREGATORS
-from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, read_family, usage
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, read_family
 from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
-from trajscore.report import IntervalOptions, MonitoringOptions, Report, evaluate
+from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._missing import MISSING
 from trajscore.report._monitoring import tokens_of, without_threshold
@@ -38,121 +38,30 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".json": lambda report, path, log: report.to_json(path),
     ".md": lambda report, path, log: report.to_markdown(path),
 }
-_EXAMPLES = """examples:
-  trajscore report runs.csv --out report.html
-  trajscore report runs.csv --id run --step step --score judge --score verbal --outcome solved
-  trajscore report results.json --by model --monitor --out report.html
-  trajscore report steps/ --score judge --by model --out report.html  # Parquet, in batches
-  trajscore report runs.csv --family brier --censored drop --verbose
-"""
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command; an option that Python knows by another name has that as its dest."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "report",
-        help="judge the confidence in a table or a log of runs",
-        description="Judge the confidence columns of a table with one row a step, or the\n"
-        "confidences in a log of runs (without any, TRACER's signals of trouble).\n"
-        "Columns with usual names are found; the output names them.\n"
-        "A folder of Parquet files of steps is read in batches, however large it is.\n"
-        "Without a table, the bundled chess data are judged.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("table", nargs="?", type=Path, help=f"{TABLE}; folder of .parquet, read in batches")
+    parser, add = add_command(commands, "report")
+    add("table", nargs="?", type=Path)
     add_input_options(parser)
-    add(
-        "--weights",
-        choices=WEIGHT_SCHEDULES,
-        default="early",
-        help="how much the forecast at step t counts; early is 1/sqrt(t) (%(default)s)",
-    )
-    add(
-        "--horizon",
-        type=_horizon,
-        help="number of steps over which weights are taken; own: each run's own length, as in the "
-        "paper (--weights linear_front --horizon own)",
-    )
-    add(
-        "--end",
-        choices=("known", "unknown"),
-        help="whether predictors know, with the last step of a run, that it is the last",
-    )
-    add(
-        "--family",
-        default="log",
-        type=_family,
-        help=f"leading score: {usage()}; the others are shown too (%(default)s)",
-    )
-    add(
-        "--phi",
-        choices=AGGREGATORS,
-        default="weighted",
-        help="how a run's forecasts become one number (%(default)s)",
-    )
-    add(
-        "--missing",
-        choices=MISSING,
-        default="same_runs",
-        help="where a value is missing: leave the run out for all predictors (same_runs) or for "
-        "that one (own_runs), or let the value before hold (ffill) (%(default)s)",
-    )
-    add(
-        "--calibrator",
-        choices=(*CALIBRATORS, "none"),
-        default="auto",
-        help="what recalibrates predictors, out of fold (%(default)s)",
-    )
+    add("--weights", choices=WEIGHT_SCHEDULES, default="early")
+    add("--horizon", type=_horizon)
+    add("--end", choices=("known", "unknown"))
+    add("--family", default="log", type=_family)
+    add("--phi", choices=AGGREGATORS, default="weighted")
+    add("--missing", choices=MISSING, default="same_runs")
+    add("--calibrator", choices=(*CALIBRATORS, "none"), default="auto")
     add_censored(parser)
-    add(
-        "--by",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="also say what to do within groups of runs, such as model or task (may be repeated)",
-    )
-    add("--monitor", action="store_true", help="also report what stopping failing runs early does")
-    add(
-        "--known-share",
-        type=number,
-        metavar="SHARE",
-        help="share of the runs that monitoring is fitted on (0.8)",
-    )
-    add(
-        "--splits",
-        dest="n_splits",
-        metavar="N",
-        type=whole_number,
-        help="number of random splits that monitoring is judged on (20)",
-    )
-    add(
-        "--resamples",
-        dest="n_resamples",
-        metavar="N",
-        type=whole_number,
-        default=1000,
-        help="bootstrap replicates (1000)",
-    )
-    add(
-        "--seed",
-        dest="random_state",
-        metavar="N",
-        type=_seed,
-        default=0,
-        help="seed of the bootstrap (0)",
-    )
-    add(
-        "--jobs",
-        dest="n_jobs",
-        metavar="N",
-        type=_jobs,
-        default=-1,
-        help="threads (-1: all cores)",
-    )
-    add("--verbose", action="store_true", help="print all tables, not one screen")
-    add("--out", type=Path, help="file to write: a page (.html), numbers (.json), a summary (.md)")
+    add("--by", action="append", default=[], metavar="COLUMN")
+    add("--monitor", action="store_true")
+    add("--known-share", type=number, metavar="SHARE")
+    add("--splits", dest="n_splits", metavar="N", type=whole_number)
+    add("--resamples", dest="n_resamples", metavar="N", type=whole_number, default=1000)
+    add("--seed", dest="random_state", metavar="N", type=_seed, default=0)
+    add("--jobs", dest="n_jobs", metavar="N", type=_jobs, default=-1)
+    add("--verbose", action="store_true")
+    add("--out", type=Path)
     return parser
 
 
@@ -220,21 +129,22 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
     return {
-        "scores": [leading, *others],
         "weights": arguments.weights,
-        "horizon": arguments.horizon,
-        "end": None if arguments.end is None else arguments.end == "known",
-        "phi": arguments.phi,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
-        "missing": arguments.missing,
         "by": {name: name for name in arguments.by} or None,
         "monitoring": _monitoring(arguments, inputs),
-        "intervals": IntervalOptions(
-            n_resamples=arguments.n_resamples, random_state=arguments.random_state
+        "options": EvaluationOptions(
+            families=[leading, *others],
+            horizon=arguments.horizon,
+            phi=arguments.phi,
+            missing=arguments.missing,
+            end=None if arguments.end is None else arguments.end == "known",
+            n_resamples=arguments.n_resamples,
+            random_state=arguments.random_state,
+            n_jobs=arguments.n_jobs,
+            progress=progress_bar(),
         ),
-        "n_jobs": arguments.n_jobs,
-        "progress": progress_bar(),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.inputs import (
-    TABLE,
+    add_command,
     add_input_options,
     check_folder,
     naming,
@@ -43,26 +43,12 @@ _Runs = tuple[TrajectoryArray, Any, Any]  # with outcomes and tasks, None where 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "watch",
-        help="say when the runs of an agent are no longer as they were, and what changed",
-        description="Follow the runs of NEW, in their order, and say since which run they differ "
-        "from those of REF, and in what. If nothing changes, the chance of any alarm is at most "
-        "alpha. Exit codes: 0 no alarm, 1 an alarm, 2 unusable input.",
-    )
-    add = parser.add_argument
-    add("reference", type=Path, metavar="REF", help=f"runs as they should be; {TABLE}")
-    add("new", type=Path, metavar="NEW", help="the runs since, in the order of their start")
-    add("--alpha", type=number, default=0.05, help="chance of any false alarm (0.05)")
-    add(
-        "--after",
-        dest="n_after",
-        type=whole_number,
-        default=500,
-        metavar="RUNS",
-        help="runs after an alarm from which the cause is named (500)",
-    )
-    add("--picture", type=Path, metavar="FILE.png", help="draw the evidence")
+    parser, add = add_command(commands, "watch")
+    add("reference", type=Path, metavar="REF")
+    add("new", type=Path, metavar="NEW")
+    add("--alpha", type=number, default=0.05)
+    add("--after", dest="n_after", type=whole_number, default=500, metavar="RUNS")
+    add("--picture", type=Path, metavar="FILE.png")
     add_input_options(parser)
     return parser
 

@@ -16,7 +16,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import column_names, parts_of_frame
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.parts import as_table
+from trajscore.core.parts import as_table, joined_parts
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import EXCLUDED, Rule, Stops, notes_on_stops, settle_stops
 from trajscore.core.type_aliases import FloatArray, Missing
@@ -90,6 +90,15 @@ class TrajectoryArray(Ragged):
         if n_steps > max(new._n_steps, _WIDEST):  # as a damaged file may say
             raise ValueError(f"a padded array of {n_steps:,} steps is too wide")
         return new._replace(n_steps=max(n_steps, new._n_steps))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # cross_val_predict joins folds with np.concatenate, FeatureUnion channels with np.hstack
+        axis = kwargs.get("axis", args[1] if len(args) > 1 else 0)
+        if func is np.concatenate and axis == 0:
+            return self.concat(args[0])
+        if func is np.hstack or (func is np.concatenate and axis in (1, -1)):
+            return self.stack(args[0])
+        return NotImplemented
 
     # ---------------------------------------------------------------- made from other forms
 
@@ -310,7 +319,9 @@ class TrajectoryArray(Ragged):
         """
         if isinstance(arrays, Ragged):
             raise ValueError("concat takes a list of containers, got one; write concat([a, b])")
-        return super().concat([as_container(array) for array in arrays])
+        if not arrays:
+            raise ValueError(f"concat needs at least one {cls.__name__}")
+        return cls._trusted(**joined_parts([as_container(array)._parts() for array in arrays]))
 
     @classmethod
     def load(cls, path: str | Path, max_size: int | None = None) -> Self:

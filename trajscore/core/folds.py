@@ -209,21 +209,12 @@ def held_out_rows(
 
 
 def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
-    rows_or_mask = as_array(calibration, "calibration")
-    if (
-        rows_or_mask.dtype == object
-        and rows_or_mask.size
-        and all(isinstance(value, (bool, np.bool_)) for value in rows_or_mask.flat)
-    ):
-        rows_or_mask = rows_or_mask.astype(bool)
-    is_mask = rows_or_mask.dtype == bool
-    rows = np.flatnonzero(rows_or_mask) if is_mask else rows_or_mask
-    if (
-        rows_or_mask.ndim != 1
-        or (is_mask and len(rows_or_mask) != n_runs)
-        or (len(rows) and rows.dtype.kind not in "iufO")
-        or not np.isin(rows, np.arange(n_runs)).all()
-    ):
+    rows = as_array(calibration, "calibration")
+    if rows.dtype == object:  # of Python's bools, maybe
+        rows = np.array(rows.tolist())
+    if rows.dtype == bool and rows.shape == (n_runs,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype == bool or not np.isin(rows, np.arange(n_runs)).all():
         raise ValueError(
             f"calibration must be rows of X, from 0 to {n_runs - 1}, or a mask of {n_runs} bools"
         )

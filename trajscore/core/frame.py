@@ -14,6 +14,7 @@ from pandas.api.extensions import ExtensionDtype
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.ids import as_ids
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
@@ -191,23 +192,15 @@ def _no_run_id(row: int, name: str) -> ValueError:
 def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
-    if ids.dtype.kind == "i":
-        return ids
-    ids = ids.astype(object)
-    kind = infer_dtype(ids, skipna=False)
-    if kind == "floating":
-        ids = _whole_ids(ids.astype(np.float64), ids, name)
-        kind = infer_dtype(ids, skipna=False)
-    if kind not in ("integer", "boolean", "string"):
-        kinds = {
-            type(run_id).__name__ for run_id in ids if not isinstance(run_id, (int, np.integer))
-        }
-        kinds |= {"int" for run_id in ids if isinstance(run_id, (int, np.integer))}
-        raise ValueError(
-            f"column {name!r} mixes or holds run ids of type {', '.join(sorted(kinds))}; make them "
-            f"all whole numbers or all text, for example with df[{name!r}].astype(str)"
+    if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
+        remedy = f"make them text, for example with df[{name!r}].astype(str)"
+        ids = _whole_numbers(
+            pd.Series(ids), name, "run id", remedy, lambda row: f"run number {row}"
         )
-    return ids
+    try:
+        return as_ids(ids, len(ids))
+    except ValueError as error:
+        raise ValueError(f"column {name!r} of the table: {error}") from None
 
 
 def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -350,20 +343,6 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
             )
 
 
-def _whole_ids(numbers: FloatArray, ids: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return integers that an empty row once made floats as integers again."""
-    if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any():
-        return ids
-    large = np.abs(numbers) > _LARGEST_WHOLE
-    if large.any():
-        raise ValueError(
-            f"run id {run_label(numbers[large][0])} in column {name!r} is too large for a float to "
-            f"tell it from its neighbours; read the column as text, or convert it with "
-            f"df[{name!r}].astype(str)"
-        )
-    return numbers.astype(np.int64).astype(object)
-
-
 def _step_numbers(column: pd.Series, name: str) -> IntArray:
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64, copy=True)
@@ -421,31 +400,21 @@ def _check_steps(
             f"run {run_label(ids[codes[at]])} has step {steps[at]} more than once in "
             f"column {name!r}; keep one row for each step"
         )
-    _check_first(steps[np.cumsum(lengths) - lengths], ids, first_step, name)
+    first = steps[np.cumsum(lengths) - lengths]
+    if (first != first_step).any():
+        row = int(np.argmax(first != first_step))
+        raise ArgumentError(
+            f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
+            f"{first_step}; renumber its steps, or if all runs start there, pass {{argument}}",
+            "first_step",
+            int(first[row]),
+        )
     if gap.any():
         at = int(np.argmax(gap))
         raise ValueError(
             f"run {run_label(ids[codes[at]])} has no step {steps[at] + 1} in column {name!r}, "
             f"only {steps[at]} and then {steps[at + 1]}; add the missing steps or renumber them"
         )
-
-
-def _check_first(first: IntArray, ids: NDArray[Any], wanted: int, name: str) -> None:
-    if (first == wanted).all():
-        return
-    row = int(np.argmax(first != wanted))
-    common = (first == first[row]).all()
-    remedy = (
-        "if that is how you count, pass {argument}"
-        if common
-        else "renumber the steps of each run from there, or add the missing ones"
-    )
-    raise ArgumentError(
-        f"run {run_label(ids[row])} starts at step {first[row]} in column {name!r}, not at "
-        f"{wanted}; {remedy}",
-        "first_step",
-        int(first[row]),
-    )
 
 
 def _numbers(column: pd.Series, name: str, layout: _Layout, steps: IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.values import is_number, number_of, parse_number
+from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
 # What an error proposes; only the user decides.
 # fmt: off
@@ -39,14 +39,11 @@ _NEGATIONS = {
     "avoid", "avoidance", "avoided", "avoids", "free", "less", "never", "no", "non", "not",
     "prevented", "prevention", "resistance", "robustness", "without", "zero",
 }
-_NO_OUTCOMES = {
-    "cost", "costs", "loss", "entropy", "perplexity", "regret", "penalty", "price", "truncated",
+# Words in the names of outcomes; an error asks about fields that have one.
+_OUTCOMES = {
+    "correct", "outcome", "passed", "resolved", "return", "reward", "rewards",
+    "solved", "succeeded", "success",
 }
-_REWARDS = {
-    "correct", "outcome", "passed", "resolved", "return", "reward", "rewards", "solved",
-    "succeeded", "success",
-}
-_STARS = {"rating", "ratings", "stars"}
 _TURNED = "not "
 COUNTED = {  # names of outcomes that may be counts of tests, and what is counted beside them
     "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
@@ -86,40 +83,25 @@ def outcome_hint(name: str) -> str:
     return f"{_TURNED}{name}" if sounds_bad(name) else name
 
 
-def outcome_candidates(fields: Mapping[str, Iterable[Any]], grades: bool = False) -> list[str]:
-    """Return how to name fields as the outcome, by their words or names; rewards come first.
+def outcome_candidates(fields: Mapping[str, Iterable[Any]]) -> list[str]:
+    """Return how to name the fields that may be the outcome, by their words or names.
 
-    >>> outcome_candidates({"failed": [0, 1]})
+    >>> outcome_candidates({"failed": [0, 1], "price": [0, 1]})
     ['{argument:outcome=not failed}']
-    >>> outcome_candidates({"failed": [0, 1], "cum_reward": [0, 1]})
-    ['{argument:outcome=cum_reward}']
+    >>> outcome_candidates({"status": ["pass", "fail"]})
+    ['{argument:outcome=status} {argument:outcome_map=pass=1,fail=0}']
     """
-    rewards = {name: values for name, values in fields.items() if words_of(name) & _REWARDS}
-    others = {
-        name: values
-        for name, values in fields.items()
-        if name not in rewards and not (rewards and sounds_bad(name))
-    }
-    hints = (_candidate(name, list(values), grades) for name, values in (rewards | others).items())
-    return list(filter(None, hints))
+    return list(filter(None, (_candidate(name, list(of)) for name, of in fields.items())))
 
 
-def _candidate(name: str, values: list[Any], grades: bool) -> str | None:
-    words = words_of(name)
-    if words & _NO_OUTCOMES:
-        return None
-    if not any(isinstance(value, str) for value in values):
-        if words & _STARS and len(values) <= MOST_NAMED and max(values, default=0) > 1:
-            asked = Meanings((_word(value), "?") for value in sorted(values))
-            return f"{{argument:outcome={name}}} {{argument:outcome_map={asked}}}"
-        is_grade = len(values) > 1 and all(0 <= value <= 1 for value in values)
-        is_outcome = is_grade if grades or words & _REWARDS else set(values) == {0, 1}
-        named = is_outcome and (sounds_bad(name) or words & _REWARDS)
-        return f"{{argument:outcome={outcome_hint(name)}}}" if named else None
-    meanings = propose(map(str, values), name)
-    if not {SUCCESS, FAILURE} <= set(meanings.values()) or len(meanings) > MOST_NAMED:
-        return None
-    return f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}"
+def _candidate(name: str, values: list[Any]) -> str:
+    if any(isinstance(value, str) for value in values):
+        meanings = propose(map(str, values), name)
+        is_named = {SUCCESS, FAILURE} <= set(meanings.values()) and len(meanings) <= MOST_NAMED
+        return f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}" * is_named
+    is_flag = sounds_bad(name) and set(values) == {0, 1}
+    is_grade = bool(words_of(name) & _OUTCOMES) and all(0 <= value <= 1 for value in values)
+    return f"{{argument:outcome={outcome_hint(name)}}}" * (is_flag or is_grade)
 
 
 def bare_name(name: str, known: Container[str] = ()) -> str:
@@ -187,16 +169,13 @@ def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]
 
 def _pairs(text: str) -> dict[str, Any]:
     pairs: dict[str, Any] = {}
-    for pair in text.split(","):
-        word, _, value = pair.rpartition("=")
+    for word, value in split_pairs(text):
         if not word:
             raise ArgumentError(
-                f"{{argument}}: {pair!r} is not a pair such as pass=1", "outcome_map"
+                f"{{argument}}: {value!r} is not a pair such as pass=1", "outcome_map"
             )
-        try:
-            pairs[word] = float(value)
-        except ValueError:
-            pairs[word] = value
+        number = parse_number(value)
+        pairs[word] = value if number is None else number
     return pairs
 
 
@@ -283,39 +262,29 @@ def counts_tests(value: Any, other: Any = None) -> bool:
     >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
     (True, True, False, False)
     """
-    if isinstance(value, (bool, np.bool_)) or not (is_number(value) and math.isfinite(value)):
+    if isinstance(value, (bool, np.bool_)) or not is_number(value):
         return False
-    is_known = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
-    return bool(value + other != 1 if is_known and value in (0, 1) else value > 1)
+    beside = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
+    return bool(1 < value < math.inf or (beside and value in (0, 1) and value + other != 1))
 
 
 def refuse_counts(
     pairs: Collection[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
 ) -> None:
-    """Refuse an outcome that counts tests, or has another scale; ask what its values mean.
+    """Refuse an outcome that counts tests, or has another scale.
 
     `pairs` are its distinct values in runs, with those of its opposite.
     """
     odd = next((pair for pair in pairs if counts_tests(*pair)), None)
     if odd is None:
         return
-    table = "give a table of run ids and outcomes with {argument:outcomes}"
-    if opposite is None:
-        values = sorted(value for value, _ in pairs)
-        raise ArgumentError(
-            f"{where}the outcome {name!r} is {odd[0]:g} in a run, which is not a grade from 0 "
-            f"to 1; say what each value means with {{argument}}, or {table}",
-            "outcome_map",
-            Meanings(dict.fromkeys(map(_word, values[:MOST_NAMED]), "?")),
-        )
-    hint, others = "Name", sorted({other for _, other in pairs if is_number(other)})
-    if (0, 0) not in pairs and len(others) <= MOST_NAMED:
-        meanings = Meanings((_word(n), int(n == 0)) for n in sorted({0, 1, *others}))
-        hint = f"If a run succeeds where {opposite!r} is 0, pass {{argument:outcome={opposite}}} "
-        hint += f"{{argument:outcome_map={meanings}}}; otherwise name"
+    found = f"the outcome {name!r} is {odd[0]:g} in a run, which is not a grade from 0 to 1"
+    if opposite is not None:
+        found = f"{name!r} and {opposite!r} are {odd[0]:g} and {odd[1]:g} in a run: counts of tests"
     raise ArgumentError(
-        f"{where}{name!r} and {opposite!r} are {odd[0]:g} and {odd[1]:g} in a run, so "
-        f"they seem to count tests. {hint} another field with {{argument}}, or {table}",
+        f"{where}{found}; name another field with {{argument}}, say what each value means with "
+        f"{{argument:outcome_map}}, or give a table of run ids and outcomes with "
+        f"{{argument:outcomes}}",
         "outcome",
     )
 

@@ -118,28 +118,21 @@ def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> P
 
 def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
-    horizons = [(k, parts["horizon"]) for k, parts in enumerate(several)]
-    horizons = [(k, horizon) for k, horizon in horizons if horizon is not None]
-    for k, other in horizons[1:]:
-        before, first = horizons[0]
-        if not np.array_equal(first, other):
-            row = int(np.argmax(first != other))
+    horizons = [parts["horizon"] for parts in several if parts["horizon"] is not None]
+    for other in horizons[1:]:
+        if not np.array_equal(horizons[0], other):
+            row = int(np.argmax(horizons[0] != other))
             raise ValueError(
-                f"row {row} has horizon {first[row]} in container {before}, but {other[row]} in "
-                f"container {k}; a run has one horizon, so build both with the same"
+                f"row {row} has horizon {horizons[0][row]} in one container, but {other[row]} in "
+                f"another; a run has one horizon, so build both with the same"
             )
-    return horizons[0][1] if horizons else None
+    return horizons[0] if horizons else None
 
 
 def _joined_meta(several: Sequence[Parts]) -> pd.DataFrame | None:
     if all(parts["meta"] is None for parts in several):
         return None
-    frames = [
-        pd.DataFrame(index=pd.RangeIndex(len(parts["ids"])))
-        if parts["meta"] is None
-        else parts["meta"]
-        for parts in several
-    ]
+    frames = [pd.DataFrame(parts["meta"], pd.RangeIndex(len(parts["ids"]))) for parts in several]
     # frames without a run would only blur the dtypes, and newer pandas warns of them
     with_runs = [frame for frame in frames if len(frame)]
     return pd.concat(with_runs or frames, ignore_index=True)

@@ -18,7 +18,6 @@ from trajscore.core.parts import (
     as_meta,
     as_row_index,
     as_table,
-    joined_parts,
     row_key,
     stacked_parts,
     width,
@@ -263,15 +262,6 @@ class Ragged:
             f"array, or resample runs with [rows]; leave scikit-learn's set_output at its default"
         )
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # cross_val_predict joins folds with np.concatenate, FeatureUnion channels with np.hstack
-        axis = kwargs.get("axis", args[1] if len(args) > 1 else 0)
-        if func is np.concatenate and axis == 0:
-            return type(self).concat(args[0])
-        if func is np.hstack or (func is np.concatenate and axis in (1, -1)):
-            return type(self).stack(args[0])
-        return NotImplemented
-
     # ---------------------------------------------------------------- runs and channels
 
     def __getitem__(self, key: Any) -> Any:
@@ -453,13 +443,6 @@ class Ragged:
         return self._replace(cells=last_stated(self, self._cells))
 
     # ---------------------------------------------------------------- joins
-
-    @classmethod
-    def concat(cls, arrays: Sequence[Any]) -> Self:
-        """Put the runs of several containers after one another."""
-        if not arrays:
-            raise ValueError(f"concat needs at least one {cls.__name__}")
-        return cls._trusted(**joined_parts([array._parts() for array in arrays]))
 
     @classmethod
     def stack(cls, arrays: Sequence[Self], channels: Sequence[str] | None = None) -> Self:

@@ -193,12 +193,11 @@ def get_family(score: Any) -> ScoreFamily:
     """Return the score family that a name, a tuple or an object stands for."""
     if isinstance(score, ScoreFamily):
         return score
-    if isinstance(score, str) or is_tuple_family(score):
-        family = _make(_words(score) if isinstance(score, str) else score)
-        if family is not None:
-            return family
-    elif not isinstance(score, type) and hasattr(score, "success") and hasattr(score, "failure"):
+    if not isinstance(score, type) and hasattr(score, "success") and hasattr(score, "failure"):
         return CustomScore(score)
+    family = _make(_words(score))
+    if family is not None:
+        return family
     raise ValueError(
         f"unknown score {score!r}; use {usage()}, a tuple such as ('beta', 4, 2), or an object "
         f"with the methods success(p) and failure(p)"
@@ -215,12 +214,15 @@ def read_family(text: str) -> ScoreFamily:
     return family
 
 
+def _kind(words: Sequence[Any]) -> type[ScoreFamily] | None:
+    """Return the family of a keyword and numbers, None where there is none with that many."""
+    of_keyword = [family for family in FAMILIES if words and words[0] == family.keyword]
+    return next((one for one in of_keyword if len(words) - 1 in _counts(one)), None)
+
+
 def _make(words: Sequence[Any]) -> ScoreFamily | None:
-    """Make the family of a keyword and numbers, None where there is none with that many."""
-    for family in FAMILIES:
-        if words and words[0] == family.keyword and len(words) - 1 in _counts(family):
-            return family(*map(float, words[1:]))
-    return None
+    family = _kind(words)
+    return None if family is None else family(*map(float, words[1:]))
 
 
 def usage() -> str:
@@ -240,9 +242,12 @@ def _counts(family: type[ScoreFamily]) -> range:
     return range(n_needed, len(parameters) + 1)
 
 
-def _words(text: str) -> list[str]:
-    """Split "beta(4, 2)" or "log(clip=0.01)" into the keyword and its numbers."""
-    parts = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", text.lower())
+def _words(score: Any) -> Sequence[Any]:
+    """Split "beta(4, 2)", "log(clip=0.01)" or a tuple into the keyword and its numbers."""
+    if isinstance(score, (tuple, list)):
+        are_numbers = all(isinstance(number, (int, float, np.number)) for number in score[1:])
+        return score if are_numbers else []
+    parts = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", str(score).lower())
     if parts is None:
         return []
     numbers = [part.rpartition("=")[2].strip() for part in (parts[2] or "").split(",") if part]
@@ -252,19 +257,14 @@ def _words(text: str) -> list[str]:
 
 def is_tuple_family(score: Any) -> bool:
     """Whether this is one family with its numbers, such as ("beta", 2, 4), not several families."""
-    if not isinstance(score, (tuple, list)) or len(score) < 2:
-        return False
-    keyword, *numbers = score
-    return all(isinstance(number, (int, float, np.number)) for number in numbers) and any(
-        keyword == family.keyword and len(numbers) in _counts(family) for family in FAMILIES
-    )
+    return isinstance(score, (tuple, list)) and len(score) > 1 and _kind(_words(score)) is not None
 
 
-def several_families(scores: Any) -> tuple[Any, ...]:
+def several_families(scores: Any, argument: str = "scores") -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
     alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
     chosen: Sequence[Any] = (scores,) if alone or not is_iterable(scores) else scores
-    return tuple(several(chosen, family_name, "scores"))
+    return tuple(several(chosen, family_name, argument))
 
 
 def family_name(score: Any) -> str:

@@ -157,7 +157,7 @@ class Estimate:
             Parts(mean, mean_gaps) for mean, mean_gaps in zip(self.means, columns, strict=True)
         ]
         other = parts[1] if len(parts) > 1 else None
-        units = Units(None, (slice(0, n),))
+        units = Units(None, n)
         return absolute_interval(parts[0], other, units, 2 * level - 1)
 
 

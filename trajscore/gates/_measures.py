@@ -22,10 +22,11 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
-from trajscore.report._disclosures import sentence, without_variation
+from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
 from trajscore.report._rows import base_rate, predictor_rows
+from trajscore.report._verdict import without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_groups
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
@@ -17,7 +16,6 @@ from trajscore.core.values import as_numbers, as_random_state, check_choice, is_
 from trajscore.inference.bootstrap_intervals import (
     bca_interval,
     percentile_interval,
-    stratum_influence,
 )
 from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units, any_units, draw_counts, resampling_units
@@ -36,10 +34,8 @@ def bootstrap(
     *,
     n_resamples: int = 1000,
     groups: ArrayLike | None = None,
-    strata: ArrayLike | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
 ) -> FloatArray:
     """Evaluate a statistic on bootstrap replicates, given as weightings of the runs.
 
@@ -54,15 +50,10 @@ def bootstrap(
         Number of replicates.
     groups : array-like of shape (n_runs,), optional
         Clusters (say, tasks that several runs tried): whole clusters are drawn.
-    strata : array-like of shape (n_runs,), optional
-        Strata (say, benchmarks): each is drawn from by itself, as many runs, or clusters, as it
-        has. A cluster lies in one stratum.
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int, optional
         Threads; the result does not depend on it.
-    progress : callable, optional
-        Wraps the list of blocks of replicates, as ``tqdm`` does.
 
     Returns
     -------
@@ -81,14 +72,13 @@ def bootstrap(
         raise ValueError(
             f"statistic must be a function of the count of each run, got {statistic!r}"
         )
-    units = resampling_units(n_runs, groups, strata)
+    units = resampling_units(n_runs, groups)
     return bootstrap_units(
         lambda counts: statistic(units.to_runs(counts)),
         units,
         n_resamples=n_resamples,
         random_state=random_state,
         n_jobs=n_jobs,
-        progress=progress,
     )
 
 
@@ -167,7 +157,6 @@ def paired_bootstrap(
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
     groups: ArrayLike | None = None,
-    strata: ArrayLike | None = None,
     method: Literal["percentile", "bca"] = "percentile",
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -184,7 +173,7 @@ def paired_bootstrap(
         Number of replicates.
     confidence_level : float, default=0.95
         Level of each interval; `compare_predictors` gives simultaneous ones.
-    groups, strata : optional
+    groups : optional
         As in `bootstrap`.
     method : {"percentile", "bca"}, default="percentile"
         Kind of interval. BCa corrects for bias and skewness, over clusters where there are any; it
@@ -201,13 +190,12 @@ def paired_bootstrap(
     Raises
     ------
     ValueError
-        If a score is missing, or there are fewer than two runs, or clusters, in a stratum.
+        If a score is missing, or there are fewer than two runs, or clusters.
 
     References
     ----------
     Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should
-    Know About the Bootstrap, Section 5.2, for the width where runs or clusters are few; Davison
-    and Hinkley (1997), Bootstrap Methods and Their Application, Section 5.3, for strata.
+    Know About the Bootstrap, Section 5.2, for the width where runs or clusters are few.
 
     Examples
     --------
@@ -224,12 +212,8 @@ def paired_bootstrap(
     if reference is not None:
         values = values - values[:, [_column(reference, names)]]
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
-        order = np.lexsort(values.T)
-        values = values[order]
-        if strata is not None:
-            check_groups(strata, len(values), "strata")
-            strata = np.asarray(strata)[order]
-    units = resampling_units(len(values), groups, strata)
+        values = values[np.lexsort(values.T)]
+    units = resampling_units(len(values), groups)
     replicates = bootstrap_means(
         values, units, n_resamples=n_resamples, random_state=random_state, n_jobs=n_jobs
     )
@@ -238,8 +222,8 @@ def paired_bootstrap(
     if method == "bca":
         sums, sizes = units.sums(values), units.sizes(len(values))
         left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
-        one_each = any_units(None, units.n_units)
-        skewness = Spread(stratum_influence(left_out, units), one_each).acceleration()
+        influence = (left_out.mean(axis=0) - left_out) * (1 - 1 / units.n_units)
+        skewness = Spread(influence, any_units(None, units.n_units)).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)

@@ -29,7 +29,6 @@ def compare_predictors(
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
     groups: ArrayLike | None = None,
-    strata: ArrayLike | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -47,7 +46,7 @@ def compare_predictors(
         Number of replicates.
     confidence_level : float, default=0.95
         Chance that all intervals hold their difference at once.
-    groups, strata, random_state, n_jobs : optional
+    groups, random_state, n_jobs : optional
         As in `bootstrap`; the standard errors are those of clusters where there are any.
 
     Returns
@@ -101,7 +100,7 @@ def compare_predictors(
     table = _checked_table(samples)
     pairs = _pairs(list(table.columns), reference)
     _check_level(confidence_level, n_resamples, len(pairs))
-    units = resampling_units(len(table), groups, strata)
+    units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
     t = bootstrap_units(
         moments.studentised, units, n_resamples=n_resamples, random_state=random_state,
@@ -161,17 +160,16 @@ class _Moments:
 
     def _moments(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the shift from the sample's difference and its variance, per replicate."""
-        strata = self._units.strata
-        sums = np.stack([counts[:, s] @ self._columns[s] for s in strata])
-        linear, crossed, squares, runs, runs2 = np.split(sums, self._edges, axis=2)
+        n_units = self._units.n_units
+        linear, crossed, squares, runs, runs2 = np.split(
+            counts @ self._columns, self._edges, axis=1
+        )
         linear, crossed = self._contrast(linear), self._contrast(crossed)
-        total = runs.sum(axis=0)
-        shift = linear.sum(axis=0) / total
-        # per stratum, the sum of squared residuals about the replicate's own mean
-        n_units = np.array([s.stop - s.start for s in strata], dtype=float)[:, None, None]
+        shift = linear / runs
+        # the sum of squared residuals about the replicate's own mean
         spread = squares - 2 * shift * crossed + shift**2 * runs2
         spread -= (linear - shift * runs) ** 2 / n_units
-        return shift, (spread * n_units / (n_units - 1)).sum(axis=0) / total**2
+        return shift, spread * n_units / (n_units - 1) / runs**2
 
     def range_of(self, pair: int) -> _Range:
         """Return what an interval by range needs to know of a pair."""
@@ -297,13 +295,12 @@ def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFr
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     """Put scores side by side, by position, if nothing says that they are of other runs."""
     columns = {name: as_numbers(values, f"scores of {name!r}") for name, values in samples.items()}
-    for name, column in columns.items():
-        if column.ndim != 1:
-            raise ValueError(f"scores of {name!r} have shape {column.shape}; give one a run")
-    if len({len(column) for column in columns.values()}) > 1:
-        sizes = ", ".join(f"{name!r} {len(column)}" for name, column in columns.items())
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        sizes = ", ".join(f"{name!r} {column.shape}" for name, column in columns.items())
         raise ValueError(
-            f"the predictors have different numbers of scores ({sizes}); give one a run"
+            f"the predictors have scores of different numbers, or several a run ({sizes}); give "
+            f"one a run"
         )
     indexes = {
         name: values.index for name, values in samples.items() if isinstance(values, pd.Series)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, is_number
+from trajscore.inference._bootstrap import refuse_missing_scores
 from trajscore.inference.units import resampling_units
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
@@ -32,7 +34,6 @@ def runs_needed(
     *,
     sd: float | None = None,
     groups: ArrayLike | None = None,
-    design_effect: float = 1.0,
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> int:
@@ -49,8 +50,6 @@ def runs_needed(
     groups : array-like of shape (n_runs,), optional
         Clusters of the pilot, such as tasks: the design effect is estimated from them, and
         taken as 1 where the estimate is below.
-    design_effect : float, default=1.0
-        Factor by which clusters inflate the variance of a mean, where no groups are given.
     power : float, default=0.8
         Chance that the test sees the difference.
     alpha : float, default=0.05
@@ -80,23 +79,20 @@ def runs_needed(
     --------
     >>> runs_needed(0.02, sd=0.15)
     444
-    >>> runs_needed(0.02, sd=0.15, design_effect=2.5)
-    1109
     """
     power, alpha = as_fraction(power, "power"), as_fraction(alpha, "alpha")
     if not is_number(difference) or not 0 < abs(difference) < math.inf:
         raise ValueError(f"difference must be finite and not zero, got {difference!r}")
-    if not is_number(design_effect) or not 0 < design_effect < math.inf:
-        raise ValueError(f"design_effect must be finite and positive, got {design_effect!r}")
     if (samples is None) == (sd is None):
         raise ValueError("give either the samples of a pilot or sd, the deviation of differences")
-    if groups is not None and (samples is None or design_effect != 1):
-        raise ValueError("groups go with samples, and without a design_effect")
+    if groups is not None and samples is None:
+        raise ValueError("groups go with the samples of a pilot")
+    design_effect = 1.0
     if samples is not None:
         values = _differences(samples)
         sd = float(values.std(ddof=1))
         if groups is not None:
-            design_effect = max(1.0, _design_effect(values, groups))
+            design_effect = max(design_effect, _design_effect(values, groups))
     if sd is None or not is_number(sd) or not 0 < sd < math.inf:
         raise ValueError(f"sd must be finite and positive, got {sd!r}")
     z = float(ndtri(1 - alpha / 2))
@@ -122,9 +118,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
         values = values[:, 0] - values[:, 1]
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("samples must be of shape (n_runs,) or (n_runs, 2), for 2 runs or more")
-    if not np.isfinite(values).all():
-        row = int(np.argmax(~np.isfinite(values)))
-        raise ValueError(f"row {row}: the score is {values[row]}; drop the run, or score it")
+    refuse_missing_scores(pd.DataFrame({"difference": values}))
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
             "the difference does not vary, so the runs needed cannot be computed; give more runs"

@@ -8,7 +8,6 @@ from scipy.special import ndtr, ndtri
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
-from trajscore.inference.units import Units
 
 
 def percentile_interval(
@@ -38,15 +37,6 @@ def bca_interval(
     columns = zip(replicates.T, estimate, acceleration, strict=True)
     ends = np.array([_bca_ends(*column, z) for column in columns])
     return ends[:, 0], ends[:, 1]
-
-
-def stratum_influence(left_out: FloatArray, units: Units) -> FloatArray:
-    """Turn left-one-out values of shape (n_units, ...) into influences, stratum by stratum."""
-    parts = []
-    for stratum in units.strata:
-        values = left_out[stratum]
-        parts.append((values.mean(axis=0) - values) * (1 - 1 / len(values)))
-    return np.concatenate(parts)
 
 
 def _bca_ends(

@@ -6,32 +6,14 @@ import warnings
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from trajscore.core.checks import check_groups
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.inference.units import Units, any_units, left_out_factor
+from trajscore.inference.units import Units, left_out_factor
 
 FEW_CLUSTERS = 15
 _BLOCK = 4096
-
-
-def influence_interval(
-    estimate: float,
-    influence: FloatArray,
-    *,
-    groups: ArrayLike | None = None,
-    confidence_level: float = 0.95,
-) -> tuple[float, float]:
-    """Return an interval from influences: n times the derivatives in the weights of runs."""
-    n_runs = len(influence)
-    units = any_units(None if groups is None else check_groups(groups, n_runs), n_runs)
-    warn_few_clusters(units, n_runs)
-    quantile = units.t_quantile(n_runs, confidence_level)
-    half_width = float(Spread(influence[:, None], units).half_width(quantile)[0])
-    return estimate - half_width, estimate + half_width
 
 
 class Spread:

@@ -60,7 +60,7 @@ def by_influence(
     confidence_level: float,
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
-    """Return intervals as `influence_interval` does, and which hold; no influence is NaN."""
+    """Return intervals by influences, and which hold; no influence is NaN."""
     spread = Spread(influence, units)
     half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))

@@ -1,4 +1,4 @@
-"""Units of resampling: runs, or clusters of runs, ordered by stratum."""
+"""Units of resampling: runs, or clusters of runs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,10 @@ _HIGHEST_LEVEL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Units:
-    """Which unit each run belongs to, and which units make up each stratum."""
+    """Which unit each run belongs to, and how many there are."""
 
     codes: IntArray | None  # unit of each run; None where each run is its own unit
-    strata: tuple[slice, ...]  # units of each stratum; they lie side by side
-
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-        return int(self.strata[-1].stop)
+    n_units: int
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up the rows of each unit, for an array of shape (n_runs, n_columns)."""
@@ -47,11 +42,11 @@ class Units:
 
     def t_quantile(self, n_runs: int, confidence_level: float) -> float:
         """Quantile of the t distribution of as many degrees of freedom as units leave."""
-        return t_quantile(self.n_effective(n_runs) - len(self.strata), confidence_level)
+        return t_quantile(self.n_effective(n_runs) - 1, confidence_level)
 
     def expanded_level(self, n_runs: int, confidence_level: float) -> float:
         """Level of a bootstrap interval as wide as one of t, for few units (Hesterberg 2015)."""
-        correction = np.sqrt(self.n_units / (self.n_units - len(self.strata)))
+        correction = np.sqrt(self.n_units / (self.n_units - 1))
         z = correction * self.t_quantile(n_runs, confidence_level)
         return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)
 
@@ -60,33 +55,9 @@ class Units:
         return counts if self.codes is None else counts[:, self.codes]
 
 
-def resampling_units(
-    n_runs: int, groups: ArrayLike | None = None, strata: ArrayLike | None = None
-) -> Units:
-    """Return the units of n_runs runs: clusters by sorted name within strata by sorted name."""
-    units = units_of(None if groups is None else check_groups(groups, n_runs), n_runs)
-    if strata is None:
-        return units
-    codes = np.arange(n_runs) if units.codes is None else units.codes
-    of_run = check_groups(strata, n_runs, "strata")
-    of_unit = np.empty(units.n_units, dtype=np.int64)
-    of_unit[codes] = of_run
-    torn = of_unit[codes] != of_run
-    if torn.any():
-        raise ValueError(
-            f"row {int(np.argmax(torn))}: its cluster lies in more than one stratum; "
-            f"a stratum must be made of whole clusters"
-        )
-    sizes = np.bincount(of_unit)
-    if sizes.min() < 2:
-        name = np.asarray(strata, dtype=object)[int(np.argmax(of_run == np.argmin(sizes)))]
-        raise ValueError(f"stratum {name!r} has one run or cluster only; merge it with another")
-    order = np.argsort(of_unit, kind="stable")
-    rank = np.empty(len(of_unit), dtype=np.int64)
-    rank[order] = np.arange(len(of_unit))
-    ends = np.cumsum(sizes).tolist()
-    slices = tuple(slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True))
-    return Units(rank[codes], slices)
+def resampling_units(n_runs: int, groups: ArrayLike | None = None) -> Units:
+    """Return the units of n_runs runs: clusters by sorted name, or the runs."""
+    return units_of(None if groups is None else check_groups(groups, n_runs), n_runs)
 
 
 def units_of(groups: IntArray | None, n_runs: int) -> Units:
@@ -102,9 +73,9 @@ def units_of(groups: IntArray | None, n_runs: int) -> Units:
 def any_units(groups: IntArray | None, n_runs: int) -> Units:
     """Return units as `units_of`, be it one alone."""
     if groups is None:
-        return Units(None, (slice(0, n_runs),))
+        return Units(None, n_runs)
     names, codes = np.unique(groups, return_inverse=True)
-    return Units(codes, (slice(0, len(names)),))
+    return Units(codes, len(names))
 
 
 def n_equal(sizes: NDArray[Any]) -> float:
@@ -126,10 +97,7 @@ def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
 
 
 def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
-    """Count how often each unit is drawn, in `size` samples with replacement in each stratum."""
-    counts = np.empty((size, units.n_units))
-    for stratum in units.strata:
-        n = stratum.stop - stratum.start
-        for row, drawn in enumerate(rng.integers(n, size=(size, n))):
-            counts[row, stratum] = np.bincount(drawn, minlength=n)
-    return counts
+    """Count how often each unit is drawn, in `size` samples with replacement."""
+    n = units.n_units
+    drawn = rng.integers(n, size=(size, n))
+    return np.array([np.bincount(row, minlength=n) for row in drawn], dtype=np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from trajscore.core.values import parse_number
-from trajscore.io._messages import as_chat, is_printed
+from trajscore.io._messages import as_chat
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -84,8 +84,6 @@ class Conversation:
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
-        if isinstance(message, str):
-            _refuse_printed(message, index)
         fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
             raise MalformedRunError(f"message {index} has no role")
@@ -138,8 +136,6 @@ class Conversation:
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = _content_of(fields)
-        if isinstance(content, str):
-            _refuse_printed(content, index)
         extra = leftover(fields, _MESSAGE)
         if not (only_text(content) and is_known(content)):
             extra["parts"] = content
@@ -262,15 +258,6 @@ def _content_of(fields: Mapping[str, Any]) -> Any:
     """Return the content of a turn; of a refusal what it says."""
     content, refusal = fields.get("content"), fields.get("refusal")
     return refusal if content in (None, "") and isinstance(refusal, str) else content
-
-
-def _refuse_printed(text: str, index: int) -> None:
-    """Refuse what Python prints of a message, whose parts cannot be distinguished."""
-    if is_printed(text):
-        raise MalformedRunError(
-            f"message {index} is a message as Python prints it, {text[:40]!r}; write messages as "
-            f"JSON with message.model_dump() or messages_to_dict(messages), not with default=str"
-        )
 
 
 def add_tokens(run: Run, counts: Iterable[Any]) -> None:

@@ -42,12 +42,6 @@ _ODD = {  # the word to count, and what is said of them
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 _MAX_ROLES = 12
-# What to do about a field that is nowhere, where there is no other to choose.
-_REMEDIES = {
-    "outcome": "give a table of run ids and outcomes with {argument:outcomes}",
-    "confidence": "leave {argument} out, to use log-probabilities or what turns state in words",
-    "stop_reason": "leave {argument} out",
-}
 
 
 @dataclass
@@ -83,16 +77,16 @@ class Findings:
     def _not_there(self, part: str, name: str) -> str:
         """Say that a named field is nowhere, or is an object, and which there are."""
         tally = self.tally
-        if part == "outcome" and name in tally.objects:
-            paths = ", ".join(f"{name}.{inner}" for inner in tally.objects[name])
-            inner = f"name one of its fields ({paths}), or " if paths else ""
-            return f"{name!r} is not a single value; {inner}{_REMEDIES[part]}"
         owner, known = ("run", list(tally.values))
         if part == "confidence":
             owner, known = "turn", list(tally.names_of_turns)
+        if part == "outcome" and name in tally.objects:
+            known = [f"{name}.{inner}" for inner in tally.objects[name]]
         if not known:
-            problem = f"no {owner} has a field named {name!r}, and there is no other to name"
-            return f"{problem}; {_REMEDIES[part]}"
+            remedy = "leave {argument} out"
+            if part == "outcome":
+                remedy = "give a table of run ids and outcomes with {argument:outcomes}"
+            return f"no {owner} has a field {name!r}; {remedy}"
         bare = bare_name(name) if part != "stop_reason" else name
         known = [outcome_hint(other) for other in known] if bare != name else known
         return unknown_name(f"field of a {owner}", name, known)
@@ -125,7 +119,7 @@ class Findings:
             common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
             fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
         candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
-        hints = outcome_candidates(tally.candidates(), grades=True)
+        hints = outcome_candidates(tally.candidates())
         hint = f", such as {hints[0]}" if hints else ""
         return (
             f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
@@ -193,11 +187,6 @@ class Findings:
                 f"{number_of(len(tables), 'table')} beside the logs not read, such as {tables[0]}; "
                 f"if it holds outcomes, pass {{argument:outcomes={tables[0]}}}"
             )
-        if n := tally.n_parent_rings:
-            notes.append(
-                f"spans of {number_of(n, 'trace')} are each other's parents; the first of them "
-                f"in time is taken as the outermost"
-            )
         return [*notes, *self._odd_turns(), *self._joined_records()]
 
     def _odd_turns(self) -> Iterator[str]:
@@ -222,19 +211,8 @@ class Findings:
                 yield f"{number_of(counts.total(), noun)} not read, in {fields}{more}"
 
     def _joined_records(self) -> Iterator[str]:
-        """Say which records were joined into runs, and which may have to be."""
+        """Say which records may be of one run."""
         tally = self.tally
-        if n := tally.n_retried:
-            yield (
-                f"{number_of(n, 'answer')} of a model not used: it was asked the same again, and "
-                f"the conversation goes on from the other answer"
-            )
-        if n := tally.n_joined:
-            yield (
-                f"{number_of(tally.n_records, 'record')} of the log joined into "
-                f"{number_of(n, 'run')}: calls of a model in one session, events of one run, "
-                f"or states that grow"
-            )
         if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io import _vocabulary as keys
-from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io._vocabulary import as_list, first
 from trajscore.io.logprobs import find_logprobs
 
-_KINDS = ("type", "part_kind", "block_type", "content_type", "kind")
+_KINDS = ("type", "part_kind", "kind")
 
 
 def is_special(part: Any) -> bool:
@@ -30,8 +30,7 @@ def has_other_text(part: Mapping[str, Any]) -> bool:
 
 def is_call(part: Mapping[str, Any]) -> bool:
     """Tell a call of a tool, by its type or its fields."""
-    pairs = ({"name", "arguments"}, {"tool_name", "tool_kwargs"})
-    return type_of(part) in keys.CALL_TYPES or any(pair <= part.keys() for pair in pairs)
+    return type_of(part) in keys.CALL_TYPES or {"name", "arguments"} <= part.keys()
 
 
 def is_result(part: Mapping[str, Any]) -> bool:
@@ -40,19 +39,13 @@ def is_result(part: Mapping[str, Any]) -> bool:
 
 
 def wrapper_of(part: Mapping[str, Any]) -> str | None:
-    """Return the field in which Google, Bedrock or Haystack put a call or a result."""
+    """Return the field in which Google or Bedrock puts a call or a result."""
     names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
 def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
-    if any(map(_ui_call, parts)):
-        return [message for step in _steps_of_ui(parts) for message in _turn_of_ui(fields, step)]
-    return _turn_of_parts(fields, parts)
-
-
-def _turn_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     texts: list[Any] = []
@@ -75,67 +68,28 @@ def _turn_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
             prompts.append({"role": keys.PROMPT_TYPES[kind], "content": part.get("content")})
         else:
             texts.append(_text_part(part, more))
-    message = {
-        k: v for k, v in fields.items() if k not in ("parts", "blocks", "items", "content")
-    } | more
+    message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
     if calls:
         message["tool_calls"] = message.get("tool_calls") or list(map(call_of_part, calls))
     answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
-    own = [name for name in map(_id_of, calls) if name is not None]
+    own = [name for name in map(id_of, calls) if name is not None]
     later = [answer for answer in answers if answer["tool_call_id"] in own]
     others = [*(answer for answer in answers if answer not in later), *prompts]
-    is_one_text = bool({"parts", "blocks", "items"} & fields.keys()) and all(map(is_text, texts))
+    is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
 
 
-def _ui_call(part: Any) -> Mapping[str, Any] | None:
-    """Return a call with its result, as messages of user interfaces of Vercel's AI SDK hold it."""
-    fields = as_fields(part)
-    inner, kind = as_fields(fields.get("toolInvocation")), type_of(fields)
-    if inner or "toolCallId" not in fields or not kind.startswith(("tool-", "dynamic-tool")):
-        return inner or None
-    if kind in keys.CALL_TYPES or kind in keys.RESULT_TYPES:
-        return None
-    return {"toolName": str(fields["type"]).removeprefix("tool-"), **fields}
-
-
-def _steps_of_ui(parts: list[Any]) -> list[list[Any]]:
-    """Return the parts of each step: what is said after calls is said in the next one."""
-    steps: list[list[Any]] = [[]]
-    for part in parts:
-        is_start = type_of(as_fields(part)) == "step-start"
-        if is_start or (any(map(_ui_call, steps[-1])) and not _ui_call(part)):
-            steps.append([])
-        if not is_start:
-            steps[-1].append(part)
-    return [step for step in steps if step]
-
-
-def _turn_of_ui(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
-    """Return the turn of a step, and the results of its calls."""
-    calls = list(filter(None, map(_ui_call, parts)))
-    others = [part for part in parts if not _ui_call(part)]
-    *before, turn = _turn_of_parts({"parts": [], "role": fields.get("role")}, others)
-    if calls:
-        turn["tool_calls"] = list(map(call_of_part, calls))
-    results = []
-    for call in calls:
-        result = first(call, ("result", "output", "errorText"), blank=True)
-        if result is not None:
-            part = {"toolCallId": call.get("toolCallId"), "result": result}
-            results.append(result_of_part(part | {"isError": bool(call.get("errorText"))}))
-    return [*before, turn, *results]
+def id_of(part: Mapping[str, Any]) -> Any:
+    return first(part, keys.CALL_ID, blank=True)
 
 
 def is_text(part: Any) -> bool:
     if not isinstance(part, dict):
         return isinstance(part, str)
-    return part.keys() <= {"type", "block_type", "content_type", "text"} and isinstance(
-        part.get("text"), str
-    )
+    return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
 def _text_of(part: Any) -> str:
@@ -154,29 +108,19 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
 def call_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     name = first(part, keys.CALL_NAME, blank=True)
     arguments = first(part, keys.ARGUMENTS, blank=True)
-    call = {"id": _id_of(part), "name": "" if name is None else str(name)}
+    call = {"id": id_of(part), "name": "" if name is None else str(name)}
     return call | ({} if arguments is None else {"arguments": arguments})
 
 
 def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    part = {**part["origin"], **part} if isinstance(part.get("origin"), dict) else part
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
-    inner = parsed(result)
-    if isinstance(inner, dict) and type_of(inner) in keys.RESULT_TYPES:  # Microsoft's
-        result = first(inner, keys.RESULT, blank=True)
     failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
-    message = {"role": "tool", "content": result, "tool_call_id": _id_of(part)}
+    message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     name = first(part, keys.CALL_NAME, blank=True)
     return message | ({"name": str(name)} if name else {}) | ({"error": True} if failed else {})
-
-
-def _id_of(part: Mapping[str, Any]) -> Any:
-    """Return the id of a call; Microsoft's agents put the id of the run before it."""
-    name = first(part, keys.CALL_ID, blank=True)
-    return name[-1] if isinstance(name, list) and name else name
 
 
 def thought_of(part: Mapping[str, Any]) -> str:

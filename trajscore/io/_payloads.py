@@ -12,13 +12,13 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import as_chat, is_message, turns_of_transcript
+from trajscore.io._messages import as_chat, is_message
 from trajscore.io._vocabulary import as_fields, as_list, first, unnested
 from trajscore.io.logprobs import find_logprobs
 
 _MAX_DEPTH = 6  # of wrappers
 _WRAPPED = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
-_REPR = re.compile(r"(\w+\()?(role|content)=")
+_SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
 
 
@@ -48,9 +48,14 @@ def _search(value: Any, role: str | None, depth: int) -> list[Any]:
 def _from_text(text: str, role: str | None) -> list[Any]:
     if not role or not text.strip():
         return []
-    if role == "user" and (turns := turns_of_transcript(text)):
-        return turns
-    return [{"role": role, "content": text}]
+    if role != "user" or not _SPEAKER.match(text):
+        return [{"role": role, "content": text}]
+    _, *parts = _SPEAKER.split(text)  # the turns of a dialogue, as AutoGen's tracer writes them
+    turns = zip(parts[::2], parts[1::2], strict=True)
+    return [
+        {"role": who.lower(), "content": "" if words.strip() == "None" else words.strip("\n")}
+        for who, words in turns
+    ]
 
 
 def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
@@ -60,8 +65,6 @@ def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
         return _from_list(values[0], role, depth)
-    if all(isinstance(v, str) and _REPR.match(v) for v in values):
-        return []  # messages as Python prints them, which no one can read back
     if all(map(_is_part, values)):
         return [{"role": role, "content": values}] if role else []
     return [message for inner in values for message in _search(unnested(inner), role, depth - 1)]
@@ -159,8 +162,8 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
     if vercel:
         parts = [{"type": "text", "text": text}] if isinstance(text, str) else text or []
         message = {"role": "assistant", "content": [*parts, *vercel]}
-    if isinstance(fields.get("thought"), str):  # AutoGen's
-        message["thought"] = fields["thought"]
+    if isinstance(fields.get("thought"), str) and isinstance(text, list):  # AutoGen's
+        message["content"] = [{"type": "text", "text": fields["thought"]}, *text]
     reason = fields.get("finish_reason", fields.get("finishReason"))
     return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
 

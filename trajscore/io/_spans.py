@@ -53,6 +53,7 @@ class Span:
         for name in ("id", "parent", "call", "name"):
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
+        self.parent = None if self.parent == self.id else self.parent
         if isinstance(self.outputs, str) and _GENERATOR.fullmatch(self.outputs.strip()):
             self.outputs = None  # a stream, which the tracer did not read
 
@@ -63,7 +64,6 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     tree.check_content()
     thread = Thread(talk)
     turns: dict[str, Step] = {}
-    late: list[dict[str, Any]] = []  # results that a span around their calls holds
     for index, (span, ends) in enumerate(tree.visits()):
         if span.kind == "model" and not tree.repeats(span):
             if not ends:
@@ -74,20 +74,16 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
         else:
             value = span.outputs if ends else span.inputs
             messages = messages_in(value, None)
-            early, known = thread.without_calls(messages)
-            thread.weave(known, index)
-            late += early
+            thread.weave(messages, index)
             if not messages and value is not None and tree.is_outermost_with_values(span):
                 run.extra["output" if ends else "input"] = unnested(value)
-    thread.weave(late, len(tree.spans))
     if not any(step.actor == "agent" for step in talk.steps):
         for span in tree.answers()[:1]:
             _add_answer(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
-    odd = {"parent_rings": tree.n_rings, "retried": len(thread.unused)}
-    odd |= {"unanswered": len(tree.unanswered())}
-    run.extra |= {name: n for name, n in odd.items() if n}
+    if n := len(tree.unanswered()):
+        run.extra["unanswered"] = n
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
     add_tokens(run, (span.tokens for span in tree.unanswered()))
@@ -105,7 +101,6 @@ class _Tree:
         self._has_text = any(s.kind == "model" and (s.inputs or s.outputs) for s in spans)
         self.has_models = any(span.kind == "model" for span in spans)
         self._by_id = {span.id: span for span in spans}
-        self.n_rings = _cut_rings(spans, self._by_id)
         _complete_answers(spans, self._by_id)
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
@@ -142,8 +137,7 @@ class _Tree:
         ):
             return
         raise MalformedRunError(
-            "its spans have no content: no messages, arguments or results. Tell the tracer to "
-            "record content, by its own option or, before the program starts, export "
+            "its spans have no content; before the program starts, export "
             "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
 
@@ -179,14 +173,16 @@ class _Tree:
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
-        while span.parent is not None and (outer := self._by_id.get(span.parent)) is not None:
+        seen = {span.id}  # spans may be each other's parents
+        while (outer := self._by_id.get(span.parent or "")) is not None and outer.id not in seen:
             yield outer
+            seen.add(outer.id)
             span = outer
 
     def visits(self) -> Iterator[tuple[Span, bool]]:
         """Yield each span twice, when it begins and when all within it has ended."""
         seen: set[int] = set()
-        for root in self.outermost:
+        for root in [*self.outermost, *self.spans]:  # some may be each other's parents
             stack = [(root, False)]
             while stack:
                 span, ends = stack.pop()
@@ -197,26 +193,6 @@ class _Tree:
                     yield span, False
                     stack.append((span, True))
                     stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
-
-
-def _cut_rings(spans: list[Span], by_id: dict[str, Span]) -> int:
-    """Make the first span of each ring of parents an outermost one; count rings of several."""
-    known: set[str] = set()
-    n_rings = 0
-    for start in by_id.values():  # of spans with one id the last, to which parents lead
-        path: dict[str, Span] = {}
-        span: Span | None = start
-        while span is not None and span.id not in known and span.id not in path:
-            path[span.id] = span
-            span = None if span.parent is None else by_id.get(span.parent)
-        if span is not None and span.id in path:
-            ring = list(path.values())[list(path).index(span.id) :]
-            times = {span.id: moment(span.start) for span in ring}
-            first = min(ring, key=lambda span: (times[span.id] is None, times[span.id], span.id))
-            first.parent = None
-            n_rings += len(ring) > 1
-        known |= path.keys()
-    return n_rings
 
 
 def _complete_answers(spans: list[Span], by_id: dict[str, Span]) -> None:
@@ -340,13 +316,9 @@ def _call_of_span(
         ]
     inner = arguments.get("input", arguments) if isinstance(arguments, dict) else arguments
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
-    candidates = (  # with the same arguments and result, as far as they are known
-        (pair for pair in same if pair[1].result in (None, text)),
-        (pair for pair in reversed(named) if pair[1].result is None),
-        (pair for pair in named if pair[1].result == text),
-        same,
-    )
-    return next((pair for pairs in candidates for pair in pairs), (None, None))
+    # with the same arguments and result, as far as they are known
+    likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]
+    return next(iter(likely or same), (None, None))
 
 
 def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:

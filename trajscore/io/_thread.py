@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -20,7 +20,6 @@ class Thread:
 
     Messages are aligned in order, those with calls by the ids of the calls, and results by their
     call. An answer of a model is new unless a call that came first in the log has repeated it.
-    Where a model was asked the same again, an answer that later calls do not repeat is not a turn.
     """
 
     def __init__(self, talk: Conversation) -> None:
@@ -29,8 +28,6 @@ class Thread:
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
         self.results: set[tuple[str, str]] = set()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
-        self.asked: dict[int, Hashable] = {}  # what each answer answers, by id()
-        self.unused: list[Step] = []  # answers that the conversation does not go on from
 
     def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
@@ -40,7 +37,7 @@ class Thread:
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
-        for message in _with_known_ids(messages):
+        for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
@@ -56,21 +53,6 @@ class Thread:
             calls = (call for call in woven[-1].tool_calls if not ids or call.id in ids)
             waiting = [(woven[-1], call) for call in calls]
         return woven
-
-    def without_calls(
-        self, messages: list[dict[str, Any]]
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the results whose calls are not known yet, and the other messages."""
-        own = {name for message in messages for name in _ids(message)}
-        early = [
-            message
-            for message in messages
-            if role_of(message.get("role")) == "tool"
-            and (name := message.get("tool_call_id")) not in (None, "")
-            and str(name) not in own
-            and self.talk.call_of_id(str(name))[1] is None
-        ]
-        return early, [message for message in messages if message not in early]
 
     def _joined_as_known(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Join messages of the agent that are one turn of the conversation."""
@@ -167,29 +149,14 @@ class Thread:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
         history = messages_in(inputs, "user")
         woven = self.weave(history, index)
-        turns_before = {id(step) for step in woven}
-        others = [m for m in history if role_of(m.get("role")) in ("system", "tool")]
-        asked = (*map(id, woven), *(text_of(message.get("content")) for message in others))
-        used = {self.asked.get(turn) for turn in turns_before} - {None}
-        self._drop(lambda step: id(step) not in turns_before and self.asked.get(id(step)) in used)
         ends = (k + 1 for k, step in enumerate(self.talk.steps) if woven and step is woven[-1])
         place = next(ends, 0) if history else len(self.keys)
         messages = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
         turns = self._add_answer(_turns_of_answer(messages), index, place)
-        if history:
-            self._drop(lambda step: self.asked.get(id(step)) == asked and _is_blank(step))
-            self.asked |= {id(turn): asked for turn in turns if turn.actor == "agent"}
         if not history and inputs not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
                 turn.extra.setdefault("input", inputs)
         return turns
-
-    def _drop(self, is_unused: Callable[[Step], bool]) -> None:
-        """Take out answers of a model that was asked the same again."""
-        unused = [k for k, step in enumerate(self.talk.steps) if is_unused(step)]
-        for k in reversed(unused):
-            self.unused.append(self.talk.steps.pop(k))
-            self.keys.pop(k)
 
     def add_turn(self, message: dict[str, Any], index: int) -> Step:
         """Add a turn that no call of a model holds, at the end."""
@@ -221,20 +188,6 @@ class Thread:
         return turns
 
 
-def turn_keys(messages: Iterable[Any]) -> tuple[Any, ...]:
-    """Return who speaks and what identifies it, for each message that is a turn."""
-    turns = []
-    for message in messages:
-        if isinstance(message, dict) and {"role", "choices"} & message.keys():
-            role = role_of(message.get("role", "agent"))
-            turns += [(role, _key(message))] if role not in ("system", "tool") else []
-    return tuple(turns)
-
-
-def _is_blank(step: Step) -> bool:
-    return not (step.text.strip() or step.tool_calls)
-
-
 def _is_agents(message: Mapping[str, Any]) -> bool:
     return role_of(message.get("role")) == "agent"
 
@@ -261,20 +214,6 @@ def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
     calls = [call for message in messages for call in as_list(message.get("tool_calls"))]
     joined["content"] = "\n".join(filter(None, texts))
     return joined | ({"tool_calls": calls} if calls else {})
-
-
-def _with_known_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the ids of results that follow as many calls, but with other ids: order counts."""
-    named: list[dict[str, Any]] = []
-    for is_result, group in groupby(messages, key=lambda m: role_of(m.get("role")) == "tool"):
-        results = list(group)
-        if is_result and named:
-            ids = _ids(named[-1])
-            others = {str(m.get("tool_call_id")) for m in results} - ids
-            if others and len(ids) == len(results):
-                results = [{k: v for k, v in m.items() if k != "tool_call_id"} for m in results]
-        named += results
-    return named
 
 
 def _key(message: Mapping[str, Any]) -> Hashable:

@@ -29,29 +29,28 @@ _FIRST_WORDS = 20  # of a text that are looked at
 _LONGEST = 40  # characters of them
 
 
-Fields = dict[str, Any]  # of one object, by their paths
-
-
 @lru_cache(1024)
 def _is_beside(name: str, is_text: bool) -> bool:
     """Tell a field of what is beside the turns, or of log-probabilities."""
-    is_label = not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
-    return is_label or names_logprobs(name)
+    return not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
 
 
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
-    """Count the texts, and the log-probabilities, that a run does not hold, by their fields."""
+    """Count the texts that a run does not hold, and the log-probabilities of one without any."""
+    unread: Counter[str] = Counter()
+    scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
-        return Counter(), Counter()
+        return unread, scores
     turns, others = _texts_of(run)
     known, joined = {*turns, *others}, ""
-    unread: Counter[str] = Counter()
-    scores: list[Fields] = []
+    is_scored = any(step.logprobs is not None for step in run.steps)
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
-        if not isinstance(value, str):
-            todo += _within(path, value, scores)
+        if names_logprobs(path.rpartition(".")[2]):
+            scores[path] += not is_scored and any(recorded_in(value))
+        elif not isinstance(value, str):
+            todo += _within(path, value)
         elif value not in known and is_prose(value):
             inner = parsed(value)
             joined = joined or "\n".join(known)
@@ -60,23 +59,7 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
                 todo.append((path, inner))
             elif value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
-    texts = Counter() if "retried" in run.extra else unread
-    return texts, Counter(_unread_logprobs(scores, run))
-
-
-def _unread_logprobs(objects: list[Fields], run: Run) -> Iterator[str]:
-    """Yield the fields with log-probabilities, but those beside or named like some that a run has.
-
-    The run has them from another field of the same answer, or leaves another answer out.
-    """
-    known = {value for step in run.steps for value in step.logprobs or ()} if objects else ()
-    read = [
-        {path for path, value in fields.items() if any(v in known for v in recorded_in(value))}
-        for fields in objects
-    ]
-    for fields, own in zip(objects, read, strict=True):
-        for path in fields.keys() - set().union(*read) if not own else ():
-            yield from [path] * any(recorded_in(fields[path]))
+    return unread, +scores
 
 
 def _texts_of(run: Run) -> tuple[set[str], set[str]]:
@@ -126,23 +109,18 @@ def is_prose(text: str) -> bool:
     return sum(any(map(str.isalpha, word[:_LONGEST])) for word in words) > 1
 
 
-def _within(path: str, value: Any, scores: list[Fields]) -> Iterator[tuple[str, Any]]:
-    """Yield what an object holds, with its name, but not what is beside turns; note its scores."""
+def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what an object holds, with its name, but not what is beside turns."""
     if isinstance(value, list):
         yield from ((path, inner) for inner in value)
         return
     fields = value if isinstance(value, dict) else {}
     if fields.keys() == {"key", "value"}:  # an attribute of OTLP
         fields = {str(fields["key"]): fields["value"]}
-    if not any(map(fields.get, _LEFT_OUT)):
-        own: Fields = {}
-        for name, inner in fields.items():
-            is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-            if not _is_beside(str(name), is_text):
-                is_id = any(map(str.isdigit, str(name)))
-                yield ".".join(filter(None, (path, "" if is_id else str(name)))), inner
-            elif inner and names_logprobs(str(name)):
-                parts = (part for part in str(name).split(".") if not part.isdigit())
-                own[".".join(filter(None, (path, *parts)))] = inner
-        if own:
-            scores.append(own)
+    if any(map(fields.get, _LEFT_OUT)):
+        return
+    for name, inner in fields.items():
+        is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
+        if not _is_beside(str(name), is_text):
+            parts = (part for part in (*path.split("."), *str(name).split(".")) if part)
+            yield ".".join(part for part in parts if not part.isdigit()), inner

@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 # fmt: off
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (
-    "messages", "conversations", "conversation", "items", "chat", "dialog", "dialogue", "events",
+    "messages", "contents", "conversations", "conversation", "history", "events",
 )
 """Fields of a run that list its messages."""
 
-STATE_WORDS = {"state", "states", "context", "memory"}
-STATE_LISTS = ("messages", "message_thread", "message_history", "chat_history", "history")
-"""Fields of the saved state of an agent or a team that list messages."""
-
-WRAPPERS = (
-    "values", "state", "outputs", "output", "inputs", "input", "request", "response", "body",
-    "prompt", "completion", "result", "data", "checkpoint", "channel_values", "original_input",
-    "session_items", "generated_items", "steps",
-)
-"""Fields that may hold such a list."""
-
-CALL_SIDES = (
-    ("inputs", "outputs"), ("input", "output"), ("request", "response"), ("prompt", "completion"),
-    ("prompt", "response"), ("input", "response"), ("messages", "response"),
-    ("messages", "output_message"), ("messages", "output"), ("messages", "completion"),
-    ("messages", "raw"),
-    ("prompt", "steps"), ("input", "steps"),
-    ("original_input", "session_items"), ("original_input", "generated_items"),
-)
+CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
 """What a model was given, and what it answered."""
 
-BATCH_SIDES = (
-    ("modelInput", "modelOutput"), ("request_body", "response_body"), ("request", "response"),
-    ("request", "result"), ("input", "output"),
-)
-"""The same in the results of a batch, or the log of a proxy, with or without what was asked."""
+WRAPPERS = ("values", "state", "output", "outputs")
+"""Fields that may hold such a list, as the state of a graph does."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",
@@ -60,27 +38,11 @@ ROLES = {
     **dict.fromkeys(("customer", "human", "user"), "user"),
     **dict.fromkeys(("developer", "system"), "system"),
     **dict.fromkeys(("function", "observation", "tool"), "tool"),
-    **dict.fromkeys(("tool-response", "tool_response"), "tool"),
 }
-PERSON = re.compile(
-    r"(admin|customer|human|person|user)(s|[ _-]?\d+)?$|(human|user)[ _-]?(admin|input|proxy)",
-    re.IGNORECASE,
-)
-"""Names of those who give a task, beside a role or for one."""
-CALL_ROLES = ("tool-call", "tool_call")  # the text lists calls, as JSON or as Python prints them
-RESULT_ROLES = ("tool-response", "tool_response")  # the text is the result of all calls
 MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
-MESSAGE_CLASSES = {  # of LangChain, then of AutoGen, whose other classes have a source
+MESSAGE_CLASSES = {  # of LangChain
     "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
     "toolmessage": "tool", "functionmessage": "tool",
-    "usermessage": "user", "assistantmessage": "assistant",
-    "functionexecutionresultmessage": "tool", "toolcallrequestevent": "assistant",
-    "toolcallexecutionevent": "tool", "thoughtevent": "assistant",
-    "codegenerationevent": "assistant", "codeexecutionevent": "tool",
-}
-NOT_MESSAGES = {  # of AutoGen
-    "modelclientstreamingchunkevent", "userinputrequestedevent", "memoryqueryevent",
-    "selectspeakerevent", "selectorevent",
 }
 
 # ------------------------------------------------------------------ parts of a message
@@ -88,23 +50,22 @@ TEXT_TYPES = {"text", "output_text", "input_text"}
 THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought"}
 PROMPT_TYPES = {"system-prompt": "system", "user-prompt": "user"}
 CALL_TYPES = {
-    "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "toolcall",
-    "function_call",
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call",
 }
 RESULT_TYPES = {
-    "tool_result", "tool-result", "tool_call_response", "tool-return", "toolresult",
-    "function_result", "function_call_output", "retry-prompt", "tool-error",
+    "tool_result", "tool-result", "tool_call_response", "tool-return", "function_call_output",
+    "retry-prompt", "tool-error",
 }
 NOT_TOOLS = {"(merged tools)"}  # spans around several tools
-WRAPPED_CALLS = ("functionCall", "function_call", "toolUse", "tool_call")
-WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult", "tool_call_result")
+WRAPPED_CALLS = ("functionCall", "function_call", "toolUse")
+WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult")
 
 CALL_NAME = ("name", "toolName", "tool_name", "tool.name", "function_name")
 CALL_ID = (
-    "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id",
+    "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id",
 )
 ARGUMENTS = (
-    "arguments", "args", "tool_kwargs", "input", "action", "parameters", "queries", "query", "code",
+    "arguments", "args", "input", "action", "parameters", "queries", "query", "code",
     "tool.args",
 )
 RESULT = ("output", "result", "response", "content", "outputs", "results", "error")

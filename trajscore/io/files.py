@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from trajscore.core.optional import optional
 from trajscore.core.storage import too_large, unpacked_limit
 from trajscore.core.values import as_path, check_file, is_iterable
-from trajscore.io._json import CutError, JsonScanner, count_messages, read_value
+from trajscore.io._json import JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -30,7 +30,6 @@ _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
 _LONG_HEAD = 1 << 18
 _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
-_NAMES = ("trajectory_id", "trial_name", "session_id", "id")
 
 # Reading ahead would cost memory and save no time: adding up is slower than reading.
 NO_READAHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
@@ -54,7 +53,6 @@ class Place:
     run: str | None = None  # its id
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
-    n_records: int = 1  # of the log, which are one run
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""
@@ -94,7 +92,7 @@ class LogFile:
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
-        if is_lines(self.path, self.max_size):
+        if _is_lines(self.path, self.max_size):
             yield from ((None, k, value) for k, value in _lines(self.path, self.max_size))
             return
         several = _has_several(self.path, self.max_size)
@@ -107,17 +105,7 @@ class LogFile:
 
     def whole(self) -> dict[str, Any]:
         """Read a file that holds one JSON object, such as one run."""
-        fields: dict[str, Any] = {}
-        try:
-            fields.update((key, value) for key, _, value in self.items() if key is not None)
-        except CutError as error:
-            name = next((fields[key] for key in _NAMES if fields.get(key)), stem(self.path))
-            where = "" if error.n_messages is None else f", message {error.n_messages}"
-            raise ValueError(
-                f"{self.path}, run {str(name)!r}{where}: the file is cut off; get it again, or "
-                f"leave it out"
-            ) from error
-        return fields
+        return {key: value for key, _, value in self.items() if key is not None}
 
 
 def list_paths(path: Paths) -> list[Path]:
@@ -249,21 +237,12 @@ def refuse_database(path: Path) -> None:
         )
 
 
-def is_lines(path: Path, max_size: int | None = None) -> bool:
-    """Tell JSON lines from one JSON text, by the ending or else by the first two lines."""
+def _is_lines(path: Path, max_size: int | None = None) -> bool:
+    """Tell JSON lines, by the ending, from other JSON that has this ending."""
+    if not has_ending(path, LINES_ENDINGS):
+        return False
     with open_text(path, max_size) as file:
-        first = file.readline(_HEAD).strip()
-        if has_ending(path, LINES_ENDINGS):
-            return first not in ("{", "[")
-        if not first.startswith("{"):
-            return False
-        try:
-            json.loads(first)
-        except RecursionError:  # whoever reads it says where
-            return True
-        except ValueError:
-            return False
-        return any(file.readline(_HEAD).strip() for _ in range(2))
+        return file.readline(_HEAD).strip() not in ("{", "[")
 
 
 def _has_several(path: Path, max_size: int | None) -> bool:
@@ -291,11 +270,9 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
     except json.JSONDecodeError as error:
         if line.endswith("\n"):
             return Broken(f"line {number} is not valid JSON ({error.msg})")
-        count = count_messages(line, 0)
-        message = "" if count is None else f", message {count}"
         raise ValueError(
-            f"{path} is cut off in line {number} (index {index}){message}; get the file again, or "
-            f"keep the lines before the cut (head -n {number - 1}), as trajscore.io.iter_runs does"
+            f"{path} is cut off in line {number} (index {index}); get the file again, or keep the "
+            f"lines before the cut (head -n {number - 1}), as trajscore.io.iter_runs does"
         ) from error
     except ValueError as error:
         return Broken(f"line {number}: {error}")

@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from trajscore.core.values import is_number
 from trajscore.io._run import MalformedRunError
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.files import Place
@@ -20,33 +19,28 @@ Top = tuple[tuple[str, float], ...]
 
 
 # The lists of tokens, of their alternatives, and of their texts, which may stand beside the tokens.
-_ANY = (
+_LISTS = (
     ("content", "", ""),  # chat completions
     ("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
     ("chosenCandidates", "topCandidates", ""),  # Gemini
     ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
 )
 # Where an answer, its message, its choice or a part of it has the list of tokens, or these lists.
-_SHAPES: dict[tuple[str, ...], tuple[tuple[str, str, str], ...]] = {
-    ("logprobs",): _ANY,  # also Responses, Ollama, and lists of numbers
-    ("logprobsResult",): _ANY,
-    ("logprobs_result",): _ANY,
-    ("response_metadata", "logprobs"): _ANY,  # LangChain
-    ("response_metadata", "logprobs_result"): _ANY,
-    ("provider_details", "logprobs"): _ANY,  # Pydantic AI
-    ("vendor_details", "logprobs"): _ANY,  # Pydantic AI before 1.0
-    ("completion_probabilities",): (),  # llama.cpp
-    ("details",): (("tokens", "top_tokens", ""),),  # text-generation-inference
-    ("meta_info",): (("output_token_logprobs", "output_top_logprobs", ""),),  # SGLang
-}
-# What a token has, and an alternative; one of SGLang is [log-probability, id, text].
-_TEXT = ("token", "text", "tok_str", "content")
+_PATHS = (
+    ("logprobs",),  # also Responses, Ollama, and lists of numbers
+    ("logprobsResult",),
+    ("logprobs_result",),
+    ("response_metadata", "logprobs"),  # LangChain
+    ("response_metadata", "logprobs_result"),
+    ("provider_details", "logprobs"),  # Pydantic AI
+    ("vendor_details", "logprobs"),  # Pydantic AI before 1.0
+)
 _LOGPROB = ("logprob", "logProbability", "log_probability")
-_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")  # the last two of llama.cpp
+_ALTERNATIVES = ("top_logprobs", "topLogprobs")
 
-_OUTER = {path[0] for path in _SHAPES}
+_OUTER = {path[0] for path in _PATHS}
 _WITHIN = _OUTER | {"choices", "raw_data"}
-_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|^completion_probabilities$", re.IGNORECASE)
+_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)", re.IGNORECASE)
 
 
 class TokenScores(NamedTuple):
@@ -62,14 +56,12 @@ def find_logprobs(answer: Any) -> Any:
     is_other = not isinstance(answer, dict) or _OUTER.isdisjoint(answer)
     if is_other or not any(map(answer.get, _OUTER)):
         return None
-    for (*outer, name), forms in _SHAPES.items():
+    for *outer, name in _PATHS:
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
         if isinstance(value, dict):
-            lists = (_joined(value, own) for own in forms if as_list(value.get(own[0])))
+            lists = (_joined(value, own) for own in _LISTS if as_list(value.get(own[0])))
             value = next(lists, None)
-        elif forms and forms is not _ANY:
-            continue
-        if value and (forms is _ANY or all(map(_is_token, as_list(value) or [None]))):
+        if value:
             return value
     return None
 
@@ -84,16 +76,7 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
     return tokens
 
 
-def _is_token(value: Any) -> bool:
-    """Tell a token with its log-probability from what else has the name of such a list."""
-    if isinstance(value, list):
-        return bool(value) and isinstance(value[0], (float, type(None)))
-    return not as_fields(value).keys().isdisjoint((*_LOGPROB, "prob", "probs"))
-
-
 def _fields_of(token: Any) -> Mapping[str, Any]:
-    if isinstance(token, (list, tuple)):
-        return dict(zip(("logprob", "id", "token"), token, strict=False))
     return token if isinstance(token, Mapping) else {"logprob": token}
 
 
@@ -107,7 +90,7 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     entries = list(map(_fields_of, raw))
     texts = [_text_of(entry) for entry in entries]
     top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)
-    logprobs = tuple(_logprob_of(*token, where) for token in zip(entries, texts, top, strict=True))
+    logprobs = tuple(_logprob_of(entry, where) for entry in entries)
     if not any_recorded(logprobs):
         return TokenScores()
     tokens = tuple(text for text in texts if text is not None)
@@ -151,18 +134,12 @@ def without_logprobs(answer: Any) -> Any:
 
 
 def _text_of(token: Mapping[str, Any]) -> str | None:
-    text = token["token"] if "token" in token else first(token, _TEXT, blank=True)
+    text = token.get("token")
     return None if text is None else str(text)
 
 
-def _logprob_of(token: Mapping[str, Any], text: str | None, top: Top, where: str) -> float:
-    value = token["logprob"] if "logprob" in token else first(token, _LOGPROB)
-    share: Any = token.get("prob") if value is None else None
-    if is_number(share):
-        value = math.log(share) if share > 0 else -math.inf
-    elif value is None and "probs" in token:
-        value = dict(top).get(text or "")
-    return _number(value, where)
+def _logprob_of(token: Mapping[str, Any], where: str) -> float:
+    return _number(token["logprob"] if "logprob" in token else first(token, _LOGPROB), where)
 
 
 def _number(value: Any, where: str) -> float:
@@ -188,5 +165,5 @@ def _alternatives(raw: Any, where: str) -> Top:
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:
         entries = [_fields_of(entry) for entry in as_list(raw) if not isinstance(entry, str)]
-        pairs = [(_text_of(own) or "", _logprob_of(own, None, (), where)) for own in entries]
+        pairs = [(_text_of(own) or "", _logprob_of(own, where)) for own in entries]
     return tuple(pair for pair in pairs if not math.isnan(pair[1]))

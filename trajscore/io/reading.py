@@ -29,9 +29,7 @@ from trajscore.io.registry import (
     Format,
     detect_format,
     find_format,
-    format_of_file,
     name_list,
-    unknown_format,
 )
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
@@ -190,8 +188,7 @@ def stream_runs(
     findings = Findings(selection)
     folders = filter(Path.is_dir, places)
     findings.tally.tables = [file for folder in folders for file in tables_in(folder)]
-    is_named = isinstance(format, str)
-    reading = _Reading(known, known._check_options(of_format), findings, is_named)
+    reading = _Reading(known, known._check_options(of_format), findings)
     paths = known._files(places)
     info: dict[str, dict[str, Any]] = {}
     files = [
@@ -203,12 +200,11 @@ def stream_runs(
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads files of one format, which the user named or the files tell."""
+    """Reads files of one format."""
 
     format: Format
     options: Any
     findings: Findings
-    is_named: bool
 
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
         left_out, readable = [], False
@@ -223,25 +219,19 @@ class _Reading:
         if not readable:
             if problem := self.findings.role_problem():
                 raise ArgumentError(f"{files[0].path}: {problem}", "roles")
-            problem = (
+            raise ValueError(
                 f"none of the {len(left_out)} runs can be read as {self.format.name}: {left_out[0]}"
             )
-            if self.format.lax and not self.is_named and self.findings.tally.n_blank:
-                raise unknown_format(files[0].path, problem, self.findings.selection.max_size)
-            raise ValueError(problem)
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
         """Yield the runs of one file, which must hold runs of this format."""
-        n_runs, fits = 0, False
+        n_runs = 0
         for place, raw in self.format.runs(file, self.options):
             run = self._run(raw, place)
             n_runs += 1
-            fits = fits or _fits(run)
             yield run
         if file.is_head:
             return
-        if self.is_named and not fits:
-            self._refuse_other_format(file)
         if not n_runs:
             raise self._no_runs(file)
 
@@ -254,17 +244,16 @@ class _Reading:
             run = self.format.run(raw, place, self.options)
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
-            tally.note_run(run, place)
+            tally.note_run(run)
             unread, unread_logprobs = count_unread(raw, run)
             tally.unread += unread
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
-            _check_turns(run, raw)
+            _check_turns(run)
         except MalformedRunError as error:
             problem = str(error)
-            tally.n_blank += isinstance(error, _BlankRunError)
         except RecursionError:
             problem = "it is nested too deeply"
         where = (str(place.file), place.index, place.run)
@@ -286,16 +275,6 @@ class _Reading:
     def _kind(self, reason: str | None) -> Mechanism | None:
         return None if reason is None else mechanism_of(reason, self.findings.selection.rule)
 
-    def _refuse_other_format(self, file: LogFile) -> None:
-        other = format_of_file(file.path)
-        if other is not None and other is not self.format:
-            raise ArgumentError(
-                f"{file.path} is not in the format {self.format.name}: it has no "
-                f"{self.format.holds!r}. It looks like {other.name}; read it with {{argument}}",
-                "format",
-                other.name,
-            )
-
     def _no_runs(self, file: LogFile) -> ValueError:
         field = self.format.holds
         why = f": it has no {field!r}" if file.info and field not in file.info else ""
@@ -304,23 +283,15 @@ class _Reading:
         )
 
 
-class _BlankRunError(MalformedRunError):
-    """A run in which nothing can be read."""
-
-
 def _fits(run: Run | LeftOut) -> bool:
     return isinstance(run, Run) or run.kind == "excluded"
 
 
-def _check_turns(run: Run, raw: Any) -> None:
+def _check_turns(run: Run) -> None:
     """Refuse a run in which the agent has no turn, or only empty ones."""
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        raise _BlankRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
+        raise MalformedRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
     if all(step.is_empty for step in agent):
-        record = raw if isinstance(raw, Mapping) else raw[0] if isinstance(raw, list) else {}
-        raise _BlankRunError(
-            f"every turn of the agent is empty{name_list('its fields are', record)}: it has no "
-            f"messages that can be read, and no confidence under a usual name"
-        )
+        raise MalformedRunError("no turn of the agent has a text, a call or a confidence")

@@ -12,9 +12,9 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
-from trajscore.io._messages import is_message
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._unknown import refuse_partial, unknown_json
+from trajscore.io._unknown import unknown_json
+from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -30,7 +30,6 @@ from trajscore.io.files import (
 )
 
 _MAX_NAMES = 12  # in an error
-_OF_TURNS = ("id", "step", "outcome", "task", "trial", "cost", "tokens")  # may be numbers
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -237,14 +236,18 @@ def find_format(name: str) -> Format:
 def detect_format(path: Paths, max_size: int | None = None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
     place = list_paths(path)[0]
+    known = _format_of(place, max_size)
+    if known is None:
+        file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
+        raise _unknown_format(file, _head(file, max_size))
+    return known
+
+
+def _format_of(place: Path, max_size: int | None) -> Format | None:
     for candidate in _formats():
         if candidate.folder(place):
             return candidate
-    file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
-    known = format_of_file(file, max_size)
-    if known is None:
-        raise unknown_format(file, max_size=max_size)
-    return known
+    return format_of_file(find_files(place, (*_ENDINGS, *_own_endings()))[0], max_size)
 
 
 def detect_log(path: Path, max_size: int | None = None) -> Format | None:
@@ -257,36 +260,26 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         if path.is_file():
             refuse_database(path)
         return None
-    try:
-        known = detect_format(path, max_size)
-    except ArgumentError:
-        head = _head(path, max_size)
-        if head.listed and _may_be_row(head.fields):
-            return None  # as a table it says what is wrong
-        raise
-    if known.name != "jsonl":
+    known = _format_of(path, max_size)
+    if known is not None and known.name != "jsonl":
         return known
-    record = _head(path, max_size).fields
-    steps = record.get(steps_field(record) or "")
-    step = steps[0] if isinstance(steps, list) and isinstance(steps[0], dict) else {}
-    says = is_message(record) or any(usual_names(part, step) for part in (*OF_STEPS, "text"))
-    if (says and not usual_names("confidence", {**record, **step})) or _is_turn(record):
-        return known  # messages on lines of their own are a log, numbers a table
-    if steps is None and not _may_be_row(record):
-        raise unknown_format(path, max_size=max_size)
-    return None
+    head = _head(path, max_size)
+    steps = head.fields.get(steps_field(head.fields) or "")
+    fields = {**head.fields, **as_fields(next(iter(as_list(steps)), None))}
+    if head.listed and usual_names("confidence", fields):
+        return None  # numbers are a table, messages on lines of their own a log
+    if known is not None and any(usual_names(part, fields) for part in (*OF_STEPS, "text")):
+        return known
+    if head.listed and all(map(_is_plain, head.fields.values())):
+        return None
+    raise _unknown_format(path, head)
 
 
-def _is_turn(record: Mapping[str, Any]) -> bool:
-    """Tell a turn with a text, and without a number that may be a score, from a row of a table."""
-    known = {name for part in _OF_TURNS for name in usual_names(part, record)}
-    others = (value for name, value in record.items() if name not in known)
-    is_scored = any(isinstance(value, (int, float, type(None))) for value in others)
-    is_step = usual_names("step", record) and not is_scored
-    is_step = is_step or (
-        usual_names("observation", record) and not usual_names("confidence", record)
-    )
-    return bool(usual_names("text", record) and is_step)
+def _is_plain(value: Any) -> bool:
+    """Tell what a cell of a table may be: a value, or a list of numbers."""
+    items = value if isinstance(value, list) else []
+    is_numbers = all(isinstance(item, (int, float, type(None))) for item in items)
+    return not isinstance(value, dict) and is_numbers
 
 
 def _is_folder_of_tables(path: Path) -> bool:
@@ -297,24 +290,10 @@ def _is_folder_of_tables(path: Path) -> bool:
     return not logs and next(parquet_files(path), None) is not None
 
 
-def _may_be_row(record: Mapping[str, Any]) -> bool:
-    """Tell a row of a table, which has a score or a step or only plain values, from other JSON."""
-    nested = [value for value in record.values() if isinstance(value, (list, dict))]
-    if all(_is_numbers(value) for value in nested) or usual_names("confidence", record):
-        return True
-    known = {name for part in _OF_TURNS for name in usual_names(part, record)}
-    scores = (name for name, value in record.items() if isinstance(value, float))
-    return bool(usual_names("step", record)) and not known.issuperset(scores)
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(x, (int, float, type(None))) for x in value)
-
-
-def unknown_format(file: Path, problem: str = "", max_size: int | None = None) -> ArgumentError:
-    """Return the error for a file in no known format, or that cannot be read in a general one."""
+def _unknown_format(file: Path, head: Head) -> ArgumentError:
+    """Return the error for a file in no known format."""
     fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
-    return unknown_json(file, _head(file, max_size).fields, fields, problem)
+    return unknown_json(file, head.fields, fields)
 
 
 def _head(path: Path, max_size: int | None) -> Head:
@@ -329,7 +308,6 @@ def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
         if candidate.endings and has_ending(file, candidate.endings):
             return candidate
     for head in _heads(LogFile(file, max_size=max_size)):
-        refuse_partial(file, head.item if head.listed else head.fields)
         for candidate in _formats():
             if candidate.recognise(head):
                 return candidate

@@ -11,7 +11,6 @@ from typing import Any
 
 from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
-from trajscore.io.files import Place
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
@@ -41,14 +40,9 @@ class Tally:
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     tables: list[Path] = field(default_factory=list)  # beside logs, in their folder
-    n_parent_rings: int = 0  # of spans that are each other's parents
-    n_blank: int = 0  # runs in which nothing could be read
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
-    n_retried: int = 0  # answers of a model that was asked again
-    n_joined: int = 0  # runs of which the log has several records
-    n_records: int = 0  # of these runs
     n_turns: int = 0  # of the agent
     stops: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
@@ -57,13 +51,8 @@ class Tally:
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
 
-    def note_run(self, run: Run, place: Place) -> None:
-        """Count the records of a run and what is odd in it, and note how its conversation goes."""
-        self.n_parent_rings += "parent_rings" in run.extra
-        self.n_retried += run.extra.get("retried", 0)
-        if place.n_records > 1:
-            self.n_joined += 1
-            self.n_records += place.n_records
+    def note_run(self, run: Run) -> None:
+        """Count what is odd in a run, and note how its conversation goes."""
         for name in _COUNTED:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())

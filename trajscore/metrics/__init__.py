@@ -14,17 +14,15 @@ from trajscore.metrics._scorers import (
     make_tps_scorer,
     tps_scorer,
 )
-from trajscore.metrics._selective import augrc, aurc, risk_coverage_curve
+from trajscore.metrics._selective import aurc, risk_coverage_curve
 from trajscore.metrics._sensitivity import tps_sensitivity
 from trajscore.metrics._step_calibration import step_calibration_error
 from trajscore.metrics._step_profile import step_profile
-from trajscore.metrics._tps import censored_tps_samples, censored_tps_score, tps_samples, tps_score
+from trajscore.metrics._tps import censored_tps_score, tps_samples, tps_score
 
 __all__ = [
     "Answers",
-    "augrc",
     "aurc",
-    "censored_tps_samples",
     "censored_tps_score",
     "censored_tps_scorer",
     "class_confidence",

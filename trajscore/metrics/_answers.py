@@ -25,7 +25,6 @@ from trajscore.metrics._rejection_cost import (
     UACost,
     Weight,
     check_gammas,
-    check_weight,
     integral,
 )
 from trajscore.metrics._uncertainty import (
@@ -355,7 +354,8 @@ class Answers:
         >>> round(answers.integrated({0.25: 0.5, 0.45: 0.5}), 6)
         0.3125
         """
-        check_weight(weight)
+        if not isinstance(weight, Mapping) and not callable(weight):
+            raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
         self._warn_above(stacklevel=3)
         u_max = self.scale.u_max
         log_u = np.minimum(self.log_u, np.log(u_max))

@@ -46,55 +46,20 @@ def row_slices(array: NDArray[Any]) -> list[slice]:
 
 @np.errstate(invalid="ignore", over="ignore")  # of values that are refused
 def check_rows(P: NDArray[Any], rows: slice, *, log: bool) -> None:
-    """Refuse a chunk of rows that are not distributions over classes, naming the worst of all."""
-    if not (_distance(P[rows], log) <= _SUM_TOLERANCE).all() or (not log and P[rows].min() < 0):
-        # only now is it worth looking at all rows, for the worst
-        row = int(np.argmax(np.concatenate([_badness(P[part], log) for part in row_slices(P)])))
-        raise ValueError(f"row {row}: {_what_is_wrong(P[row], log)}")
-
-
-def _distance(rows: NDArray[Any], log: bool) -> NDArray[Any]:
-    """How far each row's (logarithm of the) sum is from where it should be."""
-    return np.asarray(np.abs(logsumexp(rows, axis=1) if log else rows.sum(axis=1) - 1))
-
-
-def _badness(rows: NDArray[Any], log: bool) -> NDArray[Any]:
-    """Distance of each row from a distribution; NaN comes before everything, then infinity."""
-    off = _distance(rows, log)
-    worst = off if log else np.maximum(off, -rows.min(axis=1))
-    largest = np.finfo(np.float64).max
-    worst = np.nan_to_num(worst, nan=largest, posinf=largest)
-    return np.where(np.isnan(rows).any(axis=1), np.inf, worst)
-
-
-def _what_is_wrong(row: NDArray[Any], log: bool) -> str:
-    if np.isnan(row).any():
-        return "a value is NaN; leave the row out or fill it in"
-    low, high, total = float(row.min()), float(row.max()), float(row.sum())
-    adds_up = abs(total - 1) <= _SUM_TOLERANCE
+    """Refuse a chunk of rows that are not distributions over classes, naming the first."""
+    part = P[rows]
+    adds_up = np.abs(logsumexp(part, axis=1) if log else part.sum(axis=1) - 1) <= _SUM_TOLERANCE
+    if adds_up.all() and (log or part.min() >= 0):
+        return
+    k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= 0))))
+    what, remedy = "probabilities", "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
-        if low >= 0 and adds_up:
-            return "these look like plain probabilities; pass log_proba=False"
-        if high > 0:
-            return "these look like logits, not log-probabilities; take their log_softmax first"
-        return (
-            f"the log-probabilities' exponentials add up to {np.exp(logsumexp(row)):.6g}, not 1 "
-            f"(tolerance {_SUM_TOLERANCE:g}); subtract their logsumexp"
-        )
-    if high <= 0 and abs(float(logsumexp(row))) <= _SUM_TOLERANCE:
-        return "these look like log-probabilities; pass log_proba=True"
-    if np.isinf(row).any():
-        return "a value is infinite; probabilities lie in [0, 1]"
-    # a little outside [0, 1] is a slip of arithmetic, far outside is another scale
-    if adds_up and max(-low, high - 1) <= 0.5:
-        return f"probability {low:g} is negative; probabilities lie in [0, 1]"
-    if low >= 0 and abs(total - 100) <= 100 * _SUM_TOLERANCE:
-        return "these look like percentages; divide them by 100"
-    if low < 0 or high > 1 + _SUM_TOLERANCE:
-        return "these look like logits, not probabilities; take their softmax first"
-    return (
-        f"the probabilities add up to {total:.6g}, not 1 (tolerance {_SUM_TOLERANCE:g}); divide "
-        f"them by their sum, in float64"
+        what, remedy = "log-probabilities", "log_proba=False for probabilities, or a log_softmax"
+    total = float(np.exp(part[k]).sum() if log else part[k].sum())
+    raise ValueError(
+        f"row {rows.start + k}: {what} from {part[k].min():g} to {part[k].max():g} add up to "
+        f"{total:.6g}; they must be {'at most' if log else 'at least'} 0 and add up to 1. Give "
+        f"{remedy}"
     )
 
 
@@ -116,24 +81,7 @@ def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
             f"{len(classes)} classes occur and there are {n_classes} columns; pass labels=, the "
             f"class of each column"
         )
-    if classes.dtype.kind in "iuf":
-        return numbers  # the caller names the row of a class that is none of them
-    raise ValueError(
-        f"{len(classes)} classes occur, but there are {n_classes} columns; give one column for each"
-    )
-
-
-def _without_column(y: NDArray[Any], row: int, columns: NDArray[Any]) -> str:
-    where = f"row {row}: class {run_label(y[row])} has no column"
-    if run_label(y[row]) in ("-1", "-1.0") and columns.tolist() == [0, 1]:
-        return (
-            f"{where}; -1 stands for an outcome that was not observed, so leave such runs out "
-            f"before scoring"
-        )
-    return (
-        f"{where}; the columns stand for {columns.tolist()}, so pass labels= if that is not so, "
-        f"and leave the row out if it is"
-    )
+    return numbers  # the caller names the row of a class that is none of them
 
 
 def encode_labels(
@@ -157,7 +105,12 @@ def encode_labels(
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
     if (place < 0).any():
-        raise ValueError(_without_column(y, int(np.argmax(place < 0)), columns))
+        row = int(np.argmax(place < 0))
+        raise ValueError(
+            f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
+            f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
+            f"not observed, leave the row out"
+        )
     return np.asarray(place, dtype=np.int64)
 
 

@@ -146,12 +146,6 @@ def check_gammas(gamma: ArrayLike) -> FloatArray:
     return gammas
 
 
-def check_weight(weight: Weight) -> None:
-    """Refuse a weight that is neither a function nor point masses."""
-    if not isinstance(weight, Mapping) and not callable(weight):
-        raise ValueError(f"weight must be a function or a dict of point masses, got {weight!r}")
-
-
 def _check_weights(w: FloatArray, gamma: FloatArray) -> None:
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():

@@ -71,44 +71,6 @@ def aurc(
     return area(*ranking.TieGroups(c, right).sums(check_counts(weight)), rule)
 
 
-def augrc(
-    correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Area under the generalised risk-coverage curve; lower is better.
-
-    The chance that an answer is both accepted and wrong, averaged over coverages.
-
-    Parameters
-    ----------
-    correct, confidence : array-like of shape (n_samples,)
-        As in `aurc`.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each sample.
-
-    Returns
-    -------
-    float
-        (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with the accuracy a; at most 1/2.
-
-    Raises
-    ------
-    ValueError
-        If a confidence is missing, or an answer is neither right nor wrong.
-
-    References
-    ----------
-    Traub et al. (2024), Overcoming Common Flaws in the Evaluation of Selective Classification
-    Systems.
-
-    Examples
-    --------
-    >>> augrc([1, 0], [0.9, 0.1])
-    0.125
-    """
-    right, c, weight = check_answers(correct, confidence, sample_weight)
-    return generalised_area(*ranking.TieGroups(c, right).sums(weight))
-
-
 def risk_coverage_curve(
     correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

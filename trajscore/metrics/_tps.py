@@ -234,47 +234,6 @@ def censored_tps_score(
     return sums.mean(runs.weight)
 
 
-def censored_tps_samples(
-    y_true: ArrayLike,
-    traces: Any,
-    *,
-    q_z: ArrayLike = 0.0,
-    score: Any = "log",
-    weights: Weights = "early",
-    horizon: Horizon = None,
-    normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
-) -> FloatArray:
-    """Return one number a run whose mean is the censored score; higher is better.
-
-    Parameters
-    ----------
-    y_true, traces, q_z, score, weights, horizon, normalize : array-likes, score and step weights
-        As in `censored_tps_score`.
-    sample_weight : array-like of shape (n_runs,), optional
-        Weight of each run in that mean.
-
-    Returns
-    -------
-    ndarray of shape (n_runs,)
-        Pseudo-values, as of `tps_samples`.
-
-    Examples
-    --------
-    The outcomes of continuations enter through their mean:
-
-    >>> traces, continued = [[0.8, 0.8], [0.6, 0.6]], [None, [1, 0]]
-    >>> q_z = [sum(made) / len(made) if made else None for made in continued]
-    >>> censored_tps_samples([1, -1], traces, q_z=q_z, score="brier")
-    array([-0.04, -0.26])
-    """
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight, q_z=q_z, allow_censored=True)
-    labels = as_labels(runs.y, censored="q_z", q_z=runs.q_z).value
-    sums = run_sums(labels, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
-    return sums.samples(runs.weight)
-
-
 def check_scored(
     y_true: ArrayLike,
     traces: Any,

@@ -1,11 +1,6 @@
 """Stop failing runs early, with a guarantee to those that would succeed."""
 
-from trajscore.monitoring._baselines import (
-    CalibratedVerifier,
-    FixedStepStop,
-    RandomStop,
-    RawVerifier,
-)
+from trajscore.monitoring._baselines import CalibratedVerifier, RawVerifier
 from trajscore.monitoring._eprocess import DensityRatioEProcess
 from trajscore.monitoring._fleet import FleetMonitor
 from trajscore.monitoring._learn_then_test import LearnThenTestStop
@@ -18,10 +13,8 @@ __all__ = [
     "CalibratedVerifier",
     "DensityRatioEProcess",
     "EProcessMonitor",
-    "FixedStepStop",
     "FleetMonitor",
     "LearnThenTestStop",
-    "RandomStop",
     "RawVerifier",
     "StoppingRule",
     "split_report",

@@ -266,16 +266,6 @@ class FittedTest:
             f"{least:g} to {most:g}. Check that it is on the same scale"
         )
 
-    @property
-    def beyond(self) -> str:
-        """What happens after the longest run of the fit, in words; empty if nothing does."""
-        forecaster = final_forecaster(self.ratio.forecaster)
-        if forecaster is None:
-            return ""  # forecasts are taken as they come
-        if isinstance(forecaster, PrefixForecaster) and not forecaster.pooled:
-            return "after that step their forecasts stay as they are"
-        return "after that step their forecasts extrapolate"
-
 
 def _advanced(live: Live, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, Any]:
     with np.errstate(over="ignore", invalid="ignore"):

@@ -472,7 +472,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
-        warn_longer(traces, self.longest_, self.test_.beyond)
+        warn_longer(traces, self.longest_, self.forecaster_)
         if message := self.test_.range_warning(traces.cells):
             warnings.warn(message, UserWarning, stacklevel=2)
         return traces

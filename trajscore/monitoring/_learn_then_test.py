@@ -190,8 +190,7 @@ class LearnThenTestStop(OneLimit):
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
-        if self.forecaster_ is not None:
-            warn_longer(traces, self.longest_, "their forecasts there are extrapolated or kept")
+        warn_longer(traces, self.longest_, self.forecaster_)
         return traces
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:

@@ -23,6 +23,7 @@ from trajscore.core.values import (
 )
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
+from trajscore.monitoring._stopping_rule import longer_than_fitted
 from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
@@ -30,7 +31,6 @@ _DEFAULT_RUN = "run"
 _REMEMBERED = 1000
 # a content begins with: whether the run has ended, its step, log M, the largest, and the time
 _HEAD = (False, 0, 0.0, 0.0, 0.0)
-_LOST = "run {!r}: the state was damaged and may have lost its steps; begin it anew with step 1"
 
 
 class Decision(NamedTuple):
@@ -111,10 +111,9 @@ class EProcessMonitor:
         self._lock = threading.RLock()
         self._runs: dict[Hashable, _Run] = {}
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
-        self._lost: set[Hashable] = set()  # whose state was damaged
         self._file: StateFile | None = None
         self._start, self._begin = time.monotonic(), test.begin()
-        self._warn_at = test.longest + 1 if test.beyond else -1
+        self._warn_at = -1 if test.ratio.forecaster is None else test.longest + 1
         self._has_warned_of_range = False
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
@@ -178,7 +177,9 @@ class EProcessMonitor:
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(before, scores, done=done)
             if due == self._warn_at:
-                self._warn_longer(run_id)
+                self._warn_at = -1  # once
+                message = longer_than_fitted(f"run {run_id!r} is", self.test.longest)
+                warnings.warn(message, UserWarning, stacklevel=2)
             if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
                 self._has_warned_of_range = True
                 message = f"run {run_id!r}, step {due}: {problem}"
@@ -187,8 +188,6 @@ class EProcessMonitor:
             return after.last
 
     def _check_step(self, run_id: Hashable, step: int | None, due: int) -> None:
-        if step != 1 and due == 1 and not self._lost.isdisjoint((run_id, None)):
-            raise ValueError(_LOST.format(run_id))
         if step is None or step == due:
             return
         why = f"got step {step}, expected step {due}; send the steps of a run in order"
@@ -211,7 +210,6 @@ class EProcessMonitor:
         self._keep(changes, done)
         for run_id in changes:
             self._ended.pop(run_id, None)
-        self._lost.discard(after.last.id)
         if done:
             self._runs.pop(after.last.id, None)
         (self._ended if done else self._runs)[after.last.id] = after
@@ -258,9 +256,7 @@ class EProcessMonitor:
             If no such run is open.
         """
         with self._lock:
-            if run is not None and _checked_id(run) not in self._lost:
-                self._known(_checked_id(run))
-            self._drop([*self._runs, *self._lost] if run is None else [_checked_id(run)])
+            self._drop([*self._runs] if run is None else [self._known(_checked_id(run)).last.id])
 
     def forget(self, seconds: float) -> list[Hashable]:
         """Forget runs that have had no score for so long; they have not ended.
@@ -292,7 +288,6 @@ class EProcessMonitor:
         self._keep(dict.fromkeys(run_ids))
         for run_id in run_ids:
             self._runs.pop(run_id, None)
-            self._lost.discard(run_id)
 
     def _keep(self, changes: Mapping[Hashable, _Run | None], done: bool = False) -> None:
         """Write before it counts."""
@@ -303,13 +298,10 @@ class EProcessMonitor:
                 raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
         self._file.write({run_id: run and _content(run, done) for run_id, run in changes.items()})
 
-    def _resume(self, contents: Mapping[Hashable, bytes | None]) -> None:
+    def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
         """Go on with the runs of a file."""
         ended = []
         for run_id, content in contents.items():
-            if content is None:
-                self._lost.add(run_id)
-                continue
             is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
             new = self._new_run(run_id)
             last = self._decision(new, step, log_m, largest)
@@ -375,22 +367,10 @@ class EProcessMonitor:
         return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
     def _known(self, run_id: Hashable) -> _Run:
-        if run_id in self._lost:
-            raise KeyError(_LOST.format(run_id))
         run = self._whole(self._runs.get(run_id))
         if run is None:
             raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
         return run
-
-    def _warn_longer(self, run_id: Hashable) -> None:
-        """Say once that a run is longer than any seen in fitting."""
-        self._warn_at = -1
-        warnings.warn(
-            f"run {run_id!r} is longer than the longest run in fitting, which has "
-            f"{number_of(self.test.longest, 'step')}; {self.test.beyond}",
-            UserWarning,
-            stacklevel=3,
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         if self._file is not None:
@@ -503,18 +483,13 @@ def _by_name(test: FittedTest, score: Any) -> Any:
     """Put a mapping into the order of the channels."""
     if not isinstance(score, Mapping):
         return score
-    names = ", ".join(map(str, score)) or "not at all"
-    if test.channels is None:
+    if set(score) != set(test.channels or ()):
+        wanted = ", ".join(test.channels or ()) or "channels without names"
         raise ValueError(
-            f"scores are named {names}, but the process was fitted on channels without names; "
-            f"send {'a number' if test.n_channels == 1 else 'a list'}"
+            f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process was "
+            f"fitted on {wanted}; send these"
         )
-    if set(score) != set(test.channels):
-        raise ValueError(
-            f"scores are named {names}, but the process was fitted on "
-            f"{', '.join(test.channels)}; send these"
-        )
-    return [score[name] for name in test.channels]
+    return [score[name] for name in test.channels or ()]
 
 
 def _numbers(score: Any) -> NDArray[Any]:

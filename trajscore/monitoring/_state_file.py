@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import sqlite3
 import warnings
 import weakref
@@ -17,30 +15,28 @@ import zlib
 from array import array
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import chain, count, islice
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trajscore.core.notebook import N_SHOWN
 from trajscore.core.storage import replacing
-from trajscore.core.values import check_choice, check_file, number_of
+from trajscore.core.values import check_choice, check_file
 
-_VERSION = 1
-# Each id stands in both tables, so that a run whose content is damaged can be named. Slot 0 has the
-# number of slots and the owner; a slot without an id is free.
-_TABLES = ("runs", "ids")
-_COLUMNS = "(slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
+_VERSION = 2
+# Slot 0 has the owner; each other slot has a run, in the order in which runs were opened.
+_TABLE = "runs (slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
 _SYNCHRONOUS = {"normal": "OFF", "full": "FULL"}
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter of messages on a damaged schema
 _OF_OTHERS = "is not a trajscore monitor's state, or is damaged as a whole; name another file"
+_DAMAGED = "is damaged; name another file, and begin the runs that are open anew with step 1"
 _REMEDIES = {
     "FULL": "make room on the disk",
     "READONLY": "make the file and its folder writable",
     "CANTOPEN": "make the file and its folder writable",
-    "CORRUPT": "start the monitor again, which recovers the runs that are not damaged",
+    "CORRUPT": "start the monitor again, with another file",
 }
 
 
@@ -49,7 +45,7 @@ class StateFile:
 
     It survives the end of the process at any moment and, with ``durability="full"``, a power cut.
     One process at a time has a file, and one `owner`, an object of JSON. `contents` is what was in
-    it, None where that was damaged; the id None stands for ids that were damaged.
+    it; a file that is damaged anywhere is refused.
     """
 
     def __init__(self, path: Path, owner: dict[str, Any], durability: str) -> None:
@@ -58,11 +54,12 @@ class StateFile:
         self._owner = json.dumps({"version": _VERSION, **owner}).encode()
         self._pid = os.getpid()
         self._slots: dict[Hashable, int] = {}
-        self._free: list[int] = []
-        self._n_slots = 0
+        self._last_slot = 0
         check_file(self.path)
         if not self.path.exists():
-            self._create({})
+            with self._new_file() as db, db:
+                db.execute(f"CREATE TABLE {_TABLE}")
+                self._put(db, 0, b"", self._owner)
         if not self.path.stat().st_size:  # which SQLite would take for a new file
             raise ValueError(f"{self.path} {_OF_OTHERS}")
         self._open()
@@ -77,23 +74,17 @@ class StateFile:
     def write(self, changes: Mapping[Hashable, bytes | None]) -> None:
         """Set the contents of runs, or remove runs (None): all of them or, if it fails, none."""
         self._check()
-        fresh = chain(reversed(self._free), count(self._n_slots + 1))
-        slots = {run_id: self._slots.get(run_id) or next(fresh) for run_id in changes}
-        n_new = sum(run_id not in self._slots for run_id in changes)
-        n_slots = max(self._n_slots, n_new + len(self._slots))
+        slots, last = dict(self._slots), self._last_slot
         with _in_words(self.path), self._db:
             self._db.execute("BEGIN")
-            if n_slots > self._n_slots:
-                self._put_owner(self._db, n_slots)
             for run_id, content in changes.items():
-                key = b"" if content is None else json.dumps(run_id).encode()
-                _put(self._db, "runs", slots[run_id], key, content or b"")
-                if content is None or run_id not in self._slots:
-                    _put(self._db, "ids", slots[run_id], key, b"")
-        self._writes, self._n_slots = self._count_writes(), n_slots
-        del self._free[max(len(self._free) - n_new, 0) :]
-        self._slots |= slots
-        self._free += [self._slots.pop(run_id) for run_id in changes if changes[run_id] is None]
+                if content is not None:
+                    if run_id not in slots:
+                        slots[run_id] = last = last + 1
+                    self._put(self._db, slots[run_id], json.dumps(run_id).encode(), content)
+                elif run_id in slots:
+                    self._db.execute("DELETE FROM runs WHERE slot = ?", (slots.pop(run_id),))
+        self._slots, self._last_slot, self._writes = slots, last, self._count_writes()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -111,7 +102,6 @@ class StateFile:
             self._db.text_factory = bytes
             self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._db.execute("PRAGMA cell_size_check = ON")
-            self._db.execute("PRAGMA writable_schema = ON")  # reads a file that was cut
             self._db.execute("BEGIN EXCLUSIVE")  # a lock on the file itself, whatever its name
             self._db.execute("COMMIT")
             stack.pop_all()
@@ -122,86 +112,28 @@ class StateFile:
     def _begin_to_write(self) -> None:
         self._db.execute("PRAGMA journal_mode = PERSIST")
         self._db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self._durability]}")
-        self._put_owner(self._db, self._n_slots)  # counted by SQLite, so that others notice it
+        self._put(self._db, 0, b"", self._owner)  # counted by SQLite, so that others notice it
         self._writes = self._count_writes()
 
-    def _read(self) -> dict[Hashable, bytes | None]:
-        """Contents of all runs; where a part is damaged, the rest is written anew."""
-        owners = [row for table in _TABLES for row in self._sound_rows(table, 0).values()]
-        if not owners:
-            raise ValueError(f"{self.path} {_OF_OTHERS}")
-        if owners[0][1] != self._owner:
+    def _read(self) -> dict[Hashable, bytes]:
+        """Contents of all runs."""
+        try:
+            rows = self._db.execute("SELECT * FROM runs ORDER BY slot").fetchall()
+            is_whole = self._db.execute("PRAGMA quick_check(1)").fetchall() == [(b"ok",)]
+        except _ERRORS as error:
+            raise ValueError(f"{self.path} {_OF_OTHERS}") from error
+        if not is_whole or not all(map(_is_sound, rows)):
+            raise ValueError(f"{self.path} {_DAMAGED}")
+        if not rows or rows[0][2] != self._owner:
             raise ValueError(
                 f"{self.path} was written with another fitted process, alpha or version of "
                 f"trajscore; use that one, or name another file"
             )
-        last = self._n_slots = int(owners[0][0])
-        runs, ids = (self._sound_rows(table, last) for table in _TABLES)
-        contents: dict[Hashable, bytes | None] = {}
-        lost = []
-        for slot in range(1, last + 1):
-            key, content = runs.get(slot) or ids.get(slot) or (b"null", b"")
-            if not key:
-                self._free.append(slot)
-                continue
-            run_id = json.loads(key)
-            self._slots[run_id], contents[run_id] = slot, content or None
-            if slot not in runs:
-                lost.append(run_id)
-        if len(runs) + len(ids) < 2 * last + 2 or not self._is_whole():
-            self._recover(contents, lost)
-        return contents
-
-    def _sound_rows(self, table: str, last: int) -> dict[int, tuple[bytes, bytes]]:
-        """Ids and contents by slot, each looked up on its own: one may be behind a damaged page."""
-        rows, query = {}, f"SELECT * FROM {table} WHERE slot = ?"
-        for slot in range(last + 1):
-            with suppress(*_ERRORS):
-                for row in self._db.execute(query, (slot,)):
-                    if _is_sound(*row):
-                        rows[slot] = row[1:3]
-        return rows
-
-    def _is_whole(self) -> bool:
-        with suppress(*_ERRORS):
-            return bool(self._db.execute("PRAGMA quick_check(1)").fetchall() == [(b"ok",)])
-        return False
-
-    def _recover(self, contents: Mapping[Hashable, bytes | None], lost: list[Any]) -> None:
-        aside = self.path.with_name(f"{self.path.name}.damaged-{secrets.token_hex(2)}")
-        shutil.copyfile(self.path, aside)
-        self.close()
-        self._create(contents)
-        self._open()
-        names = [repr(run_id) for run_id in lost if run_id is not None]
-        names[N_SHOWN:] = ["..."] * (len(names) > N_SHOWN)
-        names += [f"{lost.count(None)} whose ids are damaged"] * (None in lost)
-        warnings.warn(
-            f"{self.path} was damaged; {number_of(len(lost), 'run')} lost: "
-            f"{', '.join(names) or 'none'}. Begin lost runs anew with step 1. A copy of the "
-            f"damaged file is {aside}",
-            UserWarning,
-            stacklevel=5,
-        )
+        self._slots = {json.loads(key): slot for slot, key, *_ in rows[1:]}
+        self._last_slot = rows[-1][0]
+        return {json.loads(key): content for _, key, content, _ in rows[1:]}
 
     # ------------------------------------------------------------------ the file
-
-    def _create(self, contents: Mapping[Hashable, bytes | None]) -> None:
-        self._free, self._slots = [], dict(zip(contents, count(1), strict=False))
-        self._n_slots = len(contents)
-        with self._new_file() as db, db:
-            db.execute("BEGIN")
-            for table in _TABLES:
-                db.execute(f"CREATE TABLE {table} {_COLUMNS}")
-            self._put_owner(db, self._n_slots)
-            for run_id, slot in self._slots.items():
-                key = json.dumps(run_id).encode()
-                _put(db, "runs", slot, key, contents[run_id] or b"")
-                _put(db, "ids", slot, key, b"")
-
-    def _put_owner(self, db: sqlite3.Connection, n_slots: int) -> None:
-        for table in _TABLES:
-            _put(db, table, 0, b"%d" % n_slots, self._owner)
 
     @contextmanager
     def _new_file(self) -> Iterator[sqlite3.Connection]:
@@ -212,6 +144,11 @@ class StateFile:
             closing(sqlite3.connect(file.name, isolation_level=None)) as db,
         ):
             yield db
+
+    @staticmethod
+    def _put(db: sqlite3.Connection, slot: int, key: bytes, content: bytes) -> None:
+        row = (slot, key, content, _checksum(slot, key, content))
+        db.execute("REPLACE INTO runs VALUES (?, ?, ?, ?)", row)
 
     def _check(self) -> None:
         """Refuse to write where the file is no longer this monitor's; write it anew if deleted."""
@@ -263,19 +200,12 @@ def _close(db: sqlite3.Connection, file: int, pid: int) -> None:
         db.close()
 
 
-def _put(db: sqlite3.Connection, table: str, slot: int, key: bytes, content: bytes) -> None:
-    row = (slot, key, content, _checksum(slot, key, content))
-    db.execute(f"REPLACE INTO {table} VALUES (?, ?, ?, ?)", row)
-
-
 def _checksum(slot: int, key: bytes, content: bytes) -> int:
     return zlib.crc32(b"%d %d " % (slot, len(key)) + key + content)
 
 
-def _is_sound(slot: Any, key: Any, content: Any, checksum: Any) -> bool:
-    types = (int, bytes, bytes)
-    is_row = all(map(isinstance, (slot, key, content), types))
-    return is_row and _checksum(slot, key, content) == checksum
+def _is_sound(row: tuple[Any, ...]) -> bool:
+    return isinstance(row[1], bytes) and isinstance(row[2], bytes) and _checksum(*row[:3]) == row[3]
 
 
 @contextmanager

@@ -353,16 +353,20 @@ def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
     return {name: rate, f"{name}_low": float(ends[0]), f"{name}_high": float(ends[1])}
 
 
-def warn_longer(X: TrajectoryArray, longest: int, beyond: str) -> None:
-    """Warn, once for all runs, that some are longer than any in fitting, and what that means."""
+def longer_than_fitted(who: str, longest: int) -> str:
+    """Say that runs are longer than any in fitting, and what that means."""
+    return (
+        f"{who} longer than the longest run in fitting, which has {number_of(longest, 'step')}; "
+        f"after that step forecasts are extrapolated, or stay as they are"
+    )
+
+
+def warn_longer(X: TrajectoryArray, longest: int, forecaster: Any) -> None:
+    """Warn, once for all runs, where a forecaster was fitted to shorter ones."""
     longer = int((X.lengths > longest).sum())
-    if longer and beyond:
-        warnings.warn(
-            f"{number_of(longer, 'run')} longer than the longest run in fitting, which has "
-            f"{number_of(longest, 'step')}; {beyond}",
-            UserWarning,
-            stacklevel=3,
-        )
+    if longer and forecaster is not None:
+        message = longer_than_fitted(number_of(longer, "run"), longest)
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def by_alpha(rule: StoppingRule, values: ArrayLike, name: str) -> pd.Series:

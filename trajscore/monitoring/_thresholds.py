@@ -165,11 +165,16 @@ class Pac(HeldOut):
     delta: float = 0.1
     name = "pac"
 
+    @property
+    def _levels(self) -> tuple[float, float]:
+        """The rate, and the chance with which it may be exceeded."""
+        return self.alpha, self.delta
+
     def _rank(self, n: int) -> int:
-        return pac_rank(n, self.alpha, self.delta)
+        return pac_rank(n, *self._levels)
 
     def needs(self) -> int:
-        return pac_needs(self.alpha, self.delta)
+        return pac_needs(*self._levels)
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
         # pairs of (largest value, uniform) have no ties: the threshold is one of them
@@ -183,11 +188,9 @@ class PacMarginal(Pac):
 
     name = "pac_marginal"
 
-    def _rank(self, n: int) -> int:
-        return pac_rank(n, 0.9 * self.alpha, 0.1 * self.alpha)
-
-    def needs(self) -> int:
-        return pac_needs(0.9 * self.alpha, 0.1 * self.alpha)
+    @property
+    def _levels(self) -> tuple[float, float]:
+        return 0.9 * self.alpha, 0.1 * self.alpha
 
 
 @dataclass

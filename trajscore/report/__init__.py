@@ -1,7 +1,7 @@
 """One call from traces to a verdict."""
 
-from trajscore.report._data import IntervalOptions, MonitoringOptions
+from trajscore.report._data import EvaluationOptions, MonitoringOptions
 from trajscore.report._evaluate import evaluate
 from trajscore.report._report import Report
 
-__all__ = ["IntervalOptions", "MonitoringOptions", "Report", "evaluate"]
+__all__ = ["EvaluationOptions", "MonitoringOptions", "Report", "evaluate"]

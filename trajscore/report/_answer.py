@@ -1,8 +1,9 @@
-"""Which predictor to use, how, and what would change that: the sentences at the top."""
+"""Which predictor to use, how, and what would change that: facts of the sentences at the top."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from trajscore.report._groups import ERROR_RATE
 from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import reliability
+from trajscore.report._sentences import say
 from trajscore.report._verdict import listed, over_counting, side_of_zero
 
 _MOST_NAMED = 5
@@ -35,8 +37,7 @@ _SUCCEEDED = ("won", "solved", "passed", "succeeded")
 """Names of columns of outcomes that say in a sentence what a run did."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What to do, and what would change that."""
 
     predictor: str  # to use, or the one that more runs would settle; "" for none
@@ -49,36 +50,40 @@ class Answer:
 
 def answer(data: ReportData) -> Answer:
     """Return which predictor to use, and what would change it."""
-    best, action = decision(data.cards)
-    if action == AVOID:
-        stated = _none(data)
-    elif action == TOO_FEW:
-        stated = _not_known(data)
-    else:
-        headline = f"Use {quoted(best)}{_how(action)}{_not_in(data, best)}"
-        headline += _means(data, best, action) if is_settled(data) else _if_failed(data)
-        reason, advice = _would_change(data, best), _advice(data, best, action)
-        return Answer(best, action, f"{headline}.", "What would change it", reason, advice)
-    if is_settled(data):
-        return stated
-    reason, advice = f"{stated.reason} {_without_unobserved(data)}", _find_out(data)
-    return replace(stated, reason=reason, advice=advice)
+    facts = _facts(data)
+    reason = " ".join(filter(None, [say("changes", facts), say("unobserved", facts)]))
+    shown = "" if facts["avoids"] or facts["small"] else facts["name"]
+    texts = say("headline", facts), say("asks", facts), reason, say("next", facts)
+    return Answer(shown, facts["action"], *texts)
 
 
-def _advice(data: ReportData, best: str, action: str) -> str:
-    """Say the next step with a predictor to use."""
-    if not is_settled(data):
-        return _find_out(data)
-    if data.cards["tied"].sum() > 1:
-        return "Take the cheapest of the tied ones, in the form that its row names."
-    if action == RECALIBRATE:
-        return f"Recalibrate {quoted(best)}, and act on it as below."
-    return f"Act on {quoted(best)} as below."
-
-
-def _find_out(data: ReportData) -> str:
-    runs = number_of_runs(data.facts.n_censored)
-    return f"Find out what became of the {runs} without an outcome, before you act on these scores."
+def _facts(data: ReportData) -> dict[str, Any]:
+    """Return what the sentences at the top ask for, of the predictor that is ahead."""
+    name, cards, facts = ranked(data.cards)[0], data.cards, data.facts
+    _, action = decision(cards)
+    card, is_as_given = cards.loc[name], action == USE
+    useful = [other for other in ranked(cards)[1:] if cards["card"][other] in (USE, RECALIBRATE)]
+    tied = [quoted(other) for other in useful if cards.loc[other, "tied"]]
+    as_they_are = [other for other in useful if cards["card"][other] == USE]
+    other = next(iter([*as_they_are, *useful]), "")
+    n = facts.n_censored
+    return dict(
+        name=name, first=quoted(name), action=action, settled=is_settled(data),
+        avoids=action == AVOID, open=action == TOO_FEW, maps=action == RECALIBRATE,
+        small=action == TOO_FEW and have_too_few_runs(card), vary=bool(varies(cards).any()),
+        n=number_of_runs(int(card["n_runs"])), more=f"{card['n_needed']:,}", enough=FEWEST,
+        rate=facts.rate, matters=MATTERS, margin=_margin(cards, name, data),
+        how=_how(action), not_in=_not_in(data, name), means=_means(data, name, is_as_given),
+        hidden=number_of_runs(n) if data.observed_cards is not None else "",
+        have="has" if n == 1 else "have", counted_as=counted_as(data),
+        stand_for="failed" if facts.censored == "failure" else "have the q_z of a success",
+        drop="--censored drop" if data.source.command else "censored='drop'",
+        stays="the choice stays" if data.observed_cards is None else stays(data),
+        other_answer=_other_answer(data), alone=len(cards) == 1, ties=cards["tied"].sum() > 1,
+        **_counting(data, name), tied=_some(tied), other=other and _named(cards, other),
+        behind=_behind(data, name, other) if other else "",
+        risk=next((quoted(note.predictor) for note in data.remarks if note.kind == "risk"), ""),
+    )  # fmt: skip
 
 
 def succeeded(data: ReportData) -> str:
@@ -96,8 +101,15 @@ def decision(cards: pd.DataFrame) -> tuple[str, str]:
 
 
 def is_settled(data: ReportData) -> bool:
-    """Whether leaving out the runs without an outcome gives the same answer."""
-    return data.observed_cards is None or not _is_another(data, data.observed_cards)
+    """Whether leaving out the runs without an outcome gives the same answer, or a tied one."""
+    if data.observed_cards is None:
+        return True
+    (name, card), (other, _) = ours, theirs = decision(data.cards), decision(data.observed_cards)
+    if not (name and other and name != other and data.pairs is not None):
+        return ours == theirs
+    row, _ = _pair(data.pairs, name, other)
+    tied = side_of_zero(row["low"], row["high"]) == 0
+    return tied and data.observed_cards["card"].get(name) == card
 
 
 def counted_as(data: ReportData) -> str:
@@ -105,34 +117,47 @@ def counted_as(data: ReportData) -> str:
     return "with their q_z" if data.facts.censored == "q_z" else "as failures"
 
 
-# -------------------------------------------------------------------- headlines
-
-
-def _how(action: str) -> str:
-    return " as it is" if action == USE else ", recalibrated"
-
-
-def _if_failed(data: ReportData) -> str:
-    """Say on what the answer depends where runs have no outcome."""
-    stand_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
-    return f", if the {number_of_runs(data.facts.n_censored)} without an outcome {stand_for}"
-
-
 def quoted(name: str) -> str:
     """Name a predictor in a sentence; quoted, where its name has several words."""
     return f"\u201c{name}\u201d" if " " in name else name
 
 
-def _means(data: ReportData, name: str, action: str) -> str:
+def stays(data: ReportData) -> str:
+    """Say that the answer is the same without some runs, or that of a tied predictor."""
+    assert data.observed_cards is not None
+    (ours, action), (theirs, _) = decision(data.cards), decision(data.observed_cards)
+    if action == TOO_FEW:
+        return "it is still not known"
+    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
+
+
+# -------------------------------------------------------------------- parts of sentences
+
+
+def _how(action: str) -> str:
+    return {USE: " as it is", RECALIBRATE: ", recalibrated"}.get(action, "")
+
+
+def _named(cards: pd.DataFrame, name: str) -> str:
+    comma = "," * (cards["card"][name] == RECALIBRATE)
+    return f"{quoted(name)}{_how(cards['card'][name])}{comma}"
+
+
+def _some(names: list[str]) -> str:
+    return (
+        "" if not names else listed(names) if len(names) <= _FEW_NAMED else f"{len(names)} others"
+    )
+
+
+def _means(data: ReportData, name: str, is_as_given: bool) -> str:
     """Say what values of a predictor mean, where that is not what they say."""
-    key = name, AS_GIVEN
     if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
-    bins = reliability(data, key)
+    bins = reliability(data, (name, AS_GIVEN))
     gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
     if not gaps:
-        return ": these runs show no gap between what it says and what happens" * (action == USE)
-    return f": at worst, {gaps[0]}" if action == USE else f": {' and '.join(gaps)}"
+        return ": these runs show no gap between what it says and what happens" * is_as_given
+    return f": at worst, {gaps[0]}" if is_as_given else f": {' and '.join(gaps)}"
 
 
 def _not_in(data: ReportData, name: str) -> str:
@@ -141,95 +166,21 @@ def _not_in(data: ReportData, name: str) -> str:
         return ""
     own = data.by.xs(name, level="predictor")
     groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
-    if not len(groups):
-        return ""
-    named = listed([f"{kind} {group}" for kind, group in groups[:_MOST_NAMED]])
-    return f", but not in {named}{' and others' * (len(groups) > _MOST_NAMED)}"
+    return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
-def _none(data: ReportData) -> Answer:
-    """Say why none is to be used, and where to get one that is."""
-    if not varies(data.cards).any():
-        why = "A value that is the same at every step cannot tell which runs fail."
-        advice = "Get one that varies: the user guide's page \u201cGet confidences\u201d says how."
-        return Answer("", AVOID, "Use none of these: no predictor varies.", "Why", why, advice)
-    why = (
-        f"No predictor, as given or recalibrated, beats always saying {data.facts.rate:.0%} by as "
-        f"much as matters, {MATTERS:.0%} of its loss."
-    )
-    risks = [quoted(note.predictor) for note in data.remarks if note.kind == "risk"]
-    advice = "Try another predictor, or ask the same one otherwise."
-    if risks:
-        advice = f"If high values of {risks[0]} mean failure, give it as a risk (--risk)."
-    return Answer("", AVOID, "Use none of these.", "Why", why, advice)
-
-
-def _not_known(data: ReportData) -> Answer:
-    """Say how many runs would settle whether to use the predictor that is ahead."""
-    first = ranked(data.cards)[0]
-    card = data.cards.loc[first]
-    more = f"{card['n_needed']:,}"
-    if have_too_few_runs(card):
-        n = number_of_runs(int(card["n_runs"]))
-        headline = f"Too few runs to say anything: read these {n}, and collect about {more} more."
-        reason = (
-            f"With fewer than {FEWEST} successes or {FEWEST} failures, chance alone makes a "
-            f"predictor look good or bad."
-        )
-        return Answer("", TOO_FEW, headline, "Why", reason, "Read the runs, and collect more.")
-    headline = (
-        f"Not known yet whether to use {quoted(first)}: about {more} more runs could settle it."
-    )
-    margin = _margin(data.cards, first, data)
-    reason = f"{more} more runs with an outcome, if {quoted(first)} keeps its margin of {margin}."
-    advice = "Collect more runs. Until then, read runs, and do not act on these scores."
-    return Answer(first, TOO_FEW, headline, "What would settle it", reason, advice)
-
-
-# -------------------------------------------------------------------- what would change it
-
-
-def _would_change(data: ReportData, best: str) -> str:
-    """Return the first thing that would change the answer, and what unknown outcomes do to it."""
-    if not is_settled(data):
-        return _without_unobserved(data)
-    return f"{_would_change_by_choice(data, best)}{_with_unobserved(data)}"
-
-
-def _would_change_by_choice(data: ReportData, best: str) -> str:
-    if counting := _counting(data, best):
-        return counting
-    actions = data.cards["card"]
-    others = [name for name in ranked(data.cards)[1:] if actions[name] in (USE, RECALIBRATE)]
-    if not others:
-        only = "this is the only one here" if len(data.cards) == 1 else "no other here is useful"
-        return f"A better predictor; {only}."
-    tied = [name for name in others if data.cards.loc[name, "tied"]]
-    if tied:
-        some = listed(map(quoted, tied)) if len(tied) <= _FEW_NAMED else f"{len(tied)} others"
-        return f"Cost. {quoted(best)} is statistically tied with {some}: take the cheapest of them."
-    other = next((name for name in others if actions[name] == USE), others[0])
-    how = " as it is" if actions[other] == USE else ", recalibrated,"
-    behind = _behind(data, best, other)
-    return f"A cheaper predictor that is good enough. {quoted(other)}{how} is useful{behind}."
-
-
-def _counting(data: ReportData, best: str) -> str:
+def _counting(data: ReportData, best: str) -> dict[str, object]:
     """Say that counting steps does as well as the best predictor; "" where it does not."""
     behind = over_counting(data, best)
     if behind is None:
-        return ""
+        return {"counting": "", "at_end": False}
     (value, low, high), at_end = behind
     digits, unit = digits_of(data.score_name), data.options.unit
     how = f"does better, by {with_interval((-value, -high, -low), digits)}{unit}"
     if high >= 0:
         over = with_interval((value, low, high), digits, "+")
         how = f"may do as well: {quoted(best)} is {over}{unit} above it"
-    if at_end:
-        return (
-            f"Deciding only at the end of a run. There, counting its steps, which is free, {how}."
-        )
-    return f"Counting steps, which is free. It {how}."
+    return {"counting": how, "at_end": at_end}
 
 
 def _behind(data: ReportData, best: str, other: str) -> str:
@@ -249,50 +200,19 @@ def _pair(pairs: pd.DataFrame, name: str, other: str) -> tuple[pd.Series, int]:
     return table.loc[(name, other) if is_same else (other, name)], 1 if is_same else -1
 
 
-def _without_unobserved(data: ReportData) -> str:
-    """Say what the answer becomes without the runs that have no outcome."""
-    n, drop = data.facts.n_censored, "--censored drop" if data.source.command else "censored='drop'"
-    return (
-        f"What became of the {number_of_runs(n)} without an outcome, which count "
-        f"{counted_as(data)} here. **If you do not know their outcomes yet, the answer is: "
-        f"{_other_answer(data)}.** Leave them out then: {drop}."
-    )
-
-
-def _with_unobserved(data: ReportData) -> str:
-    """Say that the answer stays without the runs that have no outcome."""
-    if data.observed_cards is None:
-        return ""
-    n = data.facts.n_censored
-    runs = f"{number_of_runs(n)} that {'has' if n == 1 else 'have'} no outcome"
-    return f" Without the {runs}, {stays(data)}: {_other_answer(data)}."
-
-
-def stays(data: ReportData) -> str:
-    """Say that the answer is the same without some runs, or that of a tied predictor."""
-    assert data.observed_cards is not None
-    (ours, action), (theirs, _) = decision(data.cards), decision(data.observed_cards)
-    if action == TOO_FEW:
-        return "it is still not known"
-    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
-
-
 def _other_answer(data: ReportData) -> str:
     """Say the answer of the runs with an outcome in a few words."""
-    cards = data.observed_cards
-    assert cards is not None
-    best, action = decision(cards)
-    if action == AVOID:
-        return "use none of these"
-    if action == TOO_FEW:
-        return "not known yet"
-    return f"use {quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
+    if data.observed_cards is None:
+        return ""
+    best, action = decision(data.observed_cards)
+    if not best:
+        return "use none of these" if action == AVOID else "not known yet"
+    return f"use {quoted(best)}{_how(action)} ({_margin(data.observed_cards, best, data)})"
 
 
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
-    form = form_of(cards, name)
-    three = cards.loc[name, columns_of(form)].tolist()
+    three = cards.loc[name, columns_of(form_of(cards, name))].tolist()
     if pd.isna(three[0]):
         return "no margin"
     return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
@@ -300,33 +220,19 @@ def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
 
 def turned_margins(data: ReportData) -> str:
     """Say which margins have another sign without the runs that have no outcome."""
-    cards, digits = data.observed_cards, digits_of(data.score_name)
+    cards = data.observed_cards
     if cards is None:
         return ""
-    turned = [
-        f"{name} {FORMS[form]} is {fixed(cards.loc[name, form], digits, '+')} over the base rate, "
-        f"not {fixed(data.cards.loc[name, form], digits, '+')}"
-        for name in cards.index.intersection(data.cards.index)
-        for form in FORMS
-        if _turns(data.cards.loc[name], cards.loc[name], form)
-    ]
+    sign = partial(fixed, digits=digits_of(data.score_name), sign="+")
+    turned = []
+    for name in cards.index.intersection(data.cards.index):
+        for form, words in FORMS.items():
+            ours, theirs = data.cards.loc[name], cards.loc[name]
+            sides = [side_of_zero(*row[columns_of(form)[1:]]) for row in (ours, theirs)]
+            if any(sides) and ours[form] * theirs[form] < 0:
+                over = f"{sign(theirs[form])} over the base rate, not {sign(ours[form])}"
+                turned.append(f"{name} {words} is {over}")
     return "; ".join(turned[:_MOST_NAMED])
-
-
-def _is_another(data: ReportData, cards: pd.DataFrame) -> bool:
-    """Whether the answer by other cards is another; not where it is one of two that are tied."""
-    (name, card), (other, _) = ours, theirs = decision(data.cards), decision(cards)
-    if not (name and other and name != other and data.pairs is not None):
-        return ours != theirs
-    row, _ = _pair(data.pairs, name, other)
-    tied = side_of_zero(row["low"], row["high"]) == 0
-    return not (tied and cards["card"].get(name) == card)
-
-
-def _turns(card: pd.Series, other: pd.Series, margin: str) -> bool:
-    """Whether a margin has another sign on another card, one of the two beyond doubt."""
-    sides = [side_of_zero(*row[columns_of(margin)[1:]]) for row in (card, other)]
-    return bool(any(sides) and card[margin] * other[margin] < 0)
 
 
 def means_without_unobserved(data: ReportData, name: str) -> str:
@@ -336,12 +242,8 @@ def means_without_unobserved(data: ReportData, name: str) -> str:
         return ""
     bins = reliability(data, key)
     gaps = bins.largest_gaps()
-    if not gaps:
-        return ""
-    seen = data.outcomes[key] != CENSORED
-    alone = reliability(data, key, which=seen)
-    same = np.flatnonzero(alone.place == bins.place[gaps[0]])
-    if not len(same):
+    alone = reliability(data, key, which=data.outcomes[key] != CENSORED)
+    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
         return ""
     ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
     return f"its {bins.forecast[gaps[0]]:.0%} then means {theirs}" if ours != theirs else ""

@@ -36,7 +36,7 @@ from trajscore.report._data import (
     MARGIN,
     RECALIBRATED,
     REFERENCES,
-    IntervalOptions,
+    EvaluationOptions,
     Options,
     ReportData,
     columns_of,
@@ -96,7 +96,7 @@ def decide(card: Any) -> str:
 
 
 def card_table(
-    rows: list[Row], options: Options, draws: IntervalOptions, work: Work, n_tables: int = 1
+    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work, n_tables: int = 1
 ) -> pd.DataFrame:
     """Return the cards, at a level shared out over all predictors and over as many tables."""
     forms: dict[str, dict[str, Row]] = {}
@@ -110,7 +110,7 @@ def card_table(
 
 
 def cards_and_pairs(
-    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return the cards, which predictors are tied with the best, and all pairs of them."""
     cards = card_table(rows, options, draws, work)
@@ -133,7 +133,7 @@ def n_rarer(cards: Any) -> Any:
     return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
-def _card(forms: dict[str, Row], options: Options, draws: IntervalOptions) -> dict[str, Any]:
+def _card(forms: dict[str, Row], options: Options, draws: EvaluationOptions) -> dict[str, Any]:
     """Decide about one predictor, at the level of `draws`."""
     runs, level = forms[AS_GIVEN].runs, draws.confidence_level
     n, n_success = len(runs), float(runs.labels.sum())
@@ -179,7 +179,7 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
 
 
 def _intervals(
-    differences: dict[str, MeanOfRuns], units: Units, draws: IntervalOptions
+    differences: dict[str, MeanOfRuns], units: Units, draws: EvaluationOptions
 ) -> dict[str, tuple[float, float, float]]:
     """Return value and interval of each difference."""
     if not differences or units.n_units < 2:
@@ -290,7 +290,7 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 
 
 def pair_table(
-    rows: list[Row], cards: pd.DataFrame, options: Options, draws: IntervalOptions
+    rows: list[Row], cards: pd.DataFrame, options: Options, draws: EvaluationOptions
 ) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where runs differ."""
     by_key = {row.key: row for row in rows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.score_families import ScoreFamily, family_name, get_family
+from trajscore.core.parallel import Progress
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS
-from trajscore.core.weights import StepWeights
+from trajscore.core.weights import Horizon, StepWeights
 from trajscore.metrics._uncertainty import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
@@ -98,36 +100,6 @@ class Options:
 
 
 @dataclass(frozen=True)
-class IntervalOptions:
-    """How intervals are made.
-
-    Parameters
-    ----------
-    n_resamples : int, default=1000
-        Number of bootstrap replicates, where intervals are made by bootstrap.
-    method : {"auto", "bootstrap", "influence"}, default="auto"
-        From the influence of each run on a metric, which is exact for many runs; by bootstrap; or
-        by influence where at least 30 runs, or clusters, carry the variance, and else by bootstrap.
-        Calibration errors have bounds of their own.
-    confidence_level : float, default=0.95
-        Level of the intervals.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap.
-
-    Examples
-    --------
-    >>> from trajscore.report import IntervalOptions
-    >>> IntervalOptions(200).confidence_level
-    0.95
-    """
-
-    n_resamples: int = 1000
-    method: str = "auto"
-    confidence_level: float = 0.95
-    random_state: Any = 0
-
-
-@dataclass(frozen=True)
 class MonitoringOptions:
     """What is reported of stopping failing runs early.
 
@@ -162,8 +134,74 @@ class MonitoringOptions:
 
 
 @dataclass(frozen=True)
+class EvaluationOptions:
+    """What few calls of `trajscore.evaluate` change.
+
+    Parameters
+    ----------
+    families : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
+        Trajectory Proper Scores to report, or one of them; intervals and verdicts lead with the
+        first. Beta(4, 2) punishes overconfidence in runs that fail, which is what somebody who lets
+        an agent go on has to fear; the tables of Raghu et al. have Beta(2, 4), which punishes
+        pessimism about runs that succeed.
+    horizon : int, "own" or None, default=None
+        Number of steps over which step weights are taken, as in `trajscore.metrics.tps_score`.
+    phi : {"last", "mean", "min", "weighted"}, default="weighted"
+        How traces are collapsed for the scalar diagnostics.
+    missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
+        What to do where a value of a predictor is missing: leave the run out for all predictors, so
+        that they are judged on the same runs; leave it out for that predictor alone; or let a value
+        hold until the next one is stated, and leave out the runs whose first value is missing.
+        What is left out is counted, with whose value was missing.
+    end : bool or dict of str to bool, optional
+        Whether predictors know, with the last step of a run, that it is the last: what counting
+        steps is worth, which they are held against, is then counted with that knowledge. A dict
+        says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
+        both are stated where they differ.
+    intervals : {"auto", "bootstrap", "influence"}, default="auto"
+        How intervals are made: from the influence of each run on a metric, which holds for many
+        runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
+        if that is less) carry the variance, and else by bootstrap. Those of scores and costs are
+        wide enough for losses that no run has shown yet. Calibration errors have bounds of their
+        own.
+    confidence_level : float, default=0.95
+        Level of the intervals.
+    n_resamples : int, default=1000
+        Number of bootstrap replicates, where intervals are made by bootstrap.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the bootstrap.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    progress : callable, optional
+        Wraps what takes long, as ``tqdm`` does: the lists of predictors, of groups and of blocks
+        of replicates.
+
+    Examples
+    --------
+    >>> from trajscore import evaluate
+    >>> from trajscore.datasets import load_chess
+    >>> from trajscore.report import EvaluationOptions
+    >>> options = EvaluationOptions(families="brier", missing="ffill", n_jobs=2)
+    >>> evaluate(*load_chess(return_X_y=True), options=options).score_name
+    'TPS brier'
+    """
+
+    families: Any = USUAL_SCORES
+    horizon: Horizon = None
+    phi: str = "weighted"
+    missing: str = "same_runs"
+    end: bool | Mapping[str, bool] | None = None
+    intervals: str = "auto"
+    confidence_level: float = 0.95
+    n_resamples: int = 1000
+    random_state: Any = 0
+    n_jobs: int | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is a key of `_disclosures.NOTES`."""
+    """What a reader should know of one predictor; `kind` is one of `sentences.toml`."""
 
     predictor: str
     kind: str
@@ -183,7 +221,7 @@ class Facts:
     n_unscored: int  # steps beyond the horizon
     knows_end: dict[str, bool | None]  # whether each predictor knows the end of a run; None: unsaid
     is_clustered: bool
-    intervals: IntervalOptions
+    intervals: EvaluationOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     monitoring: MonitoringOptions | None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from trajscore.report._cards import n_rarer
 from trajscore.report._data import BASE_RATE, CONSTANT, ReportData
 from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._left_out import number_of_runs
+from trajscore.report._sentences import say
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _MANY = 0.1  # of the runs: what they count as may decide
@@ -42,24 +43,23 @@ def data_check(data: ReportData) -> DataCheck:
     problems, looks = list(_problems(data)), list(_looks(data))
     if problems or looks:
         return DataCheck(PROBLEM if problems else LOOK, problems + looks)
-    area = length_auroc(data)[0]
-    return DataCheck(
-        SOUND, [f"{_observed(data)} Length says little about the outcome (AUROC {area:.2f})."]
-    )
+    facts = {"all": not data.facts.n_censored, "area": length_auroc(data)[0]}
+    return DataCheck(SOUND, [say("sound", _hidden(data) | facts)])
 
 
 def _problems(data: ReportData) -> Iterator[str]:
     """Return what makes the answer doubtful."""
     yield from (sentence(note) for note in data.remarks if note.kind == "leakage")
     if not is_settled(data):
-        yield f"{_hidden(data)}, and the answer depends on what they count as."
+        yield say("depends", _hidden(data))
     for note in data.remarks:
         if note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS:
             yield sentence(note)
     card = data.cards.iloc[0]
     if (rarer := n_rarer(card)) < FEWEST:
         outcome = "failed" if card["success_rate"] > 0.5 else "succeeded"
-        yield f"Only {rarer:.0f} of {number_of_runs(int(card['n_runs']))} {outcome}."
+        facts = {"rarer": f"{rarer:.0f}", "outcome": outcome}
+        yield say("rare", facts | {"runs": number_of_runs(int(card["n_runs"]))})
 
 
 def _looks(data: ReportData) -> Iterator[str]:
@@ -73,11 +73,7 @@ def _looks(data: ReportData) -> Iterator[str]:
         yield _unobserved(data)
     area, low, high = length_auroc(data)
     if (low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED:
-        side, share = ("shorter", area) if area > 0.5 else ("longer", 1 - area)
-        yield (
-            f"Length is related to the outcome: of a run that succeeded and one that failed, the "
-            f"one that succeeded was {side} in {share:.0%} of pairs."
-        )
+        yield say("length", {"shorter": area > 0.5, "share": max(area, 1 - area)})
     for note in data.remarks:
         few = note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS
         if note.kind in _LOOK and not few:
@@ -96,20 +92,16 @@ def _unobserved(data: ReportData) -> str:
     best, _ = decision(data.cards)
     means = means_without_unobserved(data, best) if best else ""
     changes = "; ".join(filter(None, [means, turned_margins(data)]))
-    stays_but = f"{stays(data)}{', but ' * bool(changes)}{changes}"
-    return f"{_hidden(data)}{why}; counted {counted_as(data)}. Without them {stays_but}."
+    facts = {"why": why, "stays": stays(data), "changes": f", but {changes}" if changes else ""}
+    return say("counted", _hidden(data) | facts)
 
 
-def _observed(data: ReportData) -> str:
-    if not data.facts.n_censored:
-        return "Every run has an outcome."
-    return f"{_hidden(data)}, counted {counted_as(data)}; the choice stays without them."
-
-
-def _hidden(data: ReportData) -> str:
-    """Say how many runs have no outcome."""
+def _hidden(data: ReportData) -> dict[str, Any]:
+    """Return how many runs have no outcome, in words."""
     n = data.facts.n_censored
-    return f"{n:,} of {number_of_runs(data.facts.n_runs)} {'has' if n == 1 else 'have'} no outcome"
+    facts = {"n": f"{n:,}", "runs": number_of_runs(data.facts.n_runs)}
+    hidden = say("hidden", facts | {"have": "has" if n == 1 else "have"})
+    return {"hidden": hidden, "counted_as": counted_as(data)}
 
 
 def length_auroc(data: ReportData) -> tuple[float, float, float]:

@@ -7,8 +7,8 @@ Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
 
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.inference.influence import FEW_CLUSTERS
@@ -24,6 +24,7 @@ from trajscore.report._data import (
     ReportData,
 )
 from trajscore.report._left_out import number_of_runs
+from trajscore.report._sentences import say
 
 _SAME_RATE = 5e-4
 
@@ -31,59 +32,15 @@ _SAME_RATE = 5e-4
 # -------------------------------------------------------------------- of single predictors
 
 
-NOTES: dict[str, Callable[..., str]] = {
-    "outside": lambda place, value, n: (
-        f"{place}: {value:g} lies outside [0, 1]{f' (the first of {n} such values)' * (n > 1)}; "
-        f"correct it if this is a probability."
-    ),
-    "filled": lambda share: f"{share:.1%} of its values were missing; the value before was used.",
-    "leakage": lambda how: (
-        f"{how}. If it is the outcome, or was made from it, ignore all results of this predictor."
-    ),
-    "risk": lambda auroc: (
-        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
-        f"or minus it (on the command line, --risk)."
-    ),
-    "stops": lambda text: f"{text}.",
-    "few clusters": lambda n, effective: (
-        f"there are {n} clusters of runs"
-        + f", equivalent to {effective:.1f} equally large ones" * (effective <= n - 0.5)
-        + f". Intervals from fewer than {FEW_CLUSTERS} may be too narrow: add runs of more tasks."
-    ),
-    "heavy run": lambda run, steps, share: (
-        f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
-        f"every score. A horizon, such as horizon=30, limits the weight of a run."
-    ),
-    "small groups": lambda kind, n, n_groups: (
-        f"{n} of {n_groups} groups by {kind} {'has' if n == 1 else 'have'} fewer than 20 runs. A "
-        f"score divides by the weight of the group's steps, so an average over such groups may "
-        f"prefer the wrong predictor."
-    ),
-    "too few runs": lambda: "left out; it has too few complete runs of both outcomes.",
-    "not calibrated": lambda why: f"not recalibrated; {why}",
-    "constant maps": lambda maps: (
-        f"in {'one of the two' if len(maps) == 1 else 'both'} cross-fitting folds no "
-        f"increasing map of the signal helps: it points the wrong way, or does not vary. The runs "
-        f"of that fold get the base rate."
-    ),
-    "not monitored": lambda why: f"not monitored; {why}",
-    "sampled": lambda n, n_runs: (
-        f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
-        f"pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
-    ),
-}
-"""Sentence of each kind of note, from its facts."""
-
-
 def sentence(note: Note) -> str:
     """Write a note for people."""
-    return f"{note.predictor}: {NOTES[note.kind](**note.facts)}"
-
-
-def without_variation(value: float) -> str:
-    """Say of a predictor that it has one value."""
-    digits = f"{value:.2f}" if math.isclose(value, round(value, 2)) else f"{value:.4g}"
-    return f"does not vary: it is {digits} at every step"
+    facts, n = note.facts, note.facts.get("n", 0)
+    words = {
+        "several": n > 1, "have": "has" if n == 1 else "have", "enough": FEW_CLUSTERS,
+        "unequal": facts.get("effective", n) <= n - 0.5,
+        "folds": "one of the two" if len(facts.get("maps", ())) == 1 else "both",
+    }  # fmt: skip
+    return f"{note.predictor}: {say(f'notes.{note.kind}', facts | words)}"
 
 
 # -------------------------------------------------------------------- of the evaluation
@@ -98,127 +55,72 @@ def identification(data: ReportData) -> str:
 
 def disclosures(data: ReportData) -> dict[str, str]:
     """Say what was computed, of which runs, and under which assumptions."""
-    options, facts = data.options, data.facts
+    facts = data.facts
+    outcomes = {"rate": facts.success_rate, "seen": facts.n_observed}
     texts = {
-        "runs": (
-            f"{population(facts)}; {facts.success_rate:.3f} of the {facts.n_observed:,} with an "
-            f"observed outcome succeeded"
-        ),
-        "score": "; ".join(
-            [
-                f"Trajectory Proper Scores ({', '.join(options.score_names)}), higher is better",
-                *_clipping(data),
-                *(
-                    f"{family.name} {family.emphasis}"
-                    for family in options.families
-                    if family.emphasis
-                ),
-            ]
-        ),
-        "weights": _weights(data),
-        "aggregation": (
-            f"{options.phi} value of each trace, for AUROC, AUPRC, AURC, T-ECE, T-Brier (failures "
-            f"are the positive class) and ECUAS (the answer is accepted or rejected; u = 1 - that "
-            f"value, many possible answers, lower is better)"
-        ),
+        "runs": say("outcomes", outcomes | {"population": population(facts)}),
+        "score": "; ".join(_scores(data)),
+        "weights": "; ".join(_weights(data)),
+        "aggregation": say("aggregation", {"phi": data.options.phi}),
         "calibration": _calibration(facts.calibrators),
-        "censoring": _censoring(facts),
+        "censoring": say("censoring", _of_runs(facts)),
         "intervals": _intervals(data),
-        "equal length": (
-            "AUROC at a step is of the forecasts of that step, of the runs that are at least that "
-            "long; AUROC among runs of equal length is over pairs of one failure and one success "
-            "whose lengths are equal or, beyond 10 steps, differ by a tenth at most; it is held "
-            "against ranking each pair by the difference in length that is left; forecasts made "
-            "out of fold are compared within folds"
-        ),
+        "equal length": say("equal_length", {}),
     }
-    if facts.monitoring is not None:
-        texts["monitoring"] = (
-            f"{facts.monitoring.rule!r}, fitted on {facts.monitoring.known_share:.0%} of the "
-            f"complete runs and judged on the others; means over {facts.monitoring.n_splits} "
-            f"random splits with 95% intervals over splits; power: share of failing runs that are "
-            f"flagged; before the end: before their last step; steps saved: share of its own steps "
-            f"that come after the flag, as a mean over failing runs"
-        )
-        if facts.monitoring.cost is not None:
-            name = facts.monitoring.cost_name
-            texts["monitoring"] += f"; {name} saved: the same share of its own {name}"
+    if (monitoring := facts.monitoring) is not None:
+        texts["monitoring"] = say("monitoring", {
+            "rule": monitoring.rule, "share": monitoring.known_share, "n": monitoring.n_splits,
+            "cost": monitoring.cost_name if monitoring.cost is not None else "",
+        })  # fmt: skip
     return texts
-
-
-def _clipping(data: ReportData) -> list[str]:
-    """Say what the clip of a score does; nothing where no score clips."""
-    clipping = [family for family in data.options.families if family.clip is not None]
-    if not clipping:
-        return []
-    first = clipping[0]
-    clip = f"{first.clip:g}".replace("e-0", "e-")
-    sentences = [
-        f"{first.keyword} scores in {first.unit}, forecasts clipped to [{clip}, 1 - {clip}]"
-    ]
-    for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
-        margin = (
-            f" (its margin would be {row['clip_1e-2']:+.3f} with a clip of 1e-2)"
-            if data.options.is_clipped and "clip_1e-2" in row
-            else ""
-        )
-        sentences.append(
-            f"{row['clipped']:.1%} of the forecasts of {name} {FORMS[form]} are clipped{margin}"
-        )
-    return sentences
-
-
-def _weights(data: ReportData) -> str:
-    weights = data.options.weights
-    if not weights.is_own:
-        return _step_weights(data)
-    text = (
-        f"{weights.schedule_name}, adding up to one over each run's own horizon (the convention of "
-        f"the paper, which rewards leaning towards how short runs end)"
-    )
-    if data.facts.n_beyond:
-        text += (
-            f"; {number_of_runs(data.facts.n_beyond)} with an observed outcome have a horizon "
-            f"beyond their end, so that their forecasts weigh less than those of others: the "
-            f"horizon of a run that came to its end is its length"
-        )
-    error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
-    if error > SUM_ROUNDING:
-        text += (
-            f"; runs that were cut off before their horizon weigh less than the others, so that "
-            f"the base rate, the mean over runs, has an S-ECE of {error:.3f}"
-        )
-    return text
-
-
-def _step_weights(data: ReportData) -> str:
-    """Say what a forecast counts, and where the rates over forecasts and over runs differ."""
-    weights, facts = data.options.weights, data.facts
-    counts = "1/sqrt(t)" if weights.schedule == "early" else f"its {weights.schedule_name} weight"
-    text = (
-        f"{weights.name}: the forecast at step t counts {counts}, whatever the length of its run, "
-        f"and a score is divided by the weight of all forecasts"
-    )
-    if facts.n_unscored:
-        text += f"; {facts.n_unscored:,} steps beyond the horizon are not scored"
-    of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
-    if abs(facts.rate - of_runs) > _SAME_RATE:
-        text += (
-            f"; the best constant is the success rate over forecasts, {facts.rate:.3f}, where the "
-            f"rate over runs is {of_runs:.3f}"
-        )
-    return text
 
 
 def population(facts: Facts) -> str:
     """Say which runs every number is of, and what unobserved ones stand for."""
-    runs = number_of_runs(facts.n_runs)
-    if facts.censored == "drop":
-        return f"{runs} with an observed outcome; those without one are left out"
-    if not facts.n_censored:
-        return f"{runs}, all with an observed outcome"
-    stand_for = "their q_z of a success" if facts.censored == "q_z" else "failures"
-    return f"{runs}; the {facts.n_censored:,} without an observed outcome count as {stand_for}"
+    return say("population", _of_runs(facts))
+
+
+def _of_runs(facts: Facts) -> dict[str, Any]:
+    """Return what sentences ask of the runs."""
+    return {
+        "dropped": facts.censored == "drop", "all": not facts.n_censored,
+        "soft": facts.censored == "q_z", "runs": number_of_runs(facts.n_runs),
+        "hidden": f"{facts.n_censored:,}", "n": facts.n_runs,
+    }  # fmt: skip
+
+
+def _scores(data: ReportData) -> Iterator[str]:
+    """Name the scores, and what the clip of the first that clips does."""
+    options = data.options
+    yield say("scores", {"names": ", ".join(options.score_names)})
+    clipping = next((family for family in options.families if family.clip is not None), None)
+    if clipping is not None:
+        clip = f"{clipping.clip:g}".replace("e-0", "e-")
+        yield say("clip", {"keyword": clipping.keyword, "unit": clipping.unit, "clip": clip})
+        for (name, form), row in data.sensitivity[data.sensitivity["clipped"] > 0].iterrows():
+            other = row.get("clip_1e-2", 0.0) if options.is_clipped else 0.0
+            facts = {"share": row["clipped"], "name": name, "form": FORMS[form], "other": other}
+            yield say("clipped", facts)
+    yield from (f"{each.name} {each.emphasis}" for each in options.families if each.emphasis)
+
+
+def _weights(data: ReportData) -> Iterator[str]:
+    """Say what a forecast counts, and where the rates over forecasts and over runs differ."""
+    weights, facts = data.options.weights, data.facts
+    is_early, schedule = weights.schedule == "early", weights.schedule_name
+    counts = "1/sqrt(t)" if is_early else f"its {schedule} weight"
+    own = {"own": weights.is_own, "schedule": schedule, "name": weights.name, "counts": counts}
+    yield say("weights", own)
+    of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
+    error = data.table.loc[(BASE_RATE, CONSTANT), "S-ECE"]
+    if weights.is_own and facts.n_beyond:
+        yield say("beyond_end", {"runs": number_of_runs(facts.n_beyond)})
+    if weights.is_own and error > SUM_ROUNDING:
+        yield say("cut_off", {"error": error})
+    if not weights.is_own and facts.n_unscored:
+        yield say("not_scored", {"n": facts.n_unscored})
+    if not weights.is_own and abs(facts.rate - of_runs) > _SAME_RATE:
+        yield say("rates", {"rate": facts.rate, "of_runs": of_runs})
 
 
 def left_out(data: ReportData, most: int = 1000) -> str:
@@ -237,38 +139,23 @@ def left_out(data: ReportData, most: int = 1000) -> str:
 
 def _intervals(data: ReportData) -> str:
     """Say how intervals were made, and of which metrics by bootstrap where influences do not do."""
-    facts, draws = data.facts, data.facts.intervals
-    resampled = f"bootstrap (BCa, {draws.n_resamples} replicates)"
-    methods = data.interval_methods
-    drawn = methods.index[(methods == BOOTSTRAP).any(axis=1)]
-    how = resampled
-    if draws.method != "bootstrap":
-        how = "from the influence of each run on a metric, with t quantiles"
-    if draws.method == "auto" and len(drawn):
-        names = dict.fromkeys(drawn.get_level_values("metric"))
-        how += (
-            f"; by {resampled} where fewer than {ENOUGH} "
-            f"{'clusters' if facts.is_clustered else 'runs'} (or a quarter of all, if that is "
-            f"less) carry the variance, or few have a rare outcome, which is so for some of "
-            f"{', '.join(names)}"
-        )
-    summed = methods.index[(methods == INFLUENCE).any(axis=1)]
-    if draws.method == BOOTSTRAP and len(summed):  # those of runs read in batches
-        names = dict.fromkeys(summed.get_level_values("metric"))
-        how += f"; those of {', '.join(names)} from the influence of each run, with t quantiles"
-    unit = "cluster of runs" if facts.is_clustered else "run"
+    draws, methods = data.facts.intervals, data.interval_methods
+    facts: dict[str, Any] = {"n": draws.n_resamples, "enough": ENOUGH}
+    facts["units"] = "clusters" if data.facts.is_clustered else "runs"
     leading = data.intervals.xs(data.score_name, level="metric")
+    how = [say("resampled" if draws.intervals == BOOTSTRAP else "influence", facts)]
+    # those of runs read in batches are of influences, too, where bootstrap is asked for
+    method, topic = (INFLUENCE, "summed") if draws.intervals == BOOTSTRAP else (BOOTSTRAP, "drawn")
+    others = methods.index[(methods == method).any(axis=1)].unique("metric")
+    if len(others) and draws.intervals != INFLUENCE:
+        how.append(say(topic, facts | {"metrics": ", ".join(others)}))
     if (leading["margin"].notna() & leading["margin_low"].isna()).any():
-        how += (
-            f"; differences with fewer than {FEWEST_OF_DIFFERENCES} runs of an outcome have none, "
-            f"as it would hold too seldom"
-        )
-    return (
-        f"{draws.confidence_level:.0%}, {how}; {level_of_margins(data)}; paired by {unit}; wide "
-        f"enough for losses that no run has shown yet; those of calibration "
-        f"errors are bounds that hold near 0 too, those of {data.options.miscalibration} upper "
-        f"bounds; recalibration is taken as it is"
-    )
+        how.append(say("no_interval", {"fewest": FEWEST_OF_DIFFERENCES}))
+    return say("intervals", {
+        "level": draws.confidence_level, "how": "; ".join(how), "margins": level_of_margins(data),
+        "unit": "cluster of runs" if data.facts.is_clustered else "run",
+        "mcb": data.options.miscalibration,
+    })  # fmt: skip
 
 
 def level_of_margins(data: ReportData) -> str:
@@ -280,46 +167,13 @@ def level_of_margins(data: ReportData) -> str:
 
 def _calibration(calibrators: dict[str, str] | None) -> str:
     """Name every calibrator that made a row, and its predictors where there are several."""
-    if calibrators is None:
-        return "none"
-    by_calibrator: dict[str, list[str]] = {}
-    for predictor, calibrator in calibrators.items():
-        by_calibrator.setdefault(calibrator, []).append(predictor)
-    if not by_calibrator:
-        return "none could be fitted"
-    if len(by_calibrator) == 1:
-        text = f"{next(iter(by_calibrator))}, out of fold"
-    else:
-        each = (
-            f"{calibrator} for {', '.join(names)}" for calibrator, names in by_calibrator.items()
-        )
-        text = "; ".join(each) + "; all out of fold"
-    if any("EnsembleCrossFitCalibrator(" in calibrator for calibrator in by_calibrator):
-        text += (
-            "; the ensemble is the mean, in log-odds, of Platt's, a beta and an isotonic map (of "
-            "signals that are not probabilities: without the beta map); the more runs, the more "
-            "the isotonic map counts"
-        )
-    return text
-
-
-def _censoring(facts: Facts) -> str:
-    if facts.censored == "drop":
-        return (
-            "runs without an observed outcome are left out of every number, which is right only "
-            "where what stopped them has nothing to do with how they would have ended"
-        )
-    if not facts.n_censored:
-        return "none: every outcome was observed"
-    how = (
-        "each counts q_z as a success and 1 - q_z as a failure (the exact censored score if q_z is "
-        "right)"
-        if facts.censored == "q_z"
-        else "counted as failures (the simple censored score, q_z = 0; it elicits the chance of an "
-        "observed success)"
-    )
-    return (
-        f"{facts.n_censored:,} of {facts.n_runs:,} runs not observed, {how}, in calibration, base "
-        f"rate and every metric; stops are taken to be administrative (budgets that do not depend "
-        f"on the outcome)"
-    )
+    made = list(dict.fromkeys((calibrators or {}).values()))
+    names = made if len(made) == 1 else [
+        f"{one} for {', '.join(name for name, its in (calibrators or {}).items() if its == one)}"
+        for one in made
+    ]  # fmt: skip
+    ensemble = any("EnsembleCrossFitCalibrator(" in one for one in made)
+    return say("calibration", {
+        "asked": calibrators is not None, "fitted": made, "ensemble": ensemble,
+        "calibrators": "; ".join(names) + ("; all" if len(made) > 1 else ","),
+    })  # fmt: skip

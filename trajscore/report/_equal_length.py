@@ -15,7 +15,7 @@ from trajscore.core.ids import pair_codes
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.report._data import REFERENCES, IntervalOptions, Options, columns_of
+from trajscore.report._data import REFERENCES, EvaluationOptions, Options, columns_of
 from trajscore.report._rows import Row
 
 OVER_LENGTH = columns_of("over_length")
@@ -24,7 +24,7 @@ _COLUMNS = ["n_runs", *AUROC, *OVER_LENGTH]
 
 
 def by_step_table(
-    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work
 ) -> pd.DataFrame:
     """Return AUROC and leading score at steps, of the runs that are at least that long."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
@@ -45,7 +45,7 @@ def by_step_table(
 
 
 def equal_length_table(
-    rows: list[Row], options: Options, draws: IntervalOptions, work: Work
+    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work
 ) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
     judged = [row for row in rows if row.predictor not in REFERENCES]

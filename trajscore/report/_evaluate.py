@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -15,12 +15,12 @@ from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
-from trajscore.core.parallel import Progress, Work
+from trajscore.core.parallel import Work
 from trajscore.core.run_sums import beyond_end
-from trajscore.core.score_families import USUAL_SCORES, several_families
+from trajscore.core.score_families import several_families
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Weights, as_step_weights
 from trajscore.inference.mean_intervals import METHODS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
@@ -28,8 +28,8 @@ from trajscore.report._data import (
     BASE_RATE,
     CONSTANT,
     RECALIBRATED,
+    EvaluationOptions,
     Facts,
-    IntervalOptions,
     MonitoringOptions,
     Note,
     Options,
@@ -63,27 +63,21 @@ from trajscore.report._tables import (
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
+_USUAL = EvaluationOptions()
+
 
 def evaluate(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    scores: Any = USUAL_SCORES,
     weights: Weights = "early",
-    horizon: Horizon = None,
-    phi: str = "weighted",
     calibrator: Any = "auto",
-    censored: str = "failure",
-    q_z: ArrayLike | None = None,
+    censored: str | ArrayLike = "failure",
     stop_reason: ArrayLike | None = None,
-    missing: str = "same_runs",
     groups: ArrayLike | None = None,
     by: Any = None,
-    end: bool | Mapping[str, bool] | None = None,
     monitoring: bool | StoppingRule | MonitoringOptions = False,
-    intervals: str | IntervalOptions = "auto",
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    options: EvaluationOptions = _USUAL,
 ) -> Report:
     """Judge every predictor: what it is worth as given, and what recalibration would buy.
 
@@ -97,38 +91,25 @@ def evaluate(
         likely) get rank diagnostics, and proper scores once recalibrated.
     y : array-like of shape (n_runs,), optional
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed. Batches hold their own.
-    scores : score family or sequence of them, default=("log", "brier", ("beta", 4, 2))
-        Trajectory Proper Scores to report, or one of them; intervals and verdicts lead with the
-        first. Beta(4, 2) punishes overconfidence in runs that fail, which is what somebody who lets
-        an agent go on has to fear; the tables of Raghu et al. have Beta(2, 4), which punishes
-        pessimism about runs that succeed.
-    weights, horizon : str or callable, and int, "own" or None
-        Step weights of scores, calibration and aggregation, as in `trajscore.metrics.tps_score`.
-        Default: "early", 1/sqrt(t). ``weights="linear_front", horizon="own"`` is the convention of
-        Raghu et al., which is not proper where the length of a run depends on how it ends.
-    phi : {"last", "mean", "min", "weighted"}, default="weighted"
-        How traces are collapsed for the scalar diagnostics.
+    weights : str or callable, default="early"
+        Step weights of scores, calibration and aggregation, as in `trajscore.metrics.tps_score`:
+        "early" is 1/sqrt(t). "linear_front", over `EvaluationOptions(horizon="own")`, is the
+        convention of Raghu et al., which is not proper where the length of a run depends on how it
+        ends.
     calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="auto"
         What makes the recalibrated rows, out of fold: "auto" is a
         `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
         in the tables of Raghu et al., and so on, with the weights above; any other forecaster,
         pipeline or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be
         fitted anew for each fold is refused.
-    censored : {"failure", "drop", "q_z"}, default="failure"
+    censored : {"failure", "drop"}, float or array-like of shape (n_runs,), default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
-        failures (the simple censored score), are left out, or count `q_z` as a success and
-        1 - `q_z` as a failure (the exact score).
-    q_z : float or array-like of shape (n_runs,), optional
-        Continuation-success probability of runs that were not observed; where it is given, they
-        count with it. Of batches this, stop reasons and `by` are names of columns in their `meta`.
+        failures (the simple censored score), are left out, or have these continuation
+        probabilities, q_z: each counts q_z as a success and 1 - q_z as a failure (the exact score).
+        Of batches these, stop reasons and `by` are names of columns in their `meta`.
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended. Unobserved runs that no budget stopped are left out and counted.
         Default: the columns "stop_reason" and "stop_kind" of the container's meta, if there are.
-    missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
-        What to do where a value of a predictor is missing: leave the run out for all predictors, so
-        that they are judged on the same runs; leave it out for that predictor alone; or let a value
-        hold until the next one is stated, and leave out the runs whose first value is missing.
-        What is left out is counted, with whose value was missing.
     groups : array-like of shape (n_runs,), optional
         Clusters of runs (trials of one task), kept together in calibration and bootstrap.
     by : str, array-like of shape (n_runs,) or dict of them, optional
@@ -136,28 +117,13 @@ def evaluate(
         kind of task: a column of the container's meta, or labels; a dict has several of these.
         Each group is held against its own base rate, and the error rate is shared out over all
         groups. Empty labels are a group of their own.
-    end : bool or dict of str to bool, optional
-        Whether predictors know, with the last step of a run, that it is the last: what counting
-        steps is worth, which they are held against, is then counted with that knowledge. A dict
-        says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
-        both are stated where they differ.
     monitoring : bool, StoppingRule or MonitoringOptions, default=False
         Whether to report what stopping failing runs early would do, on runs that the rule was not
         fitted on; True is a `DensityRatioEProcess` at the levels 0.05, 0.1 and 0.2.
         `trajscore.report.MonitoringOptions` also has the share of runs that it is fitted on, and
         the number of random splits.
-    intervals : {"auto", "bootstrap", "influence"} or IntervalOptions, default="auto"
-        How intervals are made: from the influence of each run on a metric, which holds for many
-        runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
-        if that is less) carry the variance, and else by bootstrap. Those of scores and costs are
-        wide enough for losses that no run has shown yet. Calibration errors have bounds of
-        their own. `trajscore.report.IntervalOptions`
-        also has their level, the number of replicates and the seed.
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Wraps what takes long, as ``tqdm`` does: the lists of predictors, of groups and of blocks
-        of replicates.
+    options : EvaluationOptions, optional
+        All else: score families, horizon, intervals, missing values, threads.
 
     Returns
     -------
@@ -168,7 +134,7 @@ def evaluate(
     ------
     ValueError
         If an option is unknown; if predictors are not of the same runs in the same order, or
-        there is not one outcome, stop reason, group and `q_z` for each run; if fewer than two
+        there is not one outcome, stop reason, group and q_z for each run; if fewer than two
         runs are left, or only one outcome among the observed ones; if no predictor has enough
         runs without missing values; or if a predictor stopped some of the runs itself, which their
         stop reasons and its values tell.
@@ -198,72 +164,73 @@ def evaluate(
     recalibrated    0.09
     Name: TPS log margin, dtype: float64
     """
-    check_choice(phi, "phi", AGGREGATORS)
-    options = Options(several_families(scores), as_step_weights(weights, horizon), phi)
+    if not isinstance(options, EvaluationOptions):
+        raise ValueError(f"options must be EvaluationOptions(...), got {options!r}")
+    check_choice(options.phi, "phi", AGGREGATORS)
+    computed = Options(
+        several_families(options.families, "families"),
+        as_step_weights(weights, options.horizon),
+        options.phi,
+    )
     if isinstance(X, (RunBatches, DaskBatches)):
         return _of_batches(
-            X, options, y, groups, missing, q_z, stop_reason, calibrator=calibrator,
-            censored=censored, by=by, end=end, monitoring=monitoring, intervals=intervals,
-            n_jobs=n_jobs, progress=progress,
+            X, computed, y, groups, stop_reason, options, weights=weights, calibrator=calibrator,
+            censored=censored, by=by, monitoring=monitoring,
         )  # fmt: skip
-    draws = (
-        intervals if isinstance(intervals, IntervalOptions) else IntervalOptions(method=intervals)
-    )
-    if not isinstance(draws.method, str):
-        names = ", ".join(map(repr, METHODS))
-        raise ValueError(f"intervals must be {names} or IntervalOptions, got {intervals!r}")
-    check_choice(draws.method, "intervals", METHODS)
-    as_fraction(draws.confidence_level, "confidence_level")
-    work = Work(n_jobs, progress)
-    maker = calibrator_maker(calibrator, options.weights)
-    censored = censored_as(censored, q_z)
+    check_choice(options.intervals, "intervals", METHODS)
+    as_fraction(options.confidence_level, "confidence_level")
+    work = Work(options.n_jobs, options.progress)
+    maker = calibrator_maker(calibrator, computed.weights)
+    kind, q_z = censored_as(censored)
     stopping = monitoring_options(monitoring)
     notes: list[Note] = []
-    sample = fill_forward(check_predictors(X, y, groups, q_z), missing, notes)
-    knowing = knows_end(end, list(sample.traces), calibrator)
+    sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
+    knowing = knows_end(options.end, list(sample.traces), calibrator)
     notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
-    judged = leave_out_missing(choose_runs(sample, stop_reason, censored, notes), missing, notes)
+    judged = leave_out_missing(
+        choose_runs(sample, stop_reason, kind, notes), options.missing, notes
+    )
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
-    rows = make_rows(judged, maker, options.weights, work, notes)
-    cards, pairs = cards_and_pairs(rows, options, draws, work)
+    rows = make_rows(judged, maker, computed.weights, work, notes)
+    cards, pairs = cards_and_pairs(rows, computed, options, work)
     observed_cards = None
     observed = judged.runs.observed
     if not observed.all():  # all fitted anew, as if there were no others
         alone = judged.take(np.flatnonzero(observed))
-        rows_alone = make_rows(alone, maker, options.weights, work, [])
-        observed_cards, _ = cards_and_pairs(rows_alone, options, draws, work)
-    table, methods = interval_table(rows, judged.runs, options, draws, work)
+        rows_alone = make_rows(alone, maker, computed.weights, work, [])
+        observed_cards, _ = cards_and_pairs(rows_alone, computed, options, work)
+    table, methods = interval_table(rows, judged.runs, computed, options, work)
     notes += [*risks(table), *few_clusters(judged.runs)]
-    notes += [*heavy_run(rows, options.weights), *small_groups(groupings)]
+    notes += [*heavy_run(rows, computed.weights), *small_groups(groupings)]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
-        table=row_table(count_table(rows), options, table),
+        table=row_table(count_table(rows), computed, table),
         intervals=table,
         interval_methods=methods,
         excluded=excluded_table(judged.excluded),
-        calibration_gain=gain_table(options, table),
+        calibration_gain=gain_table(computed, table),
         monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
         cards=cards,
         pairs=pairs,
-        by=group_table(rows, groupings, cards, options, draws, work) if groupings else None,
-        sensitivity=sensitivity_table(rows, cards, observed_cards, options),
+        by=group_table(rows, groupings, cards, computed, options, work) if groupings else None,
+        sensitivity=sensitivity_table(rows, cards, observed_cards, computed),
         observed_cards=observed_cards,
-        by_step=by_step_table(rows, options, draws, work),
-        equal_length=equal_length_table(rows, options, draws, work),
-        options=options,
+        by_step=by_step_table(rows, computed, options, work),
+        equal_length=equal_length_table(rows, computed, options, work),
+        options=computed,
         facts=Facts(
             n_runs=len(judged.runs),
             n_observed=int(observed.sum()),
             success_rate=float(judged.runs.y[observed].mean()),
-            censored=censored,
+            censored=kind,
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
-            n_unscored=options.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
+            n_unscored=computed.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
             knows_end={name: knowing[name] for name in judged.traces},
             is_clustered=groups is not None,
-            intervals=draws,
+            intervals=options,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
@@ -282,39 +249,31 @@ def evaluate(
 
 def _of_batches(
     X: Any,
-    options: Options,
+    computed: Options,
     y: Any,
     groups: Any,
-    missing: str,
-    q_z: Any,
     stop_reason: Any,
-    **as_given: Any,
+    options: EvaluationOptions,
+    **others: Any,
 ) -> Report:
     """Refuse what is not for batches, and go through them; of a sample a usual report is made."""
     if y is not None or groups is not None:
         raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
-    if missing == "own_runs":
+    if options.missing == "own_runs":
         raise ArgumentError(
-            "batches are judged on the same runs; leave out {argument}", "missing", missing
+            "batches are judged on the same runs; leave out {argument}", "missing", options.missing
         )
-    calibrator, censored, by = (as_given[name] for name in ("calibrator", "censored", "by"))
+    calibrator, censored = others["calibrator"], others.pop("censored")
     if calibrator is not None and not isinstance(calibrator, str):
         raise ValueError(
             f"batches are calibrated by {', '.join(map(repr, CALIBRATORS))} or None, got "
             f"calibrator={calibrator!r}"
         )
-    of_sample = partial(
-        evaluate,
-        scores=options.scores,
-        weights=options.weights.schedule,
-        horizon=options.weights.horizon,
-        phi=options.phi,
-        **as_given,
-    )
-    knows_end(as_given["end"], list(X.columns.values), calibrator)
-    rules = batch_rules(X.columns.meta, censored, missing, q_z, stop_reason, by)
-    maker = calibrator_maker(calibrator, options.weights)
-    return evaluate_batches(X, options, rules, maker, of_sample)
+    knows_end(options.end, list(X.columns.values), calibrator)
+    rules = batch_rules(X.columns.meta, censored, options.missing, stop_reason, others["by"])
+    maker = calibrator_maker(calibrator, computed.weights)
+    of_sample = partial(evaluate, options=replace(options, missing="same_runs"), **others)
+    return evaluate_batches(X, computed, rules, maker, of_sample)
 
 
 def _now() -> str:

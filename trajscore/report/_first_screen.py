@@ -35,42 +35,15 @@ from trajscore.report._cards import (
 from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._data_check import DataCheck, data_check
 from trajscore.report._left_out import number_of_runs
+from trajscore.report._sentences import SENTENCES, say
 from trajscore.report._verdict import of_stopping, over_counting
 from trajscore.report._worst_runs import worst_runs
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
-ACCEPT = {
-    "some": "**Accept runs with a {f} of {t} or more.** {a} of 100 runs reach it; {w} failed. "
-    "That costs **{c}** reviews a run; accepting all costs {all}, reviewing all 1.",
-    "all": "**Accept every run.** That costs **{all}** reviews a run; reviewing all costs 1, and "
-    "no threshold saves more than 0.02.",
-    "none": "**Review every run.** That costs **1** review a run; accepting all costs {all}, and "
-    "no threshold saves more than 0.02.",
-    "failed": "{w} of 100 of these",
-    "never": "none of these {n}",
-    "range": "Any threshold from {low} to {high} costs the same within 0.01.",
-}
-STOP = {
-    "some": "**Stop a run once its {f} falls below {t}.** That saves **{s}% of all steps**{also}, "
-    "and stops {b} of 100 failing runs and {g} of 100 good ones.",
-    "not": "**Stop no run by {p}.** Its lowest threshold, {t}, already stops {g} of 100 good runs.",
-    "never": "**Stop no run by {p}.** Within this limit, no threshold saves steps.",
-    "other": " {q} would save {s}% of all steps.",
-}
+ACCEPT, STOP = SENTENCES["accept"], SENTENCES["stop"]
 """What the page says, for any price and any loss; its script fills in the same sentences."""
-DOUBT = (
-    "**Do not act on this yet: no predictor is shown to beat the base rate.** The rule would be: "
-)
-"""What comes before a rule, which then is not bold, where there is nothing to act on."""
 _VERBS = ("won", "passed", "succeeded", "failed")
-SCORE_OF = {
-    "last": "last confidence",
-    "mean": "average confidence",
-    "min": "lowest confidence",
-    "weighted": "average confidence, early steps counting more",
-}
-"""What a threshold is compared with, by how a run's forecasts become one number."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +112,7 @@ def first_screen(
     key = acted_on(data, shown)
     worst = worst_runs(data, key, 1).iloc[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
-    score = (
-        f"Score: {SCORE_OF[data.options.phi]}, {FORMS[key[1]]}. Chosen on these runs: new ones "
-        f"cost a little more."
-    )
+    words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
     return FirstScreen(
         about,
         decided,
@@ -154,7 +124,7 @@ def first_screen(
         accepting(collapsed(data, key), data.labels[key]),
         curves,
         worst,
-        [score, *_counting_does_better(data, shown)],
+        [say("score", words), *_counting_does_better(data, shown)],
         [_guarantee(data)],
         _say_worst(data, worst, form),
     )  # fmt: skip
@@ -251,40 +221,39 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
 
 
 def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
-    task = f", task {worst['task']}" if worst["task"] else ""
-    n = number_of_runs(data.facts.n_observed)
     digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
-    seen = " with an outcome" * bool(data.facts.n_censored)
-    was = "" if worst["outcome"] in _VERBS else "was "
-    return (
-        f"**{worst['id']}**{task}. Its average loss is {worst['loss']:.{digits}f}, the largest of "
-        f"{n}{seen}. At step {worst['flag']} the {form} was {worst['value']:.0%}; the run "
-        f"{was}{worst['outcome']}."
-    )
+    facts = {
+        "id": worst["id"], "task": f", task {worst['task']}" * bool(worst["task"]),
+        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(data.facts.n_observed),
+        "seen": " with an outcome" * bool(data.facts.n_censored), "step": worst["flag"],
+        "form": form, "value": worst["value"], "outcome": worst["outcome"],
+        "was": "" if worst["outcome"] in _VERBS else "was ",
+    }  # fmt: skip
+    return say("worst", facts)
 
 
 def _doubt(data: ReportData, action: str) -> str:
     """Return what comes before the rules where they may not hold."""
     if action not in (USE, RECALIBRATE):
-        return DOUBT
+        return say("doubt", {})
     if is_settled(data):
         return ""
-    return f"**If the {number_of_runs(data.facts.n_censored)} without an outcome failed:** "
+    return say("doubt_unobserved", {"hidden": number_of_runs(data.facts.n_censored)})
 
 
 def _counting_does_better(data: ReportData, name: str) -> list[str]:
     """Say that a threshold on the steps of ended runs would do better."""
     behind = over_counting(data, name)
     better = behind is not None and behind[0][2] < 0
-    return ["On finished runs, the number of steps does better than this score."] * better
+    return [say("counting_better", {})] * better
 
 
 def _guarantee(data: ReportData) -> str:
     """Say what a stopping rule did on other runs, or how to ask for it."""
-    if data.monitoring is not None:
-        return f"By a rule that is fitted on some runs and judged on others: {of_stopping(data)}"
     ask = "--monitor" if data.source.command else "monitoring=True"
-    return f"Chosen on these runs. For a rule judged on other runs: {ask}."
+    is_known = data.monitoring is not None
+    rule = of_stopping(data) if is_known else ""
+    return say("guarantee", {"known": is_known, "stopping": rule, "ask": ask})
 
 
 def _about(data: ReportData) -> str:

@@ -31,7 +31,14 @@ from trajscore.report._cards import (
     have_too_few_runs,
     varies,
 )
-from trajscore.report._data import BASE_RATE, REFERENCES, IntervalOptions, Note, Options, columns_of
+from trajscore.report._data import (
+    BASE_RATE,
+    REFERENCES,
+    EvaluationOptions,
+    Note,
+    Options,
+    columns_of,
+)
 from trajscore.report._rows import Row
 from trajscore.report._runs import Coverage
 
@@ -51,7 +58,7 @@ def group_table(
     by: Mapping[str, NDArray[Any]],
     cards: pd.DataFrame,
     options: Options,
-    draws: IntervalOptions,
+    draws: EvaluationOptions,
     work: Work,
 ) -> pd.DataFrame:
     """Return the cards of all predictors in all groups, and whether groups differ."""
@@ -115,7 +122,11 @@ def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def differ(
-    rows: list[Row], runs: Coverage, labels: NDArray[Any], options: Options, draws: IntervalOptions
+    rows: list[Row],
+    runs: Coverage,
+    labels: NDArray[Any],
+    options: Options,
+    draws: EvaluationOptions,
 ) -> FloatArray:
     """Return p-values of a row saving another share of the base rate's loss in groups than in all.
 

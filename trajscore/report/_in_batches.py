@@ -47,7 +47,7 @@ from trajscore.report._data import (
 from trajscore.report._left_out import UNOBSERVED
 from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
-from trajscore.report._runs import Counted, censored_as, counted, stop_notes
+from trajscore.report._runs import Counted, counted, stop_notes
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
@@ -97,11 +97,13 @@ def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
 
 
 def batch_rules(
-    columns: Sequence[str], censored: str, missing: str, q_z: Any, stop_reason: Any, by: Any
+    columns: Sequence[str], censored: Any, missing: str, stop_reason: Any, by: Any
 ) -> Rules:
     """Check that what is given of single runs is columns that the batches keep."""
     check_choice(missing, "missing", MISSING)
-    columns_named = {"q_z": [q_z], "stop_reason": [stop_reason]}
+    has_q_z = not (isinstance(censored, str) and censored in ("failure", "drop"))
+    q_z = censored if has_q_z else None
+    columns_named = {"censored": [q_z], "stop_reason": [stop_reason]}
     columns_named["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
     for part, names in columns_named.items():
         for name in names:
@@ -112,7 +114,7 @@ def batch_rules(
                     f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
                     f"says which are read"
                 )
-    return Rules(censored_as(censored, q_z), missing, q_z, stop_reason)
+    return Rules("q_z" if has_q_z else censored, missing, q_z, stop_reason)
 
 
 class OutsideUnitError(ValueError):
@@ -139,7 +141,7 @@ class RowSums:
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
-        self.runs._add(runs.label, confidence)
+        self.runs._add_collapsed(runs.label, confidence)
         self.steps._add(runs, X.cells)
         if self.is_probability:
             self.scores._add(runs, X.cells)
@@ -378,8 +380,9 @@ def evaluate_batches(
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
     first = first_pass(batches, options, rules)
     y, X, groups = first.sample.runs()
-    q_z, reasons = (name and X.meta[name].to_numpy() for name in (rules.q_z, rules.stop_reason))
-    report: Report = evaluate(X, y, groups=groups, q_z=q_z, stop_reason=reasons)
+    reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
+    censored = rules.censored if rules.q_z is None else X.meta[rules.q_z].to_numpy()
+    report: Report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(sums.is_probability)) for key, sums in first.rows.items()}

@@ -51,7 +51,7 @@ from trajscore.io.tables import (
 from trajscore.io.wide_tables import as_long
 from trajscore.report._from_log import OPTIONS, FromLog, find_confidences
 from trajscore.report._leakage import leakage
-from trajscore.tracer import StepConfidence, ToolCallCount, TracerScorer, TracerSignals
+from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 
 NO_SCORE = ""
 SPENT = ("cost", "tokens")
@@ -60,7 +60,7 @@ RISKS = {
     "repetition": TracerScorer(beta=0, gamma=0),
     "agent gap": TracerScorer(alpha=0, gamma=0),
     "user gap": TracerScorer(alpha=0, beta=0),
-    "tool calls": ToolCallCount(),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
 }
 """What is judged of a log that holds no confidence: minus each of these risks."""
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")

@@ -35,7 +35,7 @@ from trajscore.report._data import (
     MARGIN,
     RANK_METRICS,
     VALUE,
-    IntervalOptions,
+    EvaluationOptions,
     Options,
 )
 from trajscore.report._margins import Metrics, References, as_one_function
@@ -47,7 +47,7 @@ _MANY_RUNS = 1 << 16
 
 
 def interval_table(
-    rows: list[Row], runs: Coverage, options: Options, draws: IntervalOptions, work: Work
+    rows: list[Row], runs: Coverage, options: Options, draws: EvaluationOptions, work: Work
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made."""
     check_resamples(draws.n_resamples)
@@ -63,7 +63,7 @@ def interval_table(
             for level, other in enumerate([None, *others]):
                 cells.fill(level, place, own, other)
             cells.fill_errors(place, own, others)
-            if draws.method == "auto" and is_rare(rows[place].runs.labels):
+            if draws.intervals == "auto" and is_rare(rows[place].runs.labels):
                 cells.draw_all(place)
             if marked := cells.marked(place):
                 needed[place] = [known.keep(marked) for known in (own, *others)]
@@ -155,7 +155,7 @@ class _Known:
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    def __init__(self, rows: list[Row], options: Options, draws: IntervalOptions) -> None:
+    def __init__(self, rows: list[Row], options: Options, draws: EvaluationOptions) -> None:
         self.rows, self.options, self.draws, self.names = rows, options, draws, options.metrics
         self.units = [units_of(row.runs.groups, len(row.runs)) for row in rows]
         self.shape = len(LEVELS), len(rows), len(self.names)
@@ -184,8 +184,8 @@ class _Cells:
             on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
         )
         holds = intervals.holds
-        if draws.method != "auto":
-            holds = np.array(draws.method == INFLUENCE)
+        if draws.intervals != "auto":
+            holds = np.array(draws.intervals == INFLUENCE)
         self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)

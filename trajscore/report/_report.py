@@ -103,7 +103,7 @@ class Report(ReportData):
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y)
     >>> print(report.verdicts()[0])
-    forecast: recalibrate; as given not distinguishable from the base rate ...
+    forecast: recalibrate; recalibrated, ...
     """
 
     @property

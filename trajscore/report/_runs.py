@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
-from trajscore.core.outcomes import CENSORED, CENSORED_AS, FAILURE, SUCCESS, as_labels, differ
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import (
     EXCLUDED,
@@ -94,10 +94,12 @@ def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Samp
     return sample
 
 
-def censored_as(censored: str, q_z: Any) -> str:
-    """Return what unobserved runs stand for: q_z, where it is given."""
-    check_choice(censored, "censored", CENSORED_AS)
-    return "q_z" if censored == "failure" and q_z is not None else censored
+def censored_as(censored: Any) -> tuple[str, Any]:
+    """Return what unobserved runs stand for, and the q_z where these are given."""
+    if censored is None or isinstance(censored, (str, bool)):
+        check_choice(censored, "censored", ("failure", "drop"))
+        return str(censored), None
+    return "q_z", censored
 
 
 def choose_runs(

@@ -38,10 +38,9 @@ class Grid:
         if bounds is None:
             return cls(n_cells=n_cells)
         ends = list(bounds) if is_iterable(bounds) else []
-        if len(ends) != 2 or not all(is_number(end) and np.isfinite(end) for end in ends):
-            raise ValueError(f"bounds must be two finite numbers, got {bounds!r}")
-        if not ends[0] <= ends[1]:
-            raise ValueError(f"bounds must give the smaller number first, got {bounds!r}")
+        are_numbers = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
+        if not are_numbers or not ends[0] <= ends[1]:
+            raise ValueError(f"bounds must be two finite numbers, smaller first, got {bounds!r}")
         return cls(float(ends[0]), float(ends[1]), False, n_cells)
 
     def cells(self, values: FloatArray) -> IntArray:
@@ -60,14 +59,16 @@ class Accumulator(ABC):
     weights: StepWeights
     grid = Grid()
     settings: ClassVar[tuple[str, ...]]  # attributes that two accumulators must share to be merged
+    added: ClassVar[tuple[str, ...]] = ("sums",)  # attributes that are sums over runs
 
     @abstractmethod
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        """Add trusted runs, at least one."""
+    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
+        """Add trusted runs, at least one, with one value a step."""
 
-    @abstractmethod
     def _add_sums(self, other: Self) -> None:
         """Add the sums of another accumulator of the same settings."""
+        for name in self.added:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
         """Add some runs.
@@ -98,7 +99,7 @@ class Accumulator(ABC):
         if len(sample):
             labels = np.asarray(sample.y, dtype=np.float64)
             clusters = None if groups is None else check_labels(groups, len(sample))
-            self._add_runs(LabelledRuns(labels, sample.X, self.weights, clusters))
+            self._add(LabelledRuns(labels, sample.X, self.weights, clusters), sample.X.cells)
         return self
 
     def merge(self, other: Self) -> Self:

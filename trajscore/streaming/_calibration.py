@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,6 +66,7 @@ class CalibrationAccumulator(Accumulator):
     """
 
     settings = ("weights", "grid")
+    added = ("sums", "n_runs", "divisor")
 
     def __init__(
         self,
@@ -79,13 +80,10 @@ class CalibrationAccumulator(Accumulator):
         # weight of successes, of failures, and of either times the value; by part and cell
         self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
 
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        self._add(runs, runs.X.cells)
-
     def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
         """Add trusted runs with one value a step."""
         self.n_runs += len(runs.label)
-        self.divisor += float(runs.divisor.sum())
+        self.divisor += float(runs.of_runs.divisor().sum())
         key = runs.part * _N_CELLS + self.grid.cells(values)
         parts = (runs.success, runs.failure, runs.success * values, runs.failure * values)
         for place, part in enumerate(parts):
@@ -99,11 +97,6 @@ class CalibrationAccumulator(Accumulator):
         constant.n_runs, constant.divisor = self.n_runs, self.divisor
         constant.sums[:, :, cell] = [*weight, *(weight * forecast)]
         return constant
-
-    def _add_sums(self, other: Self) -> None:
-        self.sums = self.sums + other.sums
-        self.n_runs += other.n_runs
-        self.divisor += other.divisor
 
     def _pooled(self) -> CalibrationSample:
         """Return outcomes at the mean value of each cell."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 import pandas as pd
 
@@ -72,10 +70,10 @@ class RankingAccumulator(Accumulator):
         self.grid = Grid.between(bounds, _N_CELLS)
         self.sums: FloatArray = np.zeros((3, _N_CELLS))  # failures, successes, confidence
 
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        self._add(runs.label, collapse(runs.X, self.phi, self.weights))
+    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
+        self._add_collapsed(runs.label, collapse(runs.X, self.phi, self.weights))
 
-    def _add(self, label: FloatArray, confidence: FloatArray) -> None:
+    def _add_collapsed(self, label: FloatArray, confidence: FloatArray) -> None:
         """Add trusted runs with one confidence each."""
         cells = self.grid.cells(confidence)
         for place, values in enumerate((1 - label, label, confidence)):
@@ -88,9 +86,6 @@ class RankingAccumulator(Accumulator):
         n_runs = self.sums[:2].sum(axis=1)
         constant.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
         return constant
-
-    def _add_sums(self, other: Self) -> None:
-        self.sums = self.sums + other.sums
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the statistics so far.

@@ -55,6 +55,7 @@ class TPSAccumulator(Accumulator):
     """
 
     settings = ("scores", "weights")
+    added = ("moments",)
 
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
@@ -66,17 +67,15 @@ class TPSAccumulator(Accumulator):
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
         self.by_cluster: FloatArray | None = None
 
-    def _add_runs(self, runs: LabelledRuns) -> None:
-        self._add(runs, runs.X.cells)
-
     def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
         if (runs.groups is None) != (self.by_cluster is None) and self.n_runs:
             raise ValueError("groups must be given in all updates or in none")
         families = map(get_family, self.scores)
-        scores = [runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
-        success = runs.total * runs.label
-        columns = [*scores, runs.divisor, success, runs.total - success, np.ones(len(success))]
+        scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
+        total, divisor = runs.of_runs.total, runs.of_runs.divisor()
+        success = total * runs.label
+        columns = [*scores, divisor, success, total - success, np.ones(len(success))]
         sums = np.stack(columns, axis=1)
         self.moments += sums.T @ sums
         if runs.groups is not None:
@@ -113,7 +112,7 @@ class TPSAccumulator(Accumulator):
                 "Only one of the two accumulators has clusters; give groups in all updates of "
                 "both, or in none"
             )
-        self.moments = self.moments + other.moments
+        super()._add_sums(other)
         if other.by_cluster is not None:
             sums = 0.0 if self.by_cluster is None else self.by_cluster
             self.by_cluster = sums + other.by_cluster

@@ -20,7 +20,7 @@ class LabelledRuns:
     """Checked runs, at least one, with outcomes in [0, 1]; forecasts are kept elsewhere.
 
     >>> runs = LabelledRuns(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5, 0.8], [0.2]]))
-    >>> runs.sums(runs.X.cells).round(3)
+    >>> runs.of_runs.sums(runs.X.cells).round(3)
     array([1.066, 0.2  ])
     """
 
@@ -30,23 +30,14 @@ class LabelledRuns:
     groups: NDArray[Any] | None = None
 
     @cached_property
-    def _run_weights(self) -> RunWeights:
+    def of_runs(self) -> RunWeights:
+        """Weights of each run: in all, and in the divisor of a set's score."""
         return self.weights.of(self.X)
 
     @cached_property
     def weight(self) -> FloatArray:
         """Weight of each step."""
-        return self._run_weights.cells()
-
-    @property
-    def total(self) -> FloatArray:
-        """Weight of each run."""
-        return self._run_weights.total
-
-    @property
-    def divisor(self) -> FloatArray:
-        """Contribution of each run to the divisor of a set's score."""
-        return self._run_weights.divisor()
+        return self.of_runs.cells()
 
     @cached_property
     def step_label(self) -> FloatArray:
@@ -67,7 +58,3 @@ class LabelledRuns:
     def part(self) -> IntArray:
         """Part of a run, early, middle or late, in which each step lies."""
         return step_parts(self.X).astype(np.int64)
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Weighted sum of each run's values, one a step."""
-        return self._run_weights.sums(values)

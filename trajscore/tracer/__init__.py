@@ -1,13 +1,7 @@
 """From runs of steps to confidences, and to the risk that a run fails."""
 
 from trajscore.tracer._action_signals import ActionSignals
-from trajscore.tracer._baselines import (
-    SAUP,
-    MeanSurprisal,
-    RunLength,
-    SelfReportedConfidence,
-    ToolCallCount,
-)
+from trajscore.tracer._baselines import SAUP, ChannelRisk
 from trajscore.tracer._early_warning import early_warning
 from trajscore.tracer._semantic_entropy import SemanticEntropy
 from trajscore.tracer._step_confidence import StepConfidence
@@ -17,12 +11,9 @@ from trajscore.tracer._tracer_signals import TracerSignals
 __all__ = [
     "SAUP",
     "ActionSignals",
-    "MeanSurprisal",
-    "RunLength",
-    "SelfReportedConfidence",
+    "ChannelRisk",
     "SemanticEntropy",
     "StepConfidence",
-    "ToolCallCount",
     "TracerScorer",
     "TracerSignals",
     "early_warning",

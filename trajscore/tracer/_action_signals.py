@@ -16,7 +16,7 @@ from trajscore.core.within_runs import running_sum
 from trajscore.io import Step
 from trajscore.tracer._compared_texts import repeated_calls
 from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
-from trajscore.tracer._turns import RunTransformer, Turns, call_text, chosen, take_turns
+from trajscore.tracer._turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
 
 # What is counted; and what is measured, with the number of turns that it is shared out over.
 COUNTS = (
@@ -151,7 +151,7 @@ class ActionSignals(RunTransformer):
         return turns.container(np.stack(columns, axis=1), signals)
 
     def _learn_tools(self, turns: Turns) -> None:
-        writes, transfers = _names(self.writes, "writes"), _names(self.transfers, "transfers")
+        writes, transfers = as_names(self.writes, "writes"), as_names(self.transfers, "transfers")
         both = sorted((writes or frozenset()) & (transfers or frozenset()))
         if both:
             raise ValueError(f"the tool {both[0]!r} is both in writes and in transfers; choose one")
@@ -170,15 +170,6 @@ class ActionSignals(RunTransformer):
         if name in self.transfers_ or (self.transfers is None and is_transfer(name)):
             return "transfers"
         return "writes" if self.writes is None and is_write(name) else "reads"
-
-
-def _names(tools: Iterable[str] | None, parameter: str) -> frozenset[str] | None:
-    if isinstance(tools, str):
-        raise ValueError(
-            f"{parameter} must be a list of names of tools, got the text {tools!r}; pass "
-            f"[{tools!r}]"
-        )
-    return None if tools is None else frozenset(tools)
 
 
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:

@@ -5,27 +5,34 @@ For the turns of one side alone, take the signals of `TracerSignals` with its `a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.within_runs import running_sum, step_numbers
 from trajscore.tracer._components import (
-    CONFIDENCE,
     SURPRISAL,
-    TOOL_CALLS,
     channel,
-    check_components,
-    check_weights,
+    check_channel,
     components_of,
 )
-from trajscore.tracer._risk_scorer import RiskScorer, running_mean
+from trajscore.tracer._risk_scorer import ComponentScorer, RiskScorer, running_mean
 
 
-class MeanSurprisal(RiskScorer):
-    """Mean surprisal of the run so far, also called normalised entropy.
+class ChannelRisk(RiskScorer):
+    """Risk by one channel so far: its mean, one minus the mean of a confidence, or its sum.
+
+    The mean surprisal is also called normalised entropy. The number of turns, or of tool calls, so
+    far is a baseline that a useful risk must beat.
+
+    Parameters
+    ----------
+    channel : str or None, default="surprisal"
+        The channel. None counts turns, with ``kind="count"``.
+    kind : {"mean", "confidence", "count"}, default="mean"
+        The mean of the values so far; one minus it, for "confidence" of `TracerSignals` or "verbal"
+        of `trajscore.StepConfidence`; or the sum, for "tool_calls". A missing value is left out.
 
     See Also
     --------
@@ -33,48 +40,39 @@ class MeanSurprisal(RiskScorer):
 
     Examples
     --------
-    >>> from trajscore.tracer import MeanSurprisal
-    >>> MeanSurprisal().fit_transform([[0.2, 0.6]])
+    >>> from trajscore.tracer import ChannelRisk
+    >>> ChannelRisk().fit_transform([[0.2, 0.6]])
     array([[0.2, 0.4]])
+    >>> ChannelRisk("confidence", kind="confidence").fit_transform([[0.75, 0.25]])
+    array([[0.25, 0.5 ]])
+    >>> ChannelRisk(None, kind="count").fit_transform([[0.1, 0.2, 0.3]])
+    array([[1., 2., 3.]])
     """
 
-    _reads = SURPRISAL
-
-    def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return running_mean(signals, channel(signals, SURPRISAL))
-
-
-class SelfReportedConfidence(RiskScorer):
-    """One minus the mean confidence stated so far.
-
-    Parameters
-    ----------
-    channel : str, default="confidence"
-        The channel that holds them; "verbal" for the output of `trajscore.StepConfidence`.
-
-    See Also
-    --------
-    trajscore.StepConfidence : Reads stated confidences.
-
-    Examples
-    --------
-    >>> from trajscore.tracer import SelfReportedConfidence
-    >>> SelfReportedConfidence().fit([[0.75, 0.25]]).score_samples([[0.75, 0.25]])
-    array([0.5])
-    """
-
-    def __init__(self, channel: str = CONFIDENCE) -> None:
+    def __init__(self, channel: str | None = SURPRISAL, kind: str = "mean") -> None:
         self.channel = channel
+        self.kind = kind
 
     @property
-    def _reads(self) -> str:  # type: ignore[override]
+    def _reads(self) -> str | None:  # type: ignore[override]
         return self.channel
 
+    def _check_parameters(self) -> None:
+        check_choice(self.kind, "kind", ("mean", "confidence", "count"))
+        if self.channel is None and self.kind != "count":
+            raise ValueError('channel=None counts turns; give kind="count", or name a channel')
+
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return 1 - running_mean(signals, channel(signals, self.channel))
+        if self.channel is None:
+            return step_numbers(signals).astype(np.float64)
+        values = channel(signals, self.channel)
+        if self.kind == "count":
+            return running_sum(signals, np.nan_to_num(values))
+        mean = running_mean(signals, values)
+        return 1 - mean if self.kind == "confidence" else mean
 
 
-class SAUP(RiskScorer):
+class SAUP(ComponentScorer):
     r"""Root mean square of surprisal, each turn weighted with its situation.
 
     :math:`\sqrt{\frac{1}{N} \sum_t (W_t U_t)^2}` with :math:`W_t = 1 + \alpha D_a + \beta D_o^A +
@@ -102,65 +100,17 @@ class SAUP(RiskScorer):
     array([3.536])
     """
 
-    _reads = SURPRISAL
-
     def __init__(self, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0) -> None:
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
 
-    def _check_parameters(self) -> None:
-        check_weights(self.alpha, self.beta, self.gamma)
-
     def _check_signals(self, signals: TrajectoryArray) -> None:
-        check_components(signals, type(self).__name__)
         super()._check_signals(signals)
+        check_channel(signals, SURPRISAL, type(self).__name__)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         parts = components_of(signals, "both")
         weighted = parts.risk(self.alpha, self.beta, self.gamma, "multiplicative")
         absent = np.isnan(channel(signals, SURPRISAL))
         return np.sqrt(running_mean(signals, np.where(absent, np.nan, weighted**2)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
-
-class RunLength(RiskScorer):
-    """Number of turns so far: a baseline that a useful risk must beat.
-
-    See Also
-    --------
-    ToolCallCount : Counts calls instead.
-
-    Examples
-    --------
-    >>> from trajscore.tracer import RunLength
-    >>> RunLength().fit_transform([[0.2, 0.6]])
-    array([[1., 2.]])
-    """
-
-    def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return step_numbers(signals).astype(np.float64)
-
-
-class ToolCallCount(RiskScorer):
-    """Number of tool calls so far.
-
-    See Also
-    --------
-    RunLength : Counts turns instead.
-
-    Examples
-    --------
-    >>> from trajscore.tracer import ToolCallCount
-    >>> ToolCallCount().fit_transform([[2, 1]])
-    array([[2., 3.]])
-    """
-
-    _reads = TOOL_CALLS
-
-    def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return running_sum(signals, np.nan_to_num(channel(signals, TOOL_CALLS)))

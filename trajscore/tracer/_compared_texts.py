@@ -49,17 +49,6 @@ class PairsOfTurns(NamedTuple):
     second: IntArray
 
 
-def speech_of_last_turns(turns: Turns, texts: TextsOfTurns, window: int) -> PairsOfTurns:
-    """Pair what an agent says with what it said in each of its last turns."""
-    return pairs_with_earlier(turns, np.flatnonzero(turns.is_agent), texts.speech, window)
-
-
-def last_steps(turns: Turns, texts: TextsOfTurns, window: int) -> PairsOfTurns:
-    """Pair whole turns of an agent with its turns among the last ones of either side."""
-    of_agent = np.where(turns.is_agent, texts.whole, -1)
-    return pairs_with_earlier(turns, np.arange(len(turns.steps)), of_agent, window)
-
-
 def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: int) -> PairsOfTurns:
     """Pair each of some turns with each of the `window` ones before it, where both have a text."""
     run = turns.run_of
@@ -76,14 +65,6 @@ def calls_and_results(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
     """Pair each turn of an agent with the results of its calls."""
     turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
     return PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
-
-
-def answers_to_turn_before(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
-    """Pair each turn of a user with the agent's turn right before it."""
-    turn = np.flatnonzero(~turns.is_agent[1:] & turns.is_agent[:-1]) + 1
-    there = (turns.run_of[turn] == turns.run_of[turn - 1]) & (texts.whole[turn] >= 0)
-    turn = turn[there & (texts.whole[turn - 1] >= 0)]
-    return PairsOfTurns(turn, texts.whole[turn - 1], texts.whole[turn])
 
 
 def repeated_calls(turns: Turns, window: int, count: IntArray | None = None) -> IntArray:

@@ -11,7 +11,6 @@ import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import is_number
 from trajscore.core.within_runs import last_cells, running_max
 
 SURPRISAL, REPETITION, AGENT_GAP, USER_GAP = "surprisal", "repetition", "agent_gap", "user_gap"
@@ -89,14 +88,6 @@ def _runs_without(X: TrajectoryArray, values: FloatArray) -> BoolArray:
 
 
 # ------------------------------------------------------------------ checks at the door
-
-
-def check_weights(alpha: Any, beta: Any, gamma: Any) -> None:
-    """Refuse negative weights of components."""
-    for name, value in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):
-        if not is_number(value) or not value >= 0 or not np.isfinite(value):
-            shown = value if is_number(value) else repr(value)
-            raise ValueError(f"{name} must be a number of at least 0, got {shown}")
 
 
 def check_channel(X: TrajectoryArray, name: str, reader: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,25 +50,11 @@ class EarlyWarning:
         """Return the share of successful runs flagged by then; NaN if none succeeded."""
         return self._share_within(self.success_times, progress)
 
-    @property
-    def median_time(self) -> float:
-        """Median time of the failed runs that have one; NaN if none has."""
-        return self._over_failures(np.median)
-
-    @property
-    def mean_time(self) -> float:
-        """Mean time of the failed runs that have one; NaN if none has."""
-        return self._over_failures(np.mean)
-
-    def curve(self, progress: ArrayLike | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return shares of a run (default: 0, 0.01, ..., 1), detection and false alarms by then."""
-        grid = np.linspace(0, 1, 101) if progress is None else np.asarray(progress, float)
+    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return shares of a run (0, 0.01, ..., 1), detection and false alarms by then."""
+        grid = np.linspace(0, 1, 101)
         detected = np.array([self.detected_within(share) for share in grid])
         return grid, detected, np.array([self.false_alarms_within(share) for share in grid])
-
-    def _over_failures(self, mean: Callable[[FloatArray], Any]) -> float:
-        flagged = self.failure_times[~np.isnan(self.failure_times)]
-        return float(mean(flagged)) if len(flagged) else float("nan")
 
     def _share_within(self, times: FloatArray, progress: float) -> float:
         if not len(times):
@@ -98,7 +83,7 @@ def early_warning(
     Returns
     -------
     EarlyWarning
-        ``threshold``, ``failure_times``, ``success_times``, ``mean_time`` and ``median_time``;
+        ``threshold``, ``failure_times`` and ``success_times``;
         ``detected_within(progress)`` and ``false_alarms_within(progress)`` are shares of failures
         and of successes flagged in the first part of their runs, ``curve()`` has all of both;
         ``by_step`` judges the risk of one step at a time, where run length carries no information.

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import murmurhash3_32
 
 from trajscore.core.optional import optional
-from trajscore.core.values import is_iterable
 
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
@@ -36,8 +34,8 @@ def make_embedder(embedder: Any) -> Any:
     if embedder == "char":
         return make_pipeline(FunctionTransformer(_triples), TfidfTransformer())
     if embedder == "wordllama":
-        return WordLlamaEmbedder()
-    return SentenceTransformerEmbedder(embedder)
+        return FunctionTransformer(_wordllama_rows)
+    return FunctionTransformer(_sentence_rows, kw_args={"model_name": embedder})
 
 
 def _triples(texts: list[str]) -> csr_matrix:
@@ -68,50 +66,19 @@ _SPACES = re.compile(r"\s\s+")
 _CODE = "utf-32-le"
 
 
-class _Pretrained(TransformerMixin, BaseEstimator):
-    """A model that learns nothing from the texts that it is given."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Do nothing: the model is trained already."""
-        return self
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Embed texts, one row each; those of similar length are embedded fastest."""
-        texts = list(X) if is_iterable(X) else [X]
-        for text in texts:
-            if not isinstance(text, str):
-                raise ValueError(f"X must be texts, got {text!r}")
-        return np.asarray(self._embed([text[-MAX_CHARACTERS:] for text in texts]), dtype=np.float32)
-
-    def _embed(self, texts: list[str]) -> Any:
-        raise NotImplementedError
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
+def _wordllama_rows(texts: list[str]) -> NDArray[np.float32]:
+    """Embed by static word vectors that ship inside the package; works offline."""
+    rows = _wordllama().embed(_ends(texts), batch_size=max(1, len(texts)))
+    return np.asarray(rows, dtype=np.float32)
 
 
-class WordLlamaEmbedder(_Pretrained):
-    """Static word vectors that ship inside the package ``wordllama``; works offline."""
-
-    def _embed(self, texts: list[str]) -> Any:
-        return _wordllama().embed(texts, batch_size=max(1, len(texts)))
+def _sentence_rows(texts: list[str], model_name: str) -> NDArray[np.float32]:
+    rows = _sentence_transformer(model_name).encode(_ends(texts), show_progress_bar=False)
+    return np.asarray(rows, dtype=np.float32)
 
 
-class SentenceTransformerEmbedder(_Pretrained):
-    """A model of the package ``sentence-transformers``, by its name or folder."""
-
-    def __init__(self, model_name: str) -> None:
-        self.model_name = model_name
-
-    def _embed(self, texts: list[str]) -> Any:
-        return _sentence_transformer(self.model_name).encode(texts, show_progress_bar=False)
+def _ends(texts: list[str]) -> list[str]:
+    return [text[-MAX_CHARACTERS:] for text in texts]
 
 
 @lru_cache(maxsize=1)

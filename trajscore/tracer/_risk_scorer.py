@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_amount
 from trajscore.core.within_runs import last_cells, running_sum
 from trajscore.io import Run
-from trajscore.tracer._components import check_channel
+from trajscore.tracer._components import SURPRISAL, check_channel, check_components
 
 
 class RiskScorer(TraceTransformer, BaseEstimator):
@@ -112,6 +113,27 @@ class RiskScorer(TraceTransformer, BaseEstimator):
         tags = super().__sklearn_tags__()
         # of others than classifiers, scorers read decision_function of these only, up to 1.8
         tags.estimator_type = "outlier_detector"
+        return tags
+
+
+class ComponentScorer(RiskScorer):
+    """Base of the scorers that weigh the components of TRACER's risk."""
+
+    _reads = SURPRISAL
+    alpha: float
+    beta: float
+    gamma: float
+
+    def _check_parameters(self) -> None:
+        for name in ("alpha", "beta", "gamma"):
+            as_amount(getattr(self, name), name)
+
+    def _check_signals(self, signals: TrajectoryArray) -> None:
+        check_components(signals, type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
         return tags
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -86,7 +86,7 @@ class SemanticEntropy(RiskScorer):
         if not samples:
             return float("nan")
         try:
-            return semantic_entropy(*_answers(samples), self.equivalence)
+            return semantic_entropy(samples, self.equivalence)
         except ValueError as error:
             raise ValueError(f"{turns.place(turn)}, {self.samples}: {error}") from error
 
@@ -96,17 +96,11 @@ class SemanticEntropy(RiskScorer):
         return tags
 
 
-def semantic_entropy(
-    answers: Sequence[str],
-    log_probs: Sequence[float] | None = None,
-    equivalence: Equivalence | None = None,
-) -> float:
+def semantic_entropy(samples: Any, equivalence: Equivalence | None = None) -> float:
     """Return the entropy over the meanings of sampled answers."""
-    texts = _checked_texts(answers)
-    weight = _weights(log_probs, len(texts))
     same = _same_words if equivalence is None else equivalence
     share: dict[str, float] = {}  # of each meaning, by the first answer that has it
-    for text, part in zip(texts, weight, strict=True):
+    for text, part in zip(*_answers(samples), strict=True):
         meaning = next((other for other in share if same(other, text)), text)
         share[meaning] = share.get(meaning, 0.0) + part
     return float(entr(np.array(list(share.values()))).sum())
@@ -117,40 +111,25 @@ def _same_words(a: str, b: str) -> bool:
     return a.casefold().split() == b.casefold().split()
 
 
-def _checked_texts(answers: Any) -> list[str]:
-    if isinstance(answers, str):
-        raise ValueError("answers must be a list of texts, not one text")
-    texts = list(answers)
+def _answers(samples: Any) -> tuple[list[str], FloatArray]:
+    """Return sampled answers, each with its weight: equal ones, unless all have a probability."""
+    if not isinstance(samples, (list, tuple)):
+        raise ValueError(f"answers must be a list of texts, got {type(samples).__name__}")
+    objects = all(isinstance(sample, Mapping) for sample in samples)
+    texts = [sample.get("text", "") for sample in samples] if objects else list(samples)
     for place, text in enumerate(texts):
-        if not isinstance(text, str):
+        if isinstance(text, (int, float)):  # a log may hold a number for an answer
+            texts[place] = str(text)
+        elif not isinstance(text, str):
             raise ValueError(
                 f"answer {place} is {type(text).__name__}, not text; leave it out, or give str()"
             )
-    return texts
-
-
-def _weights(log_probs: Any, n_answers: int) -> FloatArray:
-    if log_probs is None:
-        return np.full(n_answers, 1 / n_answers)
-    logs = as_numbers(log_probs, "log_probs")
-    if logs.shape != (n_answers,) or np.isnan(logs).any() or (logs > 0).any():
-        raise ValueError(
-            f"log_probs must hold one log-probability for each of the {n_answers} answers"
-        )
+    given: list[Any] = [sample.get("logprob") for sample in samples] if objects else [None]
+    if None in given:
+        return texts, np.full(len(texts), 1 / len(texts))
+    logs = as_numbers(given, "log_probs")
+    if np.isnan(logs).any() or (logs > 0).any():
+        raise ValueError(f"log_probs must hold a log-probability of each answer, got {given}")
     if np.isneginf(logs).all():
-        raise ValueError(
-            "log_probs are all -inf; give at least one finite value, or leave log_probs out"
-        )
-    return np.asarray(softmax(logs))
-
-
-def _answers(samples: Any) -> tuple[Any, Any]:
-    """Return the texts of sampled answers, and their log-probabilities if all have one."""
-    if not isinstance(samples, (list, tuple)):
-        return samples, None
-    objects = all(isinstance(sample, Mapping) for sample in samples)
-    logs = [sample.get("logprob") for sample in samples] if objects else [None]
-    texts = [sample.get("text", "") for sample in samples] if objects else samples
-    # a log may hold a number for an answer
-    written = [str(text) if isinstance(text, (int, float)) else text for text in texts]
-    return written, None if None in logs else logs
+        raise ValueError("log_probs are all -inf; give at least one finite value, or none at all")
+    return texts, np.asarray(softmax(logs))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from inspect import signature
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Memory
 from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils import get_tags
 
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.tracer._compared_texts import PairsOfTurns
 from trajscore.tracer._turns import Words
-
-Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 # A batch is padded to its longest text: this bounds its size.
 _BATCH_TEXTS = 128
@@ -24,63 +20,32 @@ _BATCH_CHARACTERS = 1 << 20
 _PAIRS = 1 << 15
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of texts to be compared, as places in a list that has each text once."""
-
-    texts: list[str]
-    first: IntArray
-    second: IntArray
-    n_lexical: int
-    """The words of this many pairs, the leading ones, are compared too."""
-
-
-def cached(memory: Any, function: Any) -> Any:
-    """Return a function that remembers its results in a joblib.Memory, a folder, or nowhere."""
-    if memory is None:
-        return function
-    if not hasattr(memory, "cache"):
-        memory = Memory(memory, verbose=0)
-    ignored = [name for name in ("progress", "memory") if name in signature(function).parameters]
-    return memory.cache(function, ignore=ignored)
-
-
 def compare(
-    embedder: Any,
-    pairs: Pairs,
-    stop_words: tuple[str, ...],
-    fit: bool,
-    memory: Any = None,
-    progress: Progress | None = None,
-) -> tuple[Any, FloatArray, FloatArray]:
-    """Return the fitted embedder, the cosine of each pair, the word overlap of leading ones."""
-    embedder, rows = cached(memory, embedded)(embedder, pairs.texts, fit, progress)
-    semantic = cosine_of_pairs(rows, pairs.first, pairs.second)
-    first, second = pairs.first[: pairs.n_lexical], pairs.second[: pairs.n_lexical]
+    rows: Any, texts: list[str], pairs: PairsOfTurns, n_lexical: int, words: Words
+) -> tuple[FloatArray, FloatArray]:
+    """Return the cosine of each pair, and the word overlap of the leading ones."""
+    first, second = pairs.first[:n_lexical], pairs.second[:n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
     a, b = place.reshape(2, -1)
-    words = Words(stop_words).table([pairs.texts[place] for place in used])
-    return embedder, semantic, jaccard_of_pairs(words, a, b)
+    table = words.table([texts[place] for place in used])
+    return cosine_of_pairs(rows, pairs.first, pairs.second), jaccard_of_pairs(table, a, b)
 
 
-def embedded(
-    embedder: Any, texts: list[str], fit: bool, progress: Progress | None
-) -> tuple[Any, Any]:
+def embedded(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
     """Embed texts, with an embedder that is fitted on them if asked; return it, too."""
     if fit and learns(embedder):
         rows = embedder.fit_transform(texts)
         return embedder, as_rows(rows, len(texts))
     if fit:
         embedder = embedder.fit(texts)
-    return embedder, embed(embedder, texts, progress)
+    return embedder, embed(embedder, texts)
 
 
-def embed(embedder: Any, texts: list[str], progress: Progress | None) -> Any:
+def embed(embedder: Any, texts: list[str]) -> Any:
     """Embed texts, batches of similar length at a time; rows of length one, or zero."""
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    batches = list(_batches([len(texts[place]) for place in order]))
     parts = []
-    for start, stop in progress(batches) if progress else batches:
+    for start, stop in _batches([len(texts[place]) for place in order]):
         part = embedder.transform([texts[place] for place in order[start:stop]])
         parts.append(as_rows(part, stop - start))
     stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate

@@ -20,19 +20,17 @@ from trajscore.tracer._components import (
     IS_AGENT,
     SURPRISAL,
     check_channel,
-    check_components,
     check_surprisal,
-    check_weights,
     components_of,
     nothing_yet,
     warn_of_some_surprisal,
 )
-from trajscore.tracer._risk_scorer import RiskScorer
+from trajscore.tracer._risk_scorer import ComponentScorer
 from trajscore.tracer._tail import check_tail, mixed, running_top_means, tail_size, top_means
 from trajscore.tracer._tuning import TUNED, tuned
 
 
-class TracerScorer(RiskScorer):
+class TracerScorer(ComponentScorer):
     r"""Risk of a run from its worst steps.
 
     The risk of a step is the largest of its components, or another combination of them; the risk
@@ -115,8 +113,6 @@ class TracerScorer(RiskScorer):
     >>> scorer.transform(S).to_list()
     [array([0.2, 0.5]), array([0.8])]
     """
-
-    _reads = SURPRISAL
 
     def __init__(
         self,
@@ -260,19 +256,19 @@ class TracerScorer(RiskScorer):
         )
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice(self.actors, "actors", ACTORS)
         if self.tune is not None:
             check_choice(self.tune, "tune", ("pairwise_logistic",))
         if not is_number(self.tau) or not self.tau > 0:
             raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
         check_choice(self.aggregation, "aggregation", AGGREGATIONS)
-        check_weights(self.alpha, self.beta, self.gamma)
         check_tail(self.k, self.w)
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
         if self.actors != "both":
             check_channel(signals, IS_AGENT, type(self).__name__)
-        check_components(signals, type(self).__name__)
+        super()._check_signals(signals)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         risk = self._tail(signals, self.actors, running_top_means)
@@ -297,8 +293,3 @@ class TracerScorer(RiskScorer):
         else:
             mean, other = top(signals, parts.risk(*weights, self.aggregation), self.k_)
         return mixed(mean, other, self.w_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags

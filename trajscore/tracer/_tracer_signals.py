@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -15,15 +15,13 @@ from trajscore.core.values import as_count, check_choice
 from trajscore.tracer._compared_texts import (
     PairsOfTurns,
     TextsOfTurns,
-    answers_to_turn_before,
     calls_and_results,
-    last_steps,
+    pairs_with_earlier,
     repeated_calls,
-    speech_of_last_turns,
 )
 from trajscore.tracer._components import ACTORS, CHANNELS
 from trajscore.tracer._embedders import make_embedder
-from trajscore.tracer._similarity import Pairs, Progress, cached, compare, learns
+from trajscore.tracer._similarity import compare, embedded, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
 from trajscore.tracer._turns import (
     STOP_WORDS,
@@ -31,7 +29,7 @@ from trajscore.tracer._turns import (
     Tokens,
     Turns,
     Words,
-    content_mask,
+    as_names,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -87,16 +85,12 @@ class TracerSignals(RunTransformer):
         side are left out then, as the code of the paper does. `TracerScorer` has the paper's own
         attribution, in which they stay and carry no risk.
     memory : str, joblib.Memory or None, default=None
-        Where joblib keeps embeddings and similarities from one call to the next: a folder, say.
-    progress : callable, optional
-        Wraps the iterator over batches of texts, as ``tqdm`` does.
+        Where joblib keeps embeddings from one call to the next: a folder, say.
 
     Attributes
     ----------
     embedder_ : transformer
         The fitted embedder.
-    n_texts_ : int
-        Number of different texts embedded in `fit`.
     reads_one_ : bool
         Whether a bare stated 1 is certainty, as in `StepConfidence`.
 
@@ -111,7 +105,7 @@ class TracerSignals(RunTransformer):
     text, are compared with those of the agent among the last `window` turns of both sides (Eq. 10
     and 11).
 
-    Each text is embedded once. A search computes the signals of a fold for every setting; with
+    Each text is embedded once. A search embeds the texts of a fold for every setting; with
     `memory` it does so once. A log-probability of -inf counts as -100; -9999 or below, and a turn
     of nothing but zeros, count as not recorded. Without token strings, as in some logs, only the
     filter by surprisal applies. Words are separated by spaces; characters of Chinese and Japanese
@@ -152,7 +146,6 @@ class TracerSignals(RunTransformer):
         definition: str = "trajscore",
         actors: str = "both",
         memory: Any = None,
-        progress: Progress | None = None,
     ) -> None:
         self.embedder = embedder
         self.window = window
@@ -162,25 +155,25 @@ class TracerSignals(RunTransformer):
         self.definition = definition
         self.actors = actors
         self.memory = memory
-        self.progress = progress
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         embedder = self._embedder(reset)
-        stop_words = tuple(sorted(STOP_WORDS if self.stop_words is None else set(self.stop_words)))
+        words = Words(STOP_WORDS if self.stop_words is None else self.stop_words)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         tokens = take_tokens(turns)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         results, answers = calls_and_results(turns, texts), self._answers(turns, texts)
-        pairs = _joined(texts, speech, results, answers)
-        embedder, semantic, lexical = cached(self.memory, compare)(
-            embedder, pairs, stop_words, reset, self.memory, self.progress
-        )
+        parts = (speech, results, answers)
+        pairs = PairsOfTurns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        embed = check_memory(self.memory).cache(embedded)
+        embedder, rows = embed(embedder, texts.listed, reset)
+        semantic, lexical = compare(rows, texts.listed, pairs, len(speech.turn), words)
         stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         ends = np.cumsum([len(speech.turn), len(results.turn)])
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (
-            surprisal(turns, tokens, self.least_surprisal, Words(stop_words)),
+            surprisal(turns, tokens, self.least_surprisal, words),
             repetition(turns, speech, of_speech, lexical, repeated),
             gap(turns, results, of_results),
             gap(turns, answers, of_answers),
@@ -190,7 +183,7 @@ class TracerSignals(RunTransformer):
         )
         if reset:
             self.reads_one_ = bool(stated.reads_one)
-            self.embedder_, self.n_texts_ = embedder, len(pairs.texts)
+            self.embedder_ = embedder
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
             rows = turns.is_agent == (self.actors == "agent")
@@ -199,13 +192,20 @@ class TracerSignals(RunTransformer):
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
-        if self.definition == "paper":
-            return last_steps(turns, texts, self.window), np.empty(0, dtype=np.int64)
-        calls = repeated_calls(turns, self.tool_window)
-        return speech_of_last_turns(turns, texts, self.window), calls
+        if self.definition == "paper":  # whole turns, with any of either side
+            among, text = np.arange(len(turns.steps)), np.where(turns.is_agent, texts.whole, -1)
+            return pairs_with_earlier(turns, among, text, self.window), among[:0]
+        speech = pairs_with_earlier(
+            turns, np.flatnonzero(turns.is_agent), texts.speech, self.window
+        )
+        return speech, repeated_calls(turns, self.tool_window)
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
-        return answers_to_turn_before(turns, texts)
+        """Pair each turn of a user with the agent's turn right before it."""
+        turn = np.flatnonzero(~turns.is_agent[1:] & turns.is_agent[:-1]) + 1
+        there = (turns.run_of[turn] == turns.run_of[turn - 1]) & (texts.whole[turn] >= 0)
+        turn = turn[there & (texts.whole[turn - 1] >= 0)]
+        return PairsOfTurns(turn, texts.whole[turn - 1], texts.whole[turn])
 
     def _embedder(self, reset: bool) -> Any:
         if not reset:
@@ -222,11 +222,7 @@ class TracerSignals(RunTransformer):
             as_count(getattr(self, name), name)
         if not self.least_surprisal >= 0:
             raise ValueError(f"least_surprisal must be at least 0, got {self.least_surprisal!r}")
-        if isinstance(self.stop_words, str):
-            raise ValueError(
-                f"stop_words must be a list of words, got the text {self.stop_words!r}; pass "
-                f"[{self.stop_words!r}]"
-            )
+        as_names(self.stop_words, "stop_words")
 
 
 # ------------------------------------------------------------------ the signals
@@ -256,19 +252,13 @@ def gap(turns: Turns, pairs: PairsOfTurns, semantic: FloatArray) -> FloatArray:
 def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
     out = np.full(len(turns.steps), np.nan)
-    counted = np.zeros(len(tokens.logprobs), dtype=bool)
+    counted = tokens.logprobs <= -least  # False for NaN
     for turn, start, stop in zip(tokens.turns, tokens.starts, tokens.starts[1:], strict=False):
-        counted[start:stop] = content_mask(
-            turns.steps[turn].tokens, tokens.logprobs[start:stop], least, words
-        )
+        strings = turns.steps[turn].tokens
+        if strings is not None:  # then with content
+            for token in (start + np.flatnonzero(counted[start:stop])).tolist():
+                counted[token] = words.of_token(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
     _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
     out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))
     return out
-
-
-def _joined(texts: TextsOfTurns, speech: PairsOfTurns, *others: PairsOfTurns) -> Pairs:
-    parts = (speech, *others)
-    first = np.concatenate([part.first for part in parts])
-    second = np.concatenate([part.second for part in parts])
-    return Pairs(texts.listed, first, second, n_lexical=len(speech.turn))

@@ -13,8 +13,8 @@ from typing import Any, Self, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
@@ -80,6 +80,13 @@ def chosen(names: Sequence[str], have: Sequence[str], parameter: str, kind: str)
         if name not in have:
             raise ValueError(unknown_name(kind, name, have))
     return list(names)
+
+
+def as_names(names: Iterable[str] | None, parameter: str) -> frozenset[str] | None:
+    """Return a set of words or names, or say that a parameter is one text."""
+    if isinstance(names, str):
+        raise ValueError(f"{parameter} must be a list, got the text {names!r}; pass [{names!r}]")
+    return None if names is None else frozenset(names)
 
 
 # ------------------------------------------------------------------ turns and calls
@@ -167,30 +174,25 @@ def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
 
 def check_runs(runs: Any, reader: str, may_be_empty: bool = False) -> list[Run]:
     """Refuse anything but a list of runs."""
-    if isinstance(runs, (pd.DataFrame, pd.Series, np.ndarray, TrajectoryArray)):
+    tables = (str, bytes, pd.DataFrame, pd.Series, np.ndarray, TrajectoryArray)
+    if isinstance(runs, tables) or not is_iterable(runs):
         raise TypeError(
             f"{reader} reads runs of a log, got {type(runs).__name__}; read a log with "
             f"trajscore.io.read_runs(path), or use scores with TrajectoryArray.from_frame"
-        )
-    if isinstance(runs, (str, bytes)) or not is_iterable(runs):
-        raise TypeError(
-            f"{reader} takes runs, got {type(runs).__name__}; read a log with "
-            f"trajscore.io.read_runs(path) first"
         )
     listed = list(runs)
     for row, run in enumerate(listed):
         if not isinstance(run, Run):
             raise TypeError(
-                f"{reader} takes runs, but row {row} is of type {type(run).__name__}; read a log "
-                f"with trajscore.io.read_runs(path), or make a run of chat messages with "
-                f"trajscore.io.as_run(messages)"
+                f"{reader} takes runs, but row {row} is of type {type(run).__name__}; make a run "
+                f"of chat messages with trajscore.io.as_run(messages)"
             )
         for number, step in enumerate(run.steps, start=1):
             if not isinstance(step, Step):
-                is_text = isinstance(step, str)
-                kind = "text" if is_text else type(step).__name__
-                example = f"io.Step('agent', {step[:30]!r})" if is_text else "an io.Step"
-                raise TypeError(f"run {run.id!r}: step {number} is {kind}; give {example}")
+                raise TypeError(
+                    f"run {run.id!r}: step {number} is {type(step).__name__}; give "
+                    f"io.Step('agent', text)"
+                )
     if not listed and not may_be_empty:
         raise ValueError(
             f"{reader} got an empty list of runs; .left_out of the log says what was skipped"
@@ -200,13 +202,12 @@ def check_runs(runs: Any, reader: str, may_be_empty: bool = False) -> list[Run]:
 
 def call_text(call: ToolCall) -> str:
     """Write a call with its arguments in a fixed order."""
-    if isinstance(call.arguments, str):
+    arguments = call.arguments
+    if isinstance(arguments, str):
         try:
-            arguments = json.loads(call.arguments)
+            arguments = json.loads(arguments)
         except ValueError:
-            return f"{call.name} {call.arguments}"
-    else:
-        arguments = call.arguments
+            return f"{call.name} {arguments}"
     try:
         return f"{call.name} {_JSON.encode(arguments)}"
     except TypeError:  # keys that cannot be sorted
@@ -291,31 +292,12 @@ class Words:
     def __init__(self, stop_words: Iterable[str]) -> None:
         self.of_token = cache(partial(content_word, stop_words=frozenset(stop_words)))
 
-    def of(self, text: str) -> list[str]:
-        """Return the different content words of a text, in order."""
+    def of(self, text: str) -> set[str]:
+        """Return the different content words of a text."""
         spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
-        words = set(map(self.of_token, set(spaced.split())))
-        return sorted(word for word in words if word is not None)
+        return {word for word in map(self.of_token, set(spaced.split())) if word is not None}
 
-    def table(self, texts: Sequence[str]) -> csr_array:
+    def table(self, texts: Sequence[str]) -> Any:
         """Return a matrix of 0 and 1, a row for each text and a column for each word."""
-        column: dict[str, int] = {}
-        columns: list[int] = []
-        ends = [0]
-        for text in texts:
-            columns += [column.setdefault(word, len(column)) for word in self.of(text)]
-            ends.append(len(columns))
-        ones = np.ones(len(columns))
-        shape = (len(texts), max(1, len(column)))
-        return csr_array((ones, np.array(columns, dtype=np.int64), np.array(ends)), shape=shape)
-
-
-def content_mask(
-    tokens: Sequence[str] | None, logprobs: FloatArray, least: float, words: Words
-) -> BoolArray:
-    """Tell which tokens of a turn count: surprising enough, and with content where known."""
-    counted = logprobs <= -least  # False for NaN
-    if tokens is not None and counted.any():
-        for place in np.flatnonzero(counted).tolist():
-            counted[place] = words.of_token(tokens[place]) is not None
-    return counted
+        words = MultiLabelBinarizer(sparse_output=True)
+        return words.fit_transform([self.of(text) for text in texts])

@@ -31,4 +31,4 @@ TracerStripDisplay.from_estimator(scorer, signals, worst)
 # %%
 # **What it decides.** Which runs to read first, and where in them: ``runs[worst].steps`` holds what
 # was said. As a forecast it must beat run
-# length first: see :doc:`/user_guide/predicting_failure`.
+# length first: see :doc:`/user_guide/tracer`.

@@ -9,6 +9,7 @@ does the judge know more than a step counter?
 
 from trajscore import evaluate
 from trajscore.datasets import fetch_evaluator
+from trajscore.report import EvaluationOptions
 
 X, y = fetch_evaluator("hotpotqa", return_X_y=True)
 
@@ -32,7 +33,7 @@ ScoreDisplay.from_intervals(report.intervals, "TPS log")
 # The last row is a counter that also knows which step of a run is the last. It is ahead of the
 # judge: what it knows of runs of one step, the judge does not say. Whoever acts while runs are
 # under way cannot know that, so here the first counter counts:
-report = evaluate({"judge": X}, y, end=False)
+report = evaluate({"judge": X}, y, options=EvaluationOptions(end=False))
 print(report.verdicts()[0])
 
 # %%

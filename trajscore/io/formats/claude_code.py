@@ -63,7 +63,7 @@ class ClaudeCode(Format):
         whole = [
             (name, lines)
             for name, lines in sessions.items()
-            if not all(_is_aside(line, _SUBAGENT) for line in lines if line["type"] in _TURNS)
+            if not all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
         ]
         for index, (_, lines) in enumerate(whole):
             yield file.place(index), lines

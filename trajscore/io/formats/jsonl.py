@@ -1,18 +1,17 @@
-"""Any other log of JSON lines, by a map of field names."""
+"""Any other log of JSON lines, a step or a run each, by usual or by named fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.values import split_pairs, unknown_name
-from trajscore.io._conversation import Conversation, role_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
-from trajscore.io._requests import by_id, continues_later
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._spans import moment
 from trajscore.io._vocabulary import as_fields, as_list
@@ -22,14 +21,12 @@ from trajscore.io.fields import (
     TIME_WORDS,
     USUAL,
     Fields,
-    by_keys,
     dig,
     may_be_duration,
     several_runs,
     steps_field,
     stop_paths,
     usual_names,
-    with_key,
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
@@ -74,20 +71,17 @@ class JSONLines(Format):
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
         missing = _Missing(fields)
-        records = super().runs(file, options)
-        if fields.steps is not None:
-            records = _records_at(records, fields.steps)
-        lines = missing.watch(records)
-        first = list(islice(lines, 1))
-        lines = chain(first, lines)
-        if fields.steps is not None or any(steps_field(line) for _, line in first):
-            yield from lines
+        records = missing.watch(_records_at(super().runs(file, options), fields.steps))
+        first = list(islice(records, 1))
+        records = chain(first, records)
+        if fields.steps is not None or any(steps_field(record) for _, record in first):
+            yield from records
         else:
-            yield from _runs(lines, fields, one_by_one=file.one_by_one)
+            yield from _runs(records, fields, one_by_one=file.one_by_one)
         missing.check(file)
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
-        read = _run_of_steps if isinstance(raw, _Lines) else _run_of_line
+        read = _run_of_lines if isinstance(raw, _Lines) else _run_of_record
         return read(raw, place, place.fields.over(options.fields))
 
 
@@ -102,27 +96,26 @@ class _Lines(list[Any]):
 
 
 class _Missing:
-    """The named fields that no line has had so far."""
+    """The named fields that no record has had so far."""
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.parts = [part for part in USUAL if getattr(fields, part, None) is not None]
-        self.columns: list[str] = []  # of the first line
+        self.columns: list[str] = []  # of the first record
 
-    def watch(self, lines: Iterable[Item]) -> Iterator[Item]:
-        for place, line in lines:
-            if isinstance(line, Mapping):
-                self.columns = self.columns or list(map(str, line))
-                steps = None if self.fields.steps is None else _steps_of(line, self.fields.steps)
-                records = [line, *(step for step in as_list(steps) if isinstance(step, dict))]
-                values = {
-                    part: [self.fields.value(record, part) for record in records]
+    def watch(self, records: Iterable[Item]) -> Iterator[Item]:
+        for place, record in records:
+            if isinstance(record, Mapping):
+                self.columns = self.columns or list(map(str, record))
+                steps = _steps_of(record, self.fields.steps or "")
+                inner = [record, *map(as_fields, as_list(steps))]
+                self.parts = [
+                    part
                     for part in self.parts
-                }
-                if "steps" in values:
-                    values["steps"].append(steps)
-                self.parts = [part for part, v in values.items() if all(x is None for x in v)]
-            yield place, line
+                    if all(self.fields.value(one, part) is None for one in inner)
+                    and (part != "steps" or steps is None)
+                ]
+            yield place, record
 
     def check(self, file: LogFile) -> None:
         if self.parts and self.columns:
@@ -137,13 +130,26 @@ class _Missing:
 
 
 def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterator[Item]:
-    """Join the lines of each run."""
+    """Join the lines of each run: wherever they are, or those that stand together."""
+    named = ((_id_of(item, fields), item) for item in lines)
+    groups: Iterable[tuple[str, Iterable[tuple[str, Item]]]]
+    if one_by_one:
+        groups = groupby(named, key=lambda pair: pair[0])
+    else:
+        by_id: dict[str, list[tuple[str, Item]]] = {}
+        for name, item in named:
+            by_id.setdefault(name, []).append((name, item))
+        groups = by_id.items()
     seen: set[str] = set()
-    for name, items in by_id(lines, lambda item: _id_of(item, fields), one_by_one=one_by_one):
+    for name, group in groups:
+        items = [item for _, item in group]
+        start = items[0][0]
         if name in seen:
-            raise continues_later(items[0][0], name)
-        place = replace(items[0][0], index=len(seen), run=name)
-        yield place, _Lines(line for _, line in items)
+            raise ValueError(
+                f"{start.file}, line with index {start.index}: run {name!r} continues after "
+                f"another run; sort the lines by run, or use read_runs"
+            )
+        yield replace(start, index=len(seen), run=name), _Lines(line for _, line in items)
         seen.add(name)
 
 
@@ -166,16 +172,16 @@ def _id_of(item: Item, fields: Fields) -> str:
     return name
 
 
-def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
+def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
     own = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs([name], str(place.run), [own])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    kind = _kind_of_actor(steps, fields)
-    for index, line in enumerate(_in_order(steps, fields)):
-        _add(talk, line, index, fields, (*_OF_RUN, "id", "step"), kind)
+    ordered, are_durations = _in_order(steps, fields)
+    for index, line in enumerate(ordered):
+        _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     for line in lines:
         names = fields.names(line, _OF_RUN)
@@ -187,7 +193,7 @@ def _run_of_steps(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         of_run |= values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
-    run.extra |= {"durations": 1} if _are_durations(steps, fields) else {}
+    run.extra |= {"durations": 1} if are_durations else {}
     run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
     return _with_roles(run, steps, fields)
 
@@ -210,112 +216,80 @@ def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
     task, trial = fields.values(record, ("task", "trial")).values()
-    return Run(
-        id=str(place.run),
-        task=task,
-        trial=trial,
-        extra=dict(record),
-    )
+    return Run(id=str(place.run), task=task, trial=trial, extra=dict(record))
 
 
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, str) or value.strip().lstrip("-").replace(".", "", 1).isdigit()
-
-
-def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
+def _in_order(
+    lines: list[Mapping[str, Any]], fields: Fields
+) -> tuple[list[Mapping[str, Any]], bool]:
+    """Return the steps in order, and whether small times fall, which are durations."""
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
-        return lines
+        return lines, False
     if any(number is None for number in numbers):
         raise MalformedRunError("some of its lines have no step number")
-    moments = (moment(number) for number in numbers if not _is_number(number))
-    times = [time for time in moments if time is not None]
-    if len(times) == len(lines):
-        order = sorted(range(len(lines)), key=times.__getitem__)  # equal ones as in the log
-        return [lines[k] for k in order]
-    keys = []
-    for row, number in enumerate(numbers):
-        try:
-            keys.append(float(number))
-        except (TypeError, ValueError):
+    name = fields.names(lines[0], ("step",))["step"]
+    keys: list[Any] = [_key(number) for number in numbers]
+    for row, (key, number) in enumerate(zip(keys, numbers, strict=True)):
+        if key is None or isinstance(key, int) != isinstance(keys[-1], int):
             raise MalformedRunError(
                 f"its step should be a number, but line {row} of the run has {number!r}"
-            ) from None
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    name = fields.names(lines[0], ("step",))["step"]
-    if words_of(name) & TIME_WORDS:  # which several steps may share
-        return lines if _are_durations(lines, fields) else [lines[k] for k in order]
+            )
+    order = sorted(range(len(keys)), key=keys.__getitem__)  # equal times as in the log
+    falls = order != sorted(order)
+    is_time = bool(words_of(name) & TIME_WORDS) or isinstance(keys[0], int)
+    if falls and fields.step is None and all(may_be_duration(name, key) for key in keys):
+        return lines, True
     for before, after in pairwise(order):
-        if keys[before] == keys[after]:
+        if keys[before] == keys[after] and not is_time:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
-    return [lines[k] for k in order]
+    return [lines[k] for k in order], False
 
 
-def _are_durations(lines: list[Mapping[str, Any]], fields: Fields) -> bool:
-    """Tell how long steps took, small numbers in no order, from times that nobody named."""
-    name = fields.names(lines[0], ("step",)).get("step", "")
-    times: list[Any] = [line.get(name) for line in lines]
-    are_small = fields.step is None and all(may_be_duration(name, time) for time in times)
-    return are_small and any(later < before for before, later in pairwise(times))
+def _key(number: Any) -> float | int | None:
+    """Return the number of a step, or its time in whole microseconds; None of anything else."""
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        return moment(number)
 
 
 # ------------------------------------------------------------------ one run a line
 
 
-def _records_at(records: Iterable[Item], path: str) -> Iterator[Item]:
-    """Yield the runs within records that have the steps, in a list on the way or by their ids."""
-    parts = path.split(".")
+def _records_at(records: Iterable[Item], path: str | None) -> Iterator[Item]:
+    """Yield the runs that have their steps under a path, also in a list on the way."""
+    owner, _, _ = (path or "").rpartition(".")
     for place, record in records:
-        lists = (dig(record, ".".join(parts[:k])) for k in range(1, len(parts)))
-        runs = next((inner for inner in lists if isinstance(inner, list)), None)
-        if isinstance(dig(record, path), list):
-            yield place, record
-            continue
-        if runs is None:
-            keyed = by_keys(record, lambda value: isinstance(dig(value, path), list))
-            runs = [with_key(keys, run) for keys, run in keyed]
-        if not runs:
-            yield place, record
-        else:
+        runs = dig(record, owner) if owner else None
+        if isinstance(runs, list):
             yield from ((replace(place, index=k), run) for k, run in enumerate(runs))
+        else:
+            yield place, record
 
 
 def _steps_of(run: Mapping[str, Any], path: str) -> Any:
-    """Return the steps under a path, or under the end of it where runs are in a list on the way."""
-    parts = path.split(".")
-    values = [dig(run, ".".join(parts[k:])) for k in range(len(parts))]
-    return next((steps for steps in values if isinstance(steps, list)), values[0])
+    """Return the steps under a path, or under its end where the runs stood in a list."""
+    steps = dig(run, path)
+    return run.get(path.rpartition(".")[2]) if steps is None else steps
 
 
-def _run_of_line(line: Any, place: Place, fields: Fields) -> Run:
-    line = as_object(line)
-    place.name(fields.id_of(line))
-    usual = next(iter(usual_names("steps", line)), "steps")
-    name = fields.steps or steps_field(line) or str(usual)
-    steps = _steps_of(line, name)
+def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
+    record = as_object(record)
+    place.name(fields.id_of(record))
+    usual = next(iter(usual_names("steps", record)), "steps")
+    name = fields.steps or steps_field(record) or str(usual)
+    steps = _steps_of(record, name)
     check_list(steps, f"its {name!r} is")
     talk = Conversation(place)
-    kind = _kind_of_actor(steps, fields)
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
-        _add(talk, as_object(step, f"message {index} is"), index, fields, (), kind)
-    run = talk.finish(_new_run(leftover(line, {name}), place, fields))
+        _add(talk, as_object(step, f"message {index} is"), index, fields, ())
+    run = talk.finish(_new_run(leftover(record, {name}), place, fields))
     return _with_roles(run, steps, fields)
 
 
 # ------------------------------------------------------------------ a step
-
-
-def _kind_of_actor(records: list[Any], fields: Fields) -> str | None:
-    """Return the field whose words tell the agent from others, where none is named for it."""
-    steps = [record for record in records if isinstance(record, Mapping)]
-    if any(fields.names(step, ("actor",)) for step in steps):
-        return None
-    for name in ("type", "kind", "event", "event_type"):
-        roles = {role_of(_role_in(step.get(name))) for step in steps} - {"environment"}
-        if "agent" in roles and len(roles) > 1:
-            return name
-    return None
 
 
 def _with_roles(run: Run, records: list[Any], fields: Fields) -> Run:
@@ -325,22 +299,12 @@ def _with_roles(run: Run, records: list[Any], fields: Fields) -> Run:
     return run
 
 
-def _role_in(kind: Any) -> str:
-    """Return the role in the kind of a step, such as user of user_message.
-
-    >>> _role_in("user_message"), _role_in("AssistantMessage"), _role_in("tool")
-    ('user', 'assistant', 'tool')
-    """
-    return str(kind).lower().removesuffix("message").removesuffix("_")
-
-
 def _add(
     talk: Conversation,
     record: Mapping[str, Any],
     index: int,
     fields: Fields,
     of_run: tuple[str, ...],
-    kind: str | None,
 ) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     names = fields.names(record, (*of_run, *_OF_STEP))
@@ -350,9 +314,8 @@ def _add(
     action, observation = parts.pop("action"), parts.pop("observation")
     parts["content"] = parts.pop("text")
     actor = parts.pop("actor")
-    if actor is not None or kind is None or not is_message(record):
-        role = _role_in(record.get(kind)) if kind else "agent"
-        parts["role"] = role if actor in (None, "") else actor
+    if actor is not None or not is_message(record):
+        parts["role"] = "agent" if actor in (None, "") else actor
     is_silent = actor is None and not any(v for k, v in parts.items() if k != "role")
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns

@@ -156,9 +156,7 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
     inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
-    outputs = (
-        read_attribute(attributes, keys.TOOL_OUTPUT) if kind == "tool" else _answer(attributes)
-    )
+    outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
     system = first(attributes, ("gen_ai.system_instructions",))
     if system is not None:
         inputs = {"instructions": system, "messages": unnested(inputs)}
@@ -182,28 +180,11 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     )
 
 
-def _answer(attributes: Mapping[str, Any]) -> Any:
-    """Return the output of a span; of calls without words, that which has the words, too."""
-    output = read_attribute(attributes, keys.SPAN_OUTPUT)
-    calls = _first_turn(output).get("tool_calls")
-    if calls:
-        for name in keys.SPAN_OUTPUT:
-            other = read_attribute(attributes, (name,))
-            same = _first_turn(other)
-            if same.get("content") and len(same.get("tool_calls") or ()) == len(calls):
-                return other
-    return output
-
-
 def _asked(attributes: Mapping[str, Any]) -> Any:
     """Return the input of a span: the first with messages, or else the first there is."""
     values = (read_attribute(attributes, (name,)) for name in keys.SPAN_INPUT)
     there = [value for value in values if value is not None]
     return next((value for value in there if messages_in(value, None)), next(iter(there), None))
-
-
-def _first_turn(output: Any) -> dict[str, Any]:
-    return next(iter(messages_in(output, "assistant")), {})
 
 
 def _kind(attributes: Mapping[str, Any]) -> Kind:

@@ -7,17 +7,11 @@ import base64
 from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._glossary import GLOSSARY
+from trajscore.report._sentences import SENTENCES
 from trajscore.report._verdict import verdicts
 from trajscore.report.page.view import Drawer, View
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import tables_of
-
-LITERATURE = (
-    "Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification: the scores.",
-    "Estienne et al. (2026), arXiv:2605.20490: ECUAS.",
-    "Sadhuka et al. (2025), E-valuator, arXiv:2512.03109: stopping early.",
-    "Tayebati et al. (2026), TRACER: the risk of a dialogue.",
-)
 
 
 def numbers(view: View) -> Drawer:
@@ -38,7 +32,7 @@ def numbers(view: View) -> Drawer:
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),
         "glossary": GLOSSARY,
-        "references": LITERATURE,
+        "references": SENTENCES["literature"],
         "command": data.source.command,
         "guesses": data.source.guesses.splitlines(),
         "recipe": _recipe(view),

@@ -103,7 +103,7 @@ def _remedy(data: ReportData) -> str:
     """Say what lets runs with a missing value count, where some were left out."""
     if not data.excluded["reason"].map(lacks_values).any():
         return ""
-    ffill = "--missing ffill" if data.source.command else "missing='ffill'"
+    ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
     return f"; {ffill} lets a value hold until the next one"
 
 

@@ -1,0 +1,117 @@
+"""What benchmarks share: public tables of forecasts, the command line, seeds, and times."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from reproduction.items import Data
+from trajscore import TrajectoryArray
+from trajscore.datasets import load_chess
+
+JUDGED = ("hotpotqa", "gsm8k", "math", "mmlupro", "chessgames", "medqa")
+# where, id, value, outcome, task
+TABLES = {
+    "college basketball": ("winprob/march_madness", "game", "win_probability", "won", None),
+    "game of 24": ("tot/game24_gpt4", "run_id", "value", "solved", "task"),
+}
+CLASSIFIERS = ("agnews_gpt2", "sst2_gpt2", "pneumoniamnist_resnet50", "cifar10_resnet-20")
+
+
+class Table(NamedTuple):
+    """Forecasts of runs, their outcomes (-1: not observed), and tasks, where runs share one."""
+
+    X: TrajectoryArray
+    y: np.ndarray
+    tasks: np.ndarray | None = None
+
+
+def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
+    """Yield the public tables that are at hand, in a folder or fetched, and name the others."""
+    data = Data(folder)
+    games, ended = load_chess(return_X_y=True)
+    for name in games.channels:
+        yield f"chess, {name}", Table(games[name], ended)
+    for name in JUDGED:
+        if found := data.runs(name):
+            yield name, Table(*found)
+        else:
+            print(f"{name} is not at hand")
+    for name, (file, run, value, outcome, task) in TABLES.items():
+        path = (folder or Path("nowhere")) / f"{file}.csv.gz"
+        if not path.exists():
+            print(f"{name} is not at hand")
+            continue
+        frame = pd.read_csv(path)
+        X, y = TrajectoryArray.from_frame(frame, id=run, step="step", value=value, outcome=outcome)
+        tasks = frame.groupby(run)[task].first().loc[X.ids].to_numpy() if task else None
+        yield name, Table(X, y, tasks)
+    for name in CLASSIFIERS:  # one answer each: is the likeliest class right?
+        if answers := data.answers(name):
+            p = np.exp(answers[0])
+            X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=np.int64))
+            yield name, Table(X, (p.argmax(axis=1) == answers[1]).astype(int))
+
+
+def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:
+    """Read the command line: a folder of public data, numbers, flags, and what is to be done."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    if commands:
+        parser.add_argument("what", choices=commands)
+    parser.add_argument("--data", type=Path, help="folder of public data; default: fetch")
+    for name, value in numbers.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is False:
+            parser.add_argument(option, action="store_true")
+        elif isinstance(value, list):
+            kind = type(value[0]) if value else str
+            parser.add_argument(option, nargs="+", type=kind, default=value)
+        else:
+            parser.add_argument(option, type=type(value), default=value)
+    return parser.parse_args()
+
+
+def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> list[Any]:
+    """Call for each seed (or tuple of arguments), in processes."""
+    calls = (one if isinstance(one, tuple) else (one,) for one in every)
+    return Parallel(n_jobs=jobs)(delayed(function)(*one) for one in calls)
+
+
+def plus_minus(values: Any) -> str:
+    """Mean with the half-width of its 95% interval over splits or sets."""
+    values = np.asarray(values, dtype=float)
+    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():.3f} +- {half:.3f}"
+
+
+def show(title: str, rows: Any, digits: int = 3) -> None:
+    """Print a table: a frame, or a dict of rows."""
+    table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame.from_dict(rows, orient="index")
+    text = table.round(digits).to_string(na_rep="")
+    print(f"\n{title}\n{text}", flush=True)
+
+
+def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
+    """Median wall time of a call, after one call to warm up."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def against_target(name: str, value: float, unit: str, target: float) -> None:
+    """Print one line of a table."""
+    verdict = "ok" if value <= target else "MISSED"
+    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
