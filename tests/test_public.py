@@ -27,6 +27,7 @@ WIDE = {
     "censored_tps_interval": "what is scored, what is known of cut runs, and the interval",
     "practice_shift": "what is scored, what is known of cut runs, and the interval",
     "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
+    "TrajectoryArray.from_frame": "seven are columns, and three say what their words mean",
     "TracerScorer": "five are the symbols of the paper",
 }
 

@@ -13,12 +13,10 @@ from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import column_names, parts_of_frame
-from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
-from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.parts import as_table, joined_parts
 from trajscore.core.ragged import Ragged
-from trajscore.core.stops import EXCLUDED, Rule, Stops, notes_on_stops, settle_stops
+from trajscore.core.runs_of_table import runs_of_table
+from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
@@ -247,48 +245,14 @@ class TrajectoryArray(Ragged):
         >>> X.to_list(), y
         ([array([0.7, 0.9]), array([0.2])], array([1, 0]))
         """
-        X, y, stops = cls._read_frame(
-            df, id=id, step=step, value=value, outcome=outcome, outcome_map=outcome_map,
+        X, y, stops = runs_of_table(
+            cls, df, id=id, step=step, value=value, outcome=outcome, outcome_map=outcome_map,
             horizon=horizon, meta=meta, first_step=first_step, missing=missing,
             stop_reason=stop_reason, rule=rule,
         )  # fmt: skip
         if stops is not None and (notes := list(notes_on_stops(stops.counts, len(stops.y)))):
             warnings.warn(str(ArgumentError("; ".join(notes))), UserWarning, stacklevel=2)
         return X if y is None else (X, y)
-
-    @classmethod
-    def _read_frame(
-        cls,
-        df: Any,
-        *,
-        outcome: str | None,
-        outcome_map: Mapping[Any, float] | str | None,
-        missing: Missing,
-        rule: Rule | None,
-        **columns: Any,
-    ) -> tuple[Self, Any, Stops | None]:
-        """Return the runs of a table, their outcomes, and how they ended if it says."""
-        meanings, column = check_map(outcome_map), outcome
-        if isinstance(outcome, str):
-            column = bare_name(outcome, column_names(df))
-            check_polarity(outcome, meanings)
-        parts, outcomes = parts_of_frame(df, outcome=column, rule=rule, **columns)
-        has_reason = "stop_reason" in (parts["meta"] or {})
-        if has_reason and columns["stop_reason"] is None and not any(parts["meta"]["stop_reason"]):
-            del parts["meta"]["stop_reason"]
-        X = cls(**parts, missing=missing)
-        if outcomes is None:
-            return X, None, None
-        y = check_outcomes(map_outcomes(outcomes, meanings, column != outcome), X)
-        y = y if column == outcome else turn(y)
-        if columns["stop_reason"] == () or "stop_reason" not in X.meta:
-            return X.with_ended(y != CENSORED), y, None
-        reasons = X.meta["stop_reason"].to_numpy(dtype=object)
-        stops = settle_stops(y, reasons, rule=rule)
-        kept = stops.mechanism != EXCLUDED
-        X = X._replace(meta=X.meta.assign(stop_kind=stops.mechanism))
-        X, y = (X, stops.y) if kept.all() else (X[np.flatnonzero(kept)], stops.y[kept])
-        return X.with_ended(y != CENSORED), y, stops
 
     @classmethod
     def concat(cls, arrays: Sequence[TrajectoryArray]) -> Self:

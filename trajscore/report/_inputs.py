@@ -25,6 +25,7 @@ from trajscore.core.meanings import (
     refuse_counts_in,
     turned_note,
 )
+from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
@@ -237,7 +238,8 @@ def _load_table(
     check_by(by, list(frame.columns))
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
-    X, y, ended = TrajectoryArray._read_frame(
+    X, y, ended = runs_of_table(
+        TrajectoryArray,
         frame,
         id=list(chosen.ids),
         step=step,
