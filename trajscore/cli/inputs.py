@@ -38,7 +38,6 @@ def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Call
     raw = {"formatter_class": argparse.RawDescriptionHelpFormatter} if "examples" in words else {}
     parser = commands.add_parser(
         name,
-        help=words["about"],
         description=words["description"],
         epilog=words.get("examples"),
         **raw,

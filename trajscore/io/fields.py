@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -257,38 +257,6 @@ def named_path(record: Mapping[str, Any], name: str) -> str:
         return name
     paths = (f"{owner}.{name}" for owner in WITHIN if isinstance(record.get(owner), dict))
     return next((path for path in paths if dig(record, path) is not None), name)
-
-
-def by_keys(
-    fields: Any, is_record: Callable[[Any], bool], *, is_inner: bool = False
-) -> list[tuple[tuple[str, ...], Any]]:
-    """Return the records that an object holds by ids at any depth; none if it holds all else too.
-
-    Below one id, records may stand in a list: their numbers are ids.
-
-    >>> by_keys({"a": {"task0": 1, "task1": 2}, "b": {"task0": 3}}, is_number)
-    [(('a', 'task0'), 1), (('a', 'task1'), 2), (('b', 'task0'), 3)]
-    """
-    records: list[tuple[tuple[str, ...], Any]] = []
-    for name, value in fields.items() if isinstance(fields, dict) else ():
-        listed = isinstance(value, list) and is_inner
-        own = dict(enumerate(value)) if listed else value
-        inner = [((), value)] if is_record(value) else by_keys(own, is_record, is_inner=True)
-        if not inner:
-            return []
-        records += [((str(name), *path), record) for path, record in inner]
-    return records
-
-
-def with_key(path: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with an id of the keys that lead to it; below one key its own id counts.
-
-    >>> with_key(("a", "task0"), {"run": 7}), with_key(("task0",), {"run": 7})
-    ({'run': 'a-task0'}, {'id': 'task0', 'run': 7})
-    """
-    if len(path) < 2:
-        return {"id": path[0], **record}
-    return {**record, next(iter(usual_names("id", record)), "id"): "-".join(path)}
 
 
 def stop_paths(record: Mapping[str, Any], depth: int = 3) -> Iterator[str]:
