@@ -214,7 +214,8 @@ def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
         rows = np.array(rows.tolist())
     if rows.dtype == bool and rows.shape == (n_runs,):
         rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype == bool or not np.isin(rows, np.arange(n_runs)).all():
+    are_numbers = rows.ndim == 1 and rows.dtype.kind in "iuf"
+    if not are_numbers or not np.isin(rows, np.arange(n_runs)).all():
         raise ValueError(
             f"calibration must be rows of X, from 0 to {n_runs - 1}, or a mask of {n_runs} bools"
         )
