@@ -61,7 +61,6 @@ TABLE_IV = """
 .761 .689 .753 .765
 """
 NOT_PUBLIC = "the paper's logs, with token log-probabilities, are not public"
-NO_LOGS = "agent logs are read from a folder; none was given"
 GAIN_IS_LARGER = (
     "the smallest gain in Table II is 6.1% (2.5-pro, telecom: .691 against .651); none is 4.7%"
 )

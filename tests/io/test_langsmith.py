@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, ASK, SAMPLES, said, turns
+from known_dialogue import ALL, SAMPLES, said, turns
 from trajscore import io
 
 HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
@@ -20,19 +20,6 @@ def call(key="2", parent="1", **fields):
 
 def read(write, *records):
     return io.read_runs(write("a.jsonl", records, lines=True))
-
-
-def lc(name, **fields):
-    return {"lc": 1, "type": "constructor", "id": ["langchain", name], "kwargs": fields}
-
-
-HUMAN = lc("HumanMessage", content=ASK["content"])
-LOOKS = lc(
-    "AIMessage", content="I look.", usage_metadata={"input_tokens": 5, "output_tokens": 2},
-    tool_calls=[{"name": "find", "args": {"order": 3}, "id": "c1", "type": "tool_call"}],
-)  # fmt: skip
-RESULT = lc("ToolMessage", content="in Paris", tool_call_id="c1")
-SAYS = lc("AIMessage", content="In Paris.")
 
 
 def test_the_sample():

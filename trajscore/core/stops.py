@@ -34,7 +34,7 @@ UNKNOWN: Mechanism = "unknown"
 """Nobody said what the reason means."""
 
 MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
-"""How a run can have ended, see `classify_stops`."""
+"""How a run can have ended, see `settle_stops`."""
 
 Rule = Mapping[str, str] | str | Callable[[str], str]
 
@@ -147,7 +147,7 @@ class Stops(NamedTuple):
 
     y: NDArray[Any]  # -1 where not observed
     mechanism: NDArray[Any]  # of each run; of an observed one "complete", unless it was lost
-    counts: dict[str, Counter[str]]  # reasons by which it was lost, not observed, or not known
+    counts: Counter[tuple[str, str]]  # what a reason made of runs (lost, not observed, not known)
 
 
 def settle_stops(
@@ -182,16 +182,17 @@ def settle_stops(
         ADMINISTRATIVE: outcomes != recorded,
         UNKNOWN: seen & (meant == UNKNOWN) & (names != ""),
     }
-    counts: dict[str, Counter[str]] = {
-        kind: Counter(map(str, words[rows])) for kind, rows in changed.items()
-    }
+    counts: Counter[tuple[str, str]] = Counter(
+        (kind, str(word)) for kind, rows in changed.items() for word in words[rows]
+    )
     return Stops(outcomes, mechanism, counts)
 
 
-def notes_on_stops(counts: Mapping[str, Counter[str]], n_runs: int) -> Iterator[str]:
+def notes_on_stops(counts: Counter[tuple[str, str]], n_runs: int) -> Iterator[str]:
     """Say which runs were lost or not observed, and which reasons are not known, with counts."""
     lost, cut, unknown = (
-        counts.get(kind) or Counter[str]() for kind in (EXCLUDED, ADMINISTRATIVE, UNKNOWN)
+        Counter({name: n for (of, name), n in counts.items() if of == kind})
+        for kind in (EXCLUDED, ADMINISTRATIVE, UNKNOWN)
     )
     if n := lost.total():
         are = "is" if n == 1 else "are"

@@ -266,9 +266,9 @@ class _Reading:
         kind = self._kind(run.stop_reason)
         settled_outcome = settled(run.outcome, kind)
         if kind == ADMINISTRATIVE and settled_outcome != run.outcome:
-            self.findings.tally.stops[ADMINISTRATIVE][str(run.stop_reason)] += 1
+            self.findings.tally.stops[ADMINISTRATIVE, str(run.stop_reason)] += 1
         elif kind == UNKNOWN and run.outcome != CENSORED:
-            self.findings.tally.stops[UNKNOWN][str(run.stop_reason)] += 1
+            self.findings.tally.stops[UNKNOWN, str(run.stop_reason)] += 1
         run.outcome = settled_outcome
         run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
 

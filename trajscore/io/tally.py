@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +44,7 @@ class Tally:
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
     n_turns: int = 0  # of the agent
-    stops: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    stops: Counter[tuple[str, str]] = field(default_factory=Counter)  # of `core.stops.Stops`
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations

@@ -280,7 +280,8 @@ def _load_table(
             ArgumentError(note).in_options(OPTIONS)
             for note in notes_on_stops(ended.counts, len(ended.y))
         )
-        remarks += _not_met(rule, [*X.meta["stop_reason"], *ended.counts[EXCLUDED]])
+        lost = (name for kind, name in ended.counts if kind == EXCLUDED)
+        remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     origin = FromTable(chosen, guessed, counted, (*not_used, *remarks))

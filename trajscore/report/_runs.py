@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -155,17 +155,13 @@ def counted(y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] |
     }
     if unstated := int((unseen & ~stated).sum()):
         excluded["all", stopped_by(None)] = unstated
-    others = {kind: names for kind, names in stops.counts.items() if kind != EXCLUDED}
-    by_kind = {(kind, name): n for kind, names in others.items() for name, n in names.items()}
-    return Counted(stops.y, counts, excluded, Counter(by_kind))
+    others = {pair: n for pair, n in stops.counts.items() if pair[0] != EXCLUDED}
+    return Counted(stops.y, counts, excluded, Counter(others))
 
 
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
-    by_kind: dict[str, Counter[str]] = defaultdict(Counter)
-    for (kind, name), n in stops.items():
-        by_kind[kind][name] = n
-    texts = (str(ArgumentError(text)) for text in notes_on_stops(by_kind, 0))
+    texts = (str(ArgumentError(text)) for text in notes_on_stops(stops, 0))  # none is lost
     return [Note("stops", "stops", {"text": text}) for text in texts]
 
 
