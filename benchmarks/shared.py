@@ -61,7 +61,10 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
 
 
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:
-    """Read the command line: a folder of public data, numbers, flags, and what is to be done."""
+    """Read the command line: what is to be done, a folder of public data, numbers and flags.
+
+    A list is an option of several values; `...` stands for values without an option.
+    """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -70,7 +73,9 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
     parser.add_argument("--data", type=Path, help="folder of public data; default: fetch")
     for name, value in numbers.items():
         option = f"--{name.replace('_', '-')}"
-        if value is False:
+        if value is ...:
+            parser.add_argument(name, nargs="+")
+        elif value is False:
             parser.add_argument(option, action="store_true")
         elif isinstance(value, list):
             kind = type(value[0]) if value else str

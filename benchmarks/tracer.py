@@ -1,88 +1,162 @@
-"""TRACER on public logs, beside what costs nothing: the length of the run.
+"""TRACER and actions on public logs, beside what costs nothing: the length of the run.
 
-    python benchmarks/tracer.py LOG [LOG ...] [--more LOG ...] [--embedder char wordllama]
+    python benchmarks/tracer.py risk        LOG [LOG ...] [--resamples 2000]
+    python benchmarks/tracer.py definitions LOG [LOG ...] [--shuffles 20]
+    python benchmarks/tracer.py actions     LOG [LOG ...] [--seeds 5] [--shuffles 20]
 
-LOG is any log that trajscore.io reads; --more makes a second table. TRACER is shown with its usual
-parameters, and tuned by nested cross-validation with the tasks kept together: each run is judged
-with parameters found on the runs of other tasks. Intervals are 95% bootstrap intervals over tasks.
-benchmarks/tracer_ablation.py says where the figures come from.
+LOG is any log that trajscore.io reads. AUROC compares two runs of the same log only. Intervals are
+95% bootstrap intervals over tasks; those of differences are paired, and take forecasts as they are.
+
+"risk": AUROC of TRACER with its usual parameters in each log, and tuned on the runs of other tasks.
+
+"definitions": the same by whose definition of the signals is taken, and the largest AUROC over a
+grid of parameters on the runs that it was looked for on: with outcomes, and with shuffled ones.
+
+"actions": forecasters learn from all logs together. Runs of one task stay in one fold; values are
+means over the seeds of the folds. At step t, forecasts after step t are judged on the runs that are
+at least that long; pairs are of one fold, too, as what differs between folds at one step is the
+fit. TPS is held against the forecast that is learned from length. The control has outcomes that are
+shuffled within each log.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
-from trajscore.calibration import cross_fit_traces
-from trajscore.core.ranking import TieGroups, aurc, auroc
-from trajscore.core.statistics import OfTies, all_at_once
-from trajscore.core.within_runs import run_numbers
-from trajscore.inference import bootstrap
-from trajscore.tracer import (
-    SAUP,
-    ChannelRisk,
-    early_warning,
+from reproduction.agent_tracer import AgentTracerSignals
+from shared import options, show
+from trajscore import (
+    ActionSignals,
+    PrefixForecaster,
+    TracerScorer,
+    TracerSignals,
+    TrajectoryArray,
+    io,
 )
+from trajscore.calibration import cross_fit_traces
+from trajscore.calibration._cross_fit import folds_of
+from trajscore.core.equal_length import at_step
+from trajscore.core.run_sums import run_sums
+from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.weights import as_step_weights
+from trajscore.core.within_runs import last_cells
+from trajscore.core.within_strata import AurocWithin
+from trajscore.inference import bootstrap
+from trajscore.tracer import ChannelRisk
+from trajscore.tracer._components import AGENT_GAP, REPETITION, USER_GAP
+from trajscore.tracer._tuning import grid_scores
 
-BASELINES = {
-    "SAUP": SAUP(),
-    "mean surprisal": ChannelRisk(),
-    "self-reported confidence": ChannelRisk("confidence", kind="confidence"),
-    "run length": ChannelRisk(None, kind="count"),
-    "tool calls": ChannelRisk("tool_calls", kind="count"),
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]
+
+STEPS = (4, 6, 10, 20)
+LENGTH = "run length"
+END_KNOWN = ", end known"
+DEFINITIONS = {
+    "trajscore": TracerSignals,
+    "paper": partial(TracerSignals, definition="paper"),
+    "agent-tracer": AgentTracerSignals,
 }
+WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 GRID = {
-    "alpha": [0, 0.5, 1, 2],
-    "beta": [0, 1],
-    "gamma": [0, 1],
-    "k": [0.1, 0.3, 1.0],
-    "w": [0.0, 0.3],
-}
-MEASURES = ("auroc", "prefix_auroc", "auarc")
-REFERENCE = "run length"
+    "alpha": WEIGHTS, "beta": WEIGHTS, "gamma": WEIGHTS,
+    "k": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0), "w": (0.0, 0.1, 0.3),
+}  # fmt: skip
 
 
-class Log(NamedTuple):
-    """The runs of a log in the order of their ids, with their outcomes and tasks."""
+class Logs(NamedTuple):
+    """Runs with their outcomes, tasks and logs."""
 
     runs: list[io.Run]
     y: NDArray[Any]
     task: NDArray[Any]
+    log: NDArray[Any]
+
+    @classmethod
+    def read(cls, paths: Sequence[str], unobserved: bool = True) -> Logs:
+        """Read logs; the name of the log goes before the ids of its runs."""
+        runs, log = [], []
+        for place, path in enumerate(map(Path, paths)):
+            for run in io.read_runs(path):
+                run.id = f"{path.stem}/{run.id}"
+                if unobserved or run.outcome != -1:
+                    runs.append(run)
+                    log.append(place)
+        return cls(
+            runs, io.outcomes(runs), np.array([str(run.task) for run in runs]), np.array(log)
+        )
 
 
-def load(path: Path) -> Log:
-    """Read a log."""
-    runs = sorted(io.read_runs(path), key=lambda run: run.id)
-    return Log(runs, io.outcomes(runs), io.meta(runs)["task"].to_numpy())
+# ------------------------------------------------------------------ how it is judged
 
 
-# ------------------------------------------------------------------ risks
+def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
+    """Return AUROC over pairs of one stratum, of the runs with a confidence and an outcome."""
+    rows = np.flatnonzero(~np.isnan(confidence) & (y != -1))
+    one = AurocWithin.of(confidence[rows], y[rows].astype(np.float64), stratum[rows])
+    return lambda counts: one(counts[..., rows])
 
 
-def risks_of(log: Log, embedders: list[str]) -> dict[str, TrajectoryArray]:
-    """Return the risks to compare; baselines do not depend on the embedder."""
-    risks: dict[str, TrajectoryArray] = {}
-    for embedder in embedders:
-        S = TracerSignals(embedder).fit_transform(log.runs)
-        inner = StratifiedGroupKFold(4)
-        tuned = {
-            "pairwise loss": TracerScorer(tune="pairwise_logistic", tau=0.2),
-            "AUROC": GridSearchCV(TracerScorer(), GRID, scoring="roc_auc", cv=inner),
-        }
-        risks[f"TRACER, {embedder}"] = TracerScorer().fit_transform(S)
-        for name, model in tuned.items():
-            risk = cross_fit_risks(model, S, log.y, log.task)
-            risks[f"TRACER, {embedder}, tuned, {name}"] = risk
-    return risks | {name: scorer.fit_transform(S) for name, scorer in BASELINES.items()}
+def final(trace: TrajectoryArray) -> Floats:
+    """Return the value of each run at its last step."""
+    return trace.cells.ravel()[last_cells(trace)]
+
+
+def after_step(trace: TrajectoryArray, y: NDArray[Any], log: NDArray[Any], t: int) -> Statistic:
+    """Return AUROC after step t over pairs of one log and one fold."""
+    confidence = np.full(len(trace), np.nan)
+    rows, values = at_step(trace, t)
+    confidence[rows] = values
+    folds = np.unique(np.stack([log, folds_of(trace)]), axis=1, return_inverse=True)[1].ravel()
+    return within(confidence, y, folds)
+
+
+def mean_over(functions: list[Statistic]) -> Statistic:
+    """Return the mean of several statistics."""
+    return lambda counts: np.mean([one(counts) for one in functions], axis=0)
+
+
+def table(rows: dict[str, dict[str, Statistic]], logs: Logs, n_resamples: int) -> pd.DataFrame:
+    """Return each measure of each row, and its difference from that of length with an interval."""
+    cells = [(row, measure) for row, of in rows.items() for measure in of]
+
+    def everything(counts: Floats) -> Floats:
+        return np.stack([rows[row][measure](counts) for row, measure in cells], axis=-1)
+
+    value = everything(np.ones(len(logs.y)))
+    drawn = bootstrap(
+        everything, len(logs.y), n_resamples=n_resamples, groups=logs.task, random_state=0
+    )
+    out: dict[str, dict[str, str]] = {row: {} for row in rows}
+    for k, (row, measure) in enumerate(cells):
+        learned = f"{LENGTH}, learned" + END_KNOWN * row.endswith(END_KNOWN)
+        base = cells.index((learned if measure == "TPS" else LENGTH, measure))
+        out[row][measure] = with_interval(value[k], drawn[:, k], "{:.3f}")
+        difference = with_interval(value[k] - value[base], drawn[:, k] - drawn[:, base], "{:+.3f}")
+        out[row][f"{measure} - length"] = difference
+    return pd.DataFrame.from_dict(out, orient="index")
+
+
+def with_interval(value: float, replicates: Floats, form: str) -> str:
+    """Write a value and the ends of its 95% percentile interval."""
+    low, high = np.nanquantile(replicates, [0.025, 0.975])
+    return f"{form} [{form}, {form}]".format(value, low, high)
+
+
+# ------------------------------------------------------------------ risk
 
 
 class InDeviations(BaseEstimator):
@@ -95,11 +169,10 @@ class InDeviations(BaseEstimator):
     def __init__(self, scorer: Any) -> None:
         self.scorer = scorer
 
-    def fit(self, X: TrajectoryArray, y: NDArray[Any], groups: Any = None) -> Self:
+    def fit(self, X: TrajectoryArray, y: NDArray[Any]) -> Self:
         """Fit the scorer, and take mean and deviation of its risks."""
         known = y != -1
-        extra = {"groups": groups[known]} if isinstance(self.scorer, GridSearchCV) else {}
-        self.scorer_ = clone(self.scorer).fit(X[known], y[known], **extra)
+        self.scorer_ = clone(self.scorer).fit(X[known], y[known])
         risk = self.scorer_.score_samples(X[known])
         self.center_, self.scale_ = np.nanmean(risk), np.nanstd(risk) or 1.0
         return self
@@ -110,147 +183,137 @@ class InDeviations(BaseEstimator):
         return X.with_cells((risk - self.center_) / self.scale_, channels=("risk",))
 
 
-def cross_fit_risks(
-    scorer: Any, S: TrajectoryArray, y: NDArray[Any], task: NDArray[Any], cv: int = 5
-) -> TrajectoryArray:
-    """Return the risk of each run by a scorer that was fitted on runs of other tasks."""
-    # a splitter balances the outcomes of all runs, the unobserved ones among the failures
-    folds = StratifiedGroupKFold(cv)
-    return cross_fit_traces(InDeviations(scorer), S, y, groups=task, cv=folds)
+def risk(given: Any) -> None:
+    """Print a table of each log."""
+    tuned = InDeviations(TracerScorer(tune="pairwise_logistic", tau=0.2))
+    for path in given.logs:
+        logs = Logs.read([path])
+        S = TracerSignals().fit_transform(logs.runs)
+        risks = {
+            "TRACER": TracerScorer().fit_transform(S),
+            # a splitter balances the outcomes of all runs, the unobserved ones among the failures
+            "TRACER, tuned": cross_fit_traces(
+                tuned, S, logs.y, groups=logs.task, cv=StratifiedGroupKFold(5)
+            ),
+            LENGTH: ChannelRisk(None, kind="count").fit_transform(S),
+            "tool calls": ChannelRisk("tool_calls", kind="count").fit_transform(S),
+        }
+        rows = {name: {"AUROC": within(-final(of), logs.y, logs.log)} for name, of in risks.items()}
+        known = int((logs.y != -1).sum())
+        title = (
+            f"{path}: {known} runs with an outcome of {len(logs.y)}, {len(set(logs.task))} tasks"
+        )
+        show(title, table(rows, logs, given.resamples))
 
 
-# ------------------------------------------------------------------ how risks are judged
+# ------------------------------------------------------------------ definitions
 
 
-def judged_runs(y: NDArray[Any], risk: TrajectoryArray) -> NDArray[np.int64]:
-    """Return the runs that have an outcome and a risk."""
-    return np.flatnonzero((y != -1) & ~np.isnan(final(risk)))
+def auroc(y: NDArray[Any], risk: Floats) -> Floats:
+    """Return AUROC of each row of risks, of shape (..., n_runs)."""
+    failed = y == 0
+    ranks = rankdata(risk, axis=-1)[..., failed].sum(axis=-1)
+    n_failed = failed.sum()
+    return (ranks - n_failed * (n_failed + 1) / 2) / (n_failed * (~failed).sum())
 
 
-def final(risk: TrajectoryArray) -> NDArray[np.float64]:
-    """Return the risk of each run: that of its last step."""
-    return risk.cells[risk.offsets[1:] - 1].ravel()
+def definitions(given: Any) -> None:
+    """Print AUROC by definition, and the largest one over a grid."""
+    grid = {name: np.array(values) for name, values in GRID.items()}
+    for path in given.logs:
+        runs, y, _, _ = Logs.read([path], unobserved=False)
+        row = {}
+        for name, make in DEFINITIONS.items():
+            S = make().fit_transform(runs)
+            row[name] = float(auroc(y, TracerScorer().fit(S).score_samples(S)))
+        kept = TracerSignals().fit_transform(runs)[[REPETITION, AGENT_GAP, USER_GAP]]
+        risks = grid_scores(kept, **grid, aggregation="max", actors="both").reshape(-1, len(y))
+        rng = np.random.default_rng(0)
+        shuffled = [auroc(rng.permutation(y), risks).max() for _ in range(given.shuffles)]
+        row |= {"largest": auroc(y, risks).max(), "shuffled": np.mean(shuffled)}
+        show(f"{path}: {len(y)} runs with an outcome; AUROC, largest of {len(risks)}", {"": row})
 
 
-def measures(y: NDArray[Any], risk: TrajectoryArray) -> dict[str, OfTies]:
-    """Return AUROC of runs, AUROC of all their prefixes, and AUARC, as functions of counts."""
-    rows = judged_runs(y, risk)
-    cells = np.flatnonzero(np.isin(run_numbers(risk), rows) & ~np.isnan(risk.cells.ravel()))
-    run = run_numbers(risk)[cells]
-    runs = TieGroups(-final(risk)[rows], y[rows].astype(float))
-    prefixes = TieGroups(-risk.cells.ravel()[cells], y[run].astype(float))
+# ------------------------------------------------------------------ actions
+
+
+def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:
+    """Return what is learned: forecasters, and the signals that each learns from."""
+    actions = ActionSignals().fit_transform(logs.runs)
+    length = ChannelRisk(None, kind="count").fit_transform(actions)
+    rows = {}
+    for end, said in ((None, ""), ("step", END_KNOWN)):
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+        forecaster = PrefixForecaster(model, features="last", last=1, pooled=True, end=end)
+        rows |= {f"{LENGTH}, learned{said}": (forecaster, length)}
+        rows |= {f"actions{said}": (forecaster, actions)}
+    return rows
+
+
+def as_they_are(logs: Logs) -> dict[str, TrajectoryArray]:
+    """Return risks that are not learned, as confidences."""
+    signals = TracerSignals().fit_transform(logs.runs)
+    length = ChannelRisk(None, kind="count").fit_transform(signals)
+    tracer = TracerScorer().fit_transform(signals)
+    # nothing recorded is no risk
     return {
-        "auroc": OfTies(runs, auroc, rows),
-        "prefix_auroc": OfTies(prefixes, auroc, run),
-        "auarc": OfTies(runs, lambda failures, successes: 1 - aurc(failures, successes), rows),
+        LENGTH: length.with_cells(-length.cells),
+        "TRACER": tracer.with_cells(-np.nan_to_num(tracer.cells)),
     }
 
 
-def auarc_on_grid(y: NDArray[Any], risk: NDArray[Any], n_points: int = 20) -> float:
-    """Area under the accuracy-rejection curve over a coarse grid of coverages.
-
-    The mean accuracy that TRACER's published tables hold: the accuracy among the ceil(c n) least
-    risky runs at coverages c = 1/20, ..., 1, by the trapezoidal rule, as the expected value over
-    all orders of runs with the same risk. It covers [0.05, 1] only, so a perfect ranking of
-    all-successful runs has 0.95.
-    """
-    _, group, size = np.unique(risk, return_inverse=True, return_counts=True)
-    share = np.bincount(group, y) / size
-    accepted = np.cumsum(share[np.sort(group)])  # expected number of successes among the first
-    kept = -(-np.arange(1, n_points + 1) * len(y) // n_points)
-    accuracy = accepted[kept - 1] / kept
-    return float(((accuracy[1:] + accuracy[:-1]) / 2).sum() / n_points)
+def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, TrajectoryArray]:
+    """Return the forecasts of each run by forecasters that were fitted on other tasks."""
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
+    return {
+        name: cross_fit_traces(model, X, y, groups=logs.task, cv=folds)
+        for name, (model, X) in rows.items()
+    }
 
 
-def risk_table(
-    risks: Mapping[str, TrajectoryArray], log: Log, n_resamples: int = 1000
-) -> pd.DataFrame:
-    """Judge risks: do they rank failures above successes, and how early?
-
-    The measures and the differences of AUROC from that of the reference have bootstrap intervals
-    over tasks; detection and false alarms are at Youden's threshold of the same runs.
-    """
-    y, rows = log.y, {}
-    functions = {name: measures(y, risk) for name, risk in risks.items()}
-    flat = {(name, one): f for name, of in functions.items() for one, f in of.items()}
-    statistic = all_at_once(flat)
-    shape = (-1, len(risks), len(MEASURES))
-    values = statistic(np.ones(len(y))).reshape(shape)[0]
-    replicates = bootstrap(
-        statistic, len(y), n_resamples=n_resamples, groups=log.task, random_state=0
-    ).reshape(shape)
-    place = list(risks).index(REFERENCE)
-    differences = replicates[..., 0] - replicates[:, [place], 0]
-    for k, (name, risk) in enumerate(risks.items()):
-        known = judged_runs(y, risk)
-        warning = early_warning(y[known], risk[known])
-        row = {"n_runs": len(known)}
-        for j, measure in enumerate(MEASURES):
-            row |= with_interval(measure, values[k, j], replicates[:, k, j])
-        row |= with_interval("difference", values[k, 0] - values[place, 0], differences[:, k])
-        row["auarc_grid"] = auarc_on_grid(y[known], final(risk)[known])
-        row["detected_20"] = warning.detected_within(0.2)
-        row["false_alarms"] = warning.false_alarms_within(1.0)
-        row["median_time"] = np.nanmedian(warning.failure_times)
-        rows[name] = row
-    return pd.DataFrame.from_dict(rows, orient="index")
+def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
+    """Return AUROC at the end and at fixed steps."""
+    _, y, _, log = logs
+    functions = {"AUROC": mean_over([within(final(trace), y, log) for trace in traces])}
+    for t in STEPS:
+        functions[f"step {t}"] = mean_over([after_step(trace, y, log, t) for trace in traces])
+    return functions
 
 
-def with_interval(name: str, value: float, replicates: NDArray[Any]) -> dict[str, float]:
-    """Return a value and the ends of its 95% percentile interval."""
-    low, high = np.nanquantile(replicates, [0.025, 0.975])
-    return {name: value, f"{name}_low": low, f"{name}_high": high}
+def actions(given: Any) -> None:
+    """Print one table of all logs, and AUROC with shuffled outcomes."""
+    logs = Logs.read(given.logs, unobserved=False)
+    _, y, task, log = logs
+    rows = learned(logs)
+    by_seed = [traces_of(rows, logs, y, seed) for seed in range(given.seeds)]
+    judged = {name: measures([one], logs) for name, one in as_they_are(logs).items()}
+    for name in rows:
+        traces = [of[name] for of in by_seed]
+        sums = [run_sums(y, trace, "log", as_step_weights()) for trace in traces]
+        total = np.mean([one.total for one in sums], axis=0)
+        judged[name] = measures(traces, logs) | {"TPS": MeanOfRuns(total, divisor=sums[0].divisor)}
+    lengths = traces[0].lengths
+    left = ", ".join(f"{(lengths >= t).sum()} at step {t}" for t in STEPS)
+    title = f"{len(y)} runs ({int(y.sum())} successes) of {len(set(task))} tasks; {left}"
+    show(title, table(judged, logs, given.resamples).T)
+    found: dict[str, list[float]] = {name: [] for name in rows}
+    for seed in range(given.shuffles):
+        rng, mixed = np.random.default_rng(seed), y.copy()
+        for one in np.unique(log):
+            mixed[log == one] = rng.permutation(mixed[log == one])
+        for name, trace in traces_of(rows, logs, mixed, seed).items():
+            found[name].append(float(within(final(trace), mixed, log)(np.ones(len(y)))))
+    if given.shuffles:
+        show("AUROC with shuffled outcomes", pd.DataFrame(found).agg(["mean", "min", "max"]).T)
 
 
-# ------------------------------------------------------------------ what is printed
-
-
-def show(path: Path, embedders: list[str], n_resamples: int) -> None:
-    """Print one log's part of a table."""
-    log = load(path)
-    counts = [int((log.y == code).sum()) for code in (1, 0, -1)]
-    print(
-        f"\n== {path.name}: {counts[0]} successes, {counts[1]} failures, {counts[2]} not observed "
-        f"(left out), {len(set(log.task))} tasks"
-    )
-    risks = risks_of(log, embedders)
-    absent = [name for name, risk in risks.items() if not len(judged_runs(log.y, risk))]
-    risks = {name: risk for name, risk in risks.items() if name not in absent}
-    table = risk_table(risks, log, n_resamples)
-    shown = pd.DataFrame(index=table.index)
-    for name, title in (
-        ("auroc", "AUROC"), ("difference", "- run length"), ("prefix_auroc", "prefix AUROC"),
-        ("auarc", "AUARC"),
-    ):  # fmt: skip
-        shown[title] = [
-            f"{value:.3f} [{low:.3f}, {high:.3f}]"
-            for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-        ]
-    for name, title in (
-        ("auarc_grid", "20-point"), ("detected_20", "by 20%"), ("false_alarms", "false alarms"),
-        ("median_time", "median time"),
-    ):  # fmt: skip
-        shown[title] = table[name].map("{:.3f}".format)
-    print(shown.to_string())
-    if absent:
-        print(
-            f"not in this log (no token probabilities, no stated confidence): {', '.join(absent)}"
-        )
+COMMANDS = {one.__name__: one for one in (risk, definitions, actions)}
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("logs", nargs="+", type=Path)
-    parser.add_argument("--more", nargs="*", type=Path, default=[], help="a second table")
-    parser.add_argument("--embedder", nargs="+", default=["char"])
-    parser.add_argument("--resamples", type=int, default=2000)
-    args = parser.parse_args()
-    for title, logs in (("Table 1", args.logs), ("Table 2", args.more)):
-        if logs:
-            print(f"\n{title}")
-        for path in logs:
-            show(path, args.embedder, args.resamples)
+    """Print what was asked for."""
+    given = options(__doc__, tuple(COMMANDS), logs=..., seeds=5, shuffles=20, resamples=2000)
+    COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,10 @@ https://github.com/sinatayebati/agent-tracer
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajscore import TracerSignals
-from trajscore.tracer import early_warning
 from trajscore.tracer._compared_texts import (
     PairsOfTurns,
     TextsOfTurns,
@@ -46,25 +43,3 @@ class AgentTracerSignals(TracerSignals):
         turn = np.flatnonzero(~turns.is_agent & (texts.whole >= 0) & ((result >= 0) | asked))
         other = np.where(result[turn] >= 0, result[turn], texts.whole[said[turn]])
         return PairsOfTurns(turn, texts.whole[turn], other)
-
-
-class Detection(NamedTuple):
-    """Times of detection: of failures, and of successes (NaN where one never was flagged)."""
-
-    failure_times: NDArray[np.float64]
-    success_times: NDArray[np.float64]
-
-    def detected_within(self, progress: float) -> float:
-        """Return the share of failures flagged before that share of their run."""
-        return float((self.failure_times < progress - 1e-12).mean())
-
-
-def detection(y: ArrayLike, risk: Any, threshold: float | None = None) -> Detection:
-    """Flag runs as agent-tracer does.
-
-    A run is flagged where its risk is above the threshold, which the run that sets the threshold
-    never is, and a failure that is never flagged counts as flagged at its end.
-    """
-    limit = early_warning(y, risk).threshold if threshold is None else threshold
-    warning = early_warning(y, risk, threshold=float(np.nextafter(limit, np.inf)))
-    return Detection(np.nan_to_num(warning.failure_times, nan=1.0), warning.success_times)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import tracer as benchmark
-import tracer_ablation
-from trajscore import TracerScorer, TracerSignals, TrajectoryArray
+from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
+from trajscore.core.ranking import TieGroups, aurc, auroc
+from trajscore.core.within_runs import last_cells, run_numbers, running_sum
 from trajscore.plotting import EarlyWarningDisplay
 from trajscore.tracer import ChannelRisk
 
@@ -127,10 +127,10 @@ def figure_2(data: Data) -> list[Cell]:
 
 
 @cache
-def signals(path: Path) -> tuple[benchmark.Log, TrajectoryArray]:
-    """Runs of a log, and their signals."""
-    log = benchmark.load(path)
-    return log, TracerSignals().fit_transform(log.runs)
+def signals(path: Path) -> tuple[np.ndarray, TrajectoryArray]:
+    """Outcomes of the runs of a log, and their signals."""
+    runs = io.read_runs(path)
+    return io.outcomes(runs), TracerSignals().fit_transform(runs)
 
 
 SCORERS: dict[str, Any] = {
@@ -138,40 +138,90 @@ SCORERS: dict[str, Any] = {
     "run length": ChannelRisk(None, kind="count"),
     "tool calls": ChannelRisk("tool_calls", kind="count"),
 }
+MEASURES = ("AUROC", "AUROC of prefixes", "AUARC")
 
 
 def public_logs(data: Data, rows_of: Any) -> pd.DataFrame:
     """One table of all public logs that are there."""
     tables = {
-        LOGS[str(path.relative_to(data.folder))]: rows_of(*signals(path))
+        LOGS[str(path.relative_to(data.folder))]: pd.DataFrame(rows_of(*signals(path)))
         for path in data.logs(*LOGS)
     }
-    titles = {"auroc": "AUROC", "prefix_auroc": "AUROC of prefixes", "auarc": "AUARC"}
-    return pd.concat(tables).rename(columns=titles) if tables else pd.DataFrame()
+    return pd.concat(tables) if tables else pd.DataFrame()
 
 
-def ranking(log: benchmark.Log, S: TrajectoryArray) -> pd.DataFrame:
+def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
+    """AUROC of runs, AUROC of all their prefixes, and AUARC; of runs with an outcome and a risk."""
+    cells, run = risk.cells.ravel(), run_numbers(risk)
+    rows = np.flatnonzero((y != -1) & ~np.isnan(cells[last_cells(risk)]))
+    places = np.flatnonzero(np.isin(run, rows) & ~np.isnan(cells))
+    runs = TieGroups(-cells[last_cells(risk)][rows], y[rows].astype(float))
+    prefixes = TieGroups(-cells[places], y[run[places]].astype(float))
+    of_runs = runs.sums(np.ones(len(rows)))
+    values = auroc(*of_runs), auroc(*prefixes.sums(np.ones(len(places)))), 1 - aurc(*of_runs)
+    return dict(zip(MEASURES, map(float, values), strict=True))
+
+
+def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
     """AUROC, that of prefixes, and AUARC on the grid of the published code."""
     rows = {}
     for name, scorer in SCORERS.items():
         risk = scorer.fit_transform(S)
-        known = benchmark.judged_runs(log.y, risk)
-        grid = benchmark.auarc_on_grid(log.y[known], benchmark.final(risk)[known])
-        found = tracer_ablation.values(scorer, S, log.y)
-        rows[name] = {
-            "AUROC": found["auroc"], "AUROC of prefixes": found["prefix_auroc"], "AUARC": grid,
-        }  # fmt: skip
+        last = risk.cells.ravel()[last_cells(risk)]
+        known = (y != -1) & ~np.isnan(last)
+        rows[name] = judged(y, risk) | {"AUARC": auarc_on_grid(y[known], last[known])}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def auarc_on_grid(y: np.ndarray, risk: np.ndarray, n_points: int = 20) -> float:
+    """Area under the accuracy-rejection curve over a coarse grid of coverages.
+
+    The mean accuracy that TRACER's published tables hold: the accuracy among the ceil(c n) least
+    risky runs at coverages c = 1/20, ..., 1, by the trapezoidal rule, as the expected value over
+    all orders of runs with the same risk. It covers [0.05, 1] only, so a perfect ranking of
+    all-successful runs has 0.95.
+    """
+    _, group, size = np.unique(risk, return_inverse=True, return_counts=True)
+    share = np.bincount(group, y) / size
+    accepted = np.cumsum(share[np.sort(group)])  # expected number of successes among the first
+    kept = -(-np.arange(1, n_points + 1) * len(y) // n_points)
+    accuracy = accepted[kept - 1] / kept
+    return float(((accuracy[1:] + accuracy[:-1]) / 2).sum() / n_points)
+
+
+def by_actor(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
+    """AUROC with the turns of both sides, of the agent alone, and of the user alone."""
+    is_agent, calls = (S[name].cells.ravel() for name in ("is_agent", "tool_calls"))
+    table = {}
+    for actors, counted in {"both": is_agent**0, "agent": is_agent, "user": 1 - is_agent}.items():
+        risks = {
+            "TRACER": TracerScorer(actors=actors).fit_transform(S),
+            "run length": S.with_cells(running_sum(S, counted)),
+            "tool calls": S.with_cells(running_sum(S, counted * calls)),
+        }
+        table[actors] = {name: judged(y, risk)["AUROC"] for name, risk in risks.items()}
+    return pd.DataFrame(table)
+
+
+def by_aggregation(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
+    """Judge the four aggregations; NaN for "multiplicative" where a run has no surprisal."""
+    recorded = ~np.isnan(S["surprisal"].cells.ravel())
+    everywhere = np.logical_or.reduceat(recorded, S.offsets[:-1]).all()
+    rows = {}
+    for way in ("max", "additive", "multiplicative", "separate"):
+        rows[way] = dict.fromkeys(MEASURES, np.nan)
+        if way != "multiplicative" or everywhere:
+            rows[way] = judged(y, TracerScorer(aggregation=way).fit_transform(S))
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def draw_early_warning(data: Data, path: Path) -> None:
     """Draw detection against progress on the largest log."""
     for log_path in data.logs("tau_bench/gpt-4o-airline.json"):
-        log, S = signals(log_path)
-        risks = {name: SCORERS[name].fit_transform(S) for name in ("TRACER", "run length")}
-        known = log.y != -1
-        risks = {name: risk[known] for name, risk in risks.items()}
-        EarlyWarningDisplay.from_predictions(log.y[known], risks).figure_.savefig(path)
+        y, S = signals(log_path)
+        known = y != -1
+        risks = {name: SCORERS[name].fit_transform(S)[known] for name in ("TRACER", "run length")}
+        EarlyWarningDisplay.from_predictions(y[known], risks).figure_.savefig(path)
 
 
 WITHOUT = "Public logs hold no token log-probabilities, so TRACER runs on its other signals."
@@ -183,7 +233,7 @@ PAPER = Paper(
              missing="these are counts of the benchmark: nothing to compute"),
         Item(
             "Table II", "AUROC and AUARC of five scorers, three models, three domains",
-            "what the text says of its cells; ``benchmarks/tracer.py`` on public logs", table_2,
+            "what the text says of its cells; the same on public logs", table_2,
             f"{NOT_PUBLIC} (the cells)",
             lambda data: public_logs(data, ranking),
             f"{WITHOUT} AUROC for failures, of runs and of all prefixes; AUARC on the published "
@@ -199,20 +249,16 @@ PAPER = Paper(
         ),
         Item(
             "Table III", "AUROC of the agent's and of the user's turns alone",
-            "what the text says of its cells; ``benchmarks/tracer_ablation.py`` on public logs",
+            "what the text says of its cells; the same on public logs",
             table_3, f"{NOT_PUBLIC} (the cells)",
-            lambda data: public_logs(
-                data, lambda log, S: tracer_ablation.actor_ablation(S, log.y)
-            ),
+            lambda data: public_logs(data, by_actor),
             "AUROC with the turns of both sides, of the agent alone and of the user alone.",
         ),
         Item(
             "Table IV", "Four ways to aggregate",
-            "what the text says of its cells; ``benchmarks/tracer_ablation.py`` on public logs",
+            "what the text says of its cells; the same on public logs",
             table_4, f"{NOT_PUBLIC} (the cells)",
-            lambda data: public_logs(
-                data, lambda log, S: tracer_ablation.aggregation_ablation(S, log.y)
-            ),
+            lambda data: public_logs(data, by_aggregation),
             f"{WITHOUT} Multiplying by a missing surprisal gives no risk.",
         ),
         Item(
