@@ -221,8 +221,9 @@ def definitions(given: Any) -> None:
     """Print AUROC by definition, and the largest one over a grid."""
     grid = {name: np.array(values) for name, values in GRID.items()}
     for path in given.logs:
-        runs, y, _, _ = Logs.read([path], unobserved=False)
-        row = {}
+        runs = sorted(io.read_runs(path), key=lambda run: run.id)
+        runs = [run for run in runs if run.outcome != -1]
+        y, row = io.outcomes(runs), {}
         for name, make in DEFINITIONS.items():
             S = make().fit_transform(runs)
             row[name] = float(auroc(y, TracerScorer().fit(S).score_samples(S)))
