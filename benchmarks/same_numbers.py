@@ -7,12 +7,14 @@ Write a file before you rewrite a part of the package, another after it, and com
 number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one file only
 is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py with,
 in addition, ``tot/`` and ``winprob/``; what is not there is left out, and said. It takes some
-minutes: `--only` takes a few of the sections that an unknown name lists.
+minutes: `--only` takes a few of the sections that an unknown name lists. The largest section is the
+papers' tables, those of benchmarks/reproduce.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import time
@@ -26,14 +28,11 @@ import numpy as np
 import pandas as pd
 
 from reproduce import PAPERS, Data
-from reproduction.items import RUNS
 from trajscore import (
     ActionSignals,
     DensityRatioEProcess,
-    PlattCrossFitCalibrator,
     PrefixForecaster,
     StepConfidence,
-    TraceAggregator,
     TracerScorer,
     TracerSignals,
     TrajectoryArray,
@@ -48,7 +47,7 @@ from trajscore import (
     streaming,
     tracer,
 )
-from trajscore.datasets import load_chess, make_trajectories
+from trajscore.datasets import load_chess
 
 TOLERANCE = 1e-12
 LONG = 60  # longer arrays are summed up
@@ -107,117 +106,79 @@ def summary(values: np.ndarray, path: str) -> Numbers:
 # ------------------------------------------------------------------------------------------ data
 
 
-class Sets:
-    """The data of all sections."""
+def chess() -> tuple[TrajectoryArray, np.ndarray]:
+    """Return the bundled games that came to their end."""
+    X, y = load_chess(return_X_y=True)
+    return X[y >= 0], y[y >= 0]
 
-    def __init__(self, folder: Path | None, splits: int) -> None:
-        self.folder = folder
-        self.splits = splits
 
-    def path(self, *parts: str) -> Path:
-        """Return a path in the folder; a section without its data is left out."""
-        path = (self.folder or Path("nowhere")).joinpath(*parts)
-        if not path.exists():
-            raise FileNotFoundError(path)
-        return path
+def judged(data: Data, name: str, n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
+    """Return the first runs of a table of the e-valuator paper."""
+    found = data.runs(name)
+    if found is None:
+        raise FileNotFoundError(f"evaluator/{name}")
+    return found[0][:n_runs], found[1][:n_runs]
 
-    def chess(self) -> tuple[TrajectoryArray, np.ndarray]:
-        """Return the bundled games that came to their end."""
-        X, y = load_chess(return_X_y=True)
-        return X[y >= 0], y[y >= 0]
 
-    def judged(self, name: str, n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
-        """Return the first runs of a table of the e-valuator paper."""
-        X, y = self.table("evaluator", f"{name}_w_scores_compressed.csv.gz", **RUNS)
-        return X[:n_runs], y[:n_runs]
-
-    def table(self, *parts: str, **columns: Any) -> tuple[TrajectoryArray, np.ndarray]:
-        """Return runs of a CSV file with one row a step."""
-        return TrajectoryArray.from_frame(pd.read_csv(self.path(*parts)), **columns)
-
-    def logs(self) -> Iterator[tuple[str, io.Runs]]:
-        """Yield each log of the folder with its runs; a log that is refused has no numbers."""
-        for pattern in ("tau2/*.json", "tau_bench/*.json", "made_logs/*", "logprobs/*"):
-            folder, names = pattern.split("/")
-            yield from self.readable(self.path(folder).glob(names))
-        traces = self.path("traces").rglob("*.json")
-        yield from self.readable(path for path in traces if "chatml" not in path.name)
-
-    def readable(self, paths: Iterable[Path]) -> Iterator[tuple[str, io.Runs]]:
-        """Yield each log that is read, by folder and name, with its runs."""
-        for path in sorted(paths):
-            try:
-                runs = io.read_runs(path)
-            except ValueError:
-                continue
-            yield "/".join(path.relative_to(self.folder).parts), runs
+def logs(data: Data) -> Iterator[tuple[str, io.Runs]]:
+    """Yield each log of the folder with its runs; a log that is refused has no numbers."""
+    folder = data.folder or Path("nowhere")
+    if not (folder / "tau2").exists():
+        raise FileNotFoundError(folder / "tau2")
+    patterns = ("tau2/*.json", "tau_bench/*.json", "made_logs/*", "logprobs/*", "traces/**/*.json")
+    for path in (path for pattern in patterns for path in sorted(folder.glob(pattern))):
+        try:
+            runs = io.read_runs(path)
+        except ValueError:
+            continue
+        yield "/".join(path.relative_to(folder).parts), runs
 
 
 # -------------------------------------------------------------------------------------- sections
 
 
-def reproduction(data: Sets) -> Numbers:
+def reproduction(data: Data) -> Numbers:
     """All items of the papers: each printed cell, and tables of public data."""
-    papers = Data(data.folder, data.splits)
     for name, paper in PAPERS.items():
         for item in paper.items:
             yield f"{name}/{item.name}/items", 1
-            for k, cell in enumerate(item.cells(papers) if item.cells else []):
+            for k, cell in enumerate(item.cells(data) if item.cells else []):
                 yield f"{name}/{item.name}/{k} {cell.row} {cell.column}", cell.ours
             if item.instead:
-                yield from flat(item.instead(papers), f"{name}/{item.name}/instead")
+                yield from flat(item.instead(data), f"{name}/{item.name}/instead")
 
 
-def scores(data: Sets) -> Numbers:
+def scores(data: Data) -> Numbers:
     """Metrics of traces, in each family and under each schedule."""
-    X, y = data.chess()
+    X, y = chess()
     for channel in X.channels:
         P = X[channel]
         for family in FAMILIES:
-            yield f"tps/{channel}/{family}", metrics.tps_score(y, P, score=family)
             yield from flat(metrics.tps_samples(y, P, score=family), f"samples/{channel}/{family}")
             yield from flat(metrics.step_profile(y, P, score=family), f"profile/{channel}/{family}")
             table = metrics.tps_decomposition(y, P, score=family)
             yield from flat(table, f"decomposition/{channel}/{family}")
         for weights in ("early", "uniform", "exponential_front", "linear_back", "linear_front"):
-            own = metrics.tps_score(y, P, weights=weights, horizon="own")
-            fixed = metrics.tps_score(y, P, weights=weights, horizon=60)
-            yield f"weights/{channel}/{weights}/own", own
-            yield f"weights/{channel}/{weights}/60", fixed
+            for horizon in ("own", 60):
+                value = metrics.tps_score(y, P, weights=weights, horizon=horizon)
+                yield f"weights/{channel}/{weights}/{horizon}", value
         for phi in ("weighted", "last", "mean", "min"):
             yield from flat(metrics.trajectory_diagnostics(y, P, phi=phi), f"run/{channel}/{phi}")
         for part in (None, "early", "middle", "late"):
             yield f"s_ece/{channel}/{part}", metrics.step_calibration_error(y, P, part=part)
-        yield from flat(metrics.tps_sensitivity(y, P), f"sensitivity/{channel}")
-        yield from flat(metrics.step_profile(y, P), f"profile/{channel}")
     rng = np.random.default_rng(0)
     stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
-    q_z = rng.random(len(y))
-    P = X[X.channels[0]]
-    yield "censored", metrics.censored_tps_score(stopped, P, q_z=q_z)
-    yield from flat(
-        metrics.tps_samples(np.where(stopped == -1, q_z, stopped), P), "censored_samples"
+    yield (
+        "censored",
+        metrics.censored_tps_score(stopped, X[X.channels[0]], q_z=rng.random(len(y))),
     )
-    proba = rng.dirichlet(np.ones(4), 300)
-    answer = rng.integers(0, 4, 300)
-    for n in (0, 1, 2):
-        yield f"ecuas/{n}", metrics.ecuas_score(answer, proba, n=n)
-        yield f"ecuas_normalised/{n}", metrics.ecuas_score(answer, proba, n=n, normalize=True)
-        correct = proba.argmax(axis=1) == answer
-        yield f"ecuas_confidence/{n}", metrics.ecuas_from_confidence(correct, proba.max(1), n=n)
-    yield "aurc", metrics.aurc(correct, proba.max(1))
-    answers = metrics.Answers.from_confidence(correct, proba.max(1))
-    yield "augrc", answers.metrics()["AUGRC"]
-    cost = 1 - np.eye(4)
-    decisions = np.column_stack([cost, np.full(4, 0.3)])
-    yield "u_max", metrics.Answers.from_decisions([1], [0.1], u_max=decisions).scale.u_max
 
 
-def calibrators(data: Sets) -> Numbers:
+def calibrators(data: Data) -> Numbers:
     """Out-of-fold and new traces of each calibrator and forecaster."""
     maps = {
-        "platt": PlattCrossFitCalibrator(),
-        "platt_own": PlattCrossFitCalibrator(weights="linear_front", horizon="own"),
+        "platt": calibration.PlattCrossFitCalibrator(),
+        "platt_own": calibration.PlattCrossFitCalibrator(weights="linear_front", horizon="own"),
         "beta": calibration.BetaCrossFitCalibrator(),
         "isotonic": calibration.IsotonicCrossFitCalibrator(),
         "ensemble": calibration.EnsembleCrossFitCalibrator(cv=5),
@@ -225,35 +186,21 @@ def calibrators(data: Sets) -> Numbers:
         "prefix": PrefixForecaster(),
         "running": PrefixForecaster(features="running", pooled=True, end="step"),
     }
-    X, y = data.chess()
-    judged, solved = data.judged("hotpotqa", 1500)
+    X, y = chess()
+    sources = {"chess": (X[X.channels[0]], y), "hotpotqa": judged(data, "hotpotqa", 1500)}
     for name, estimator in maps.items():
-        for source, (Z, outcome) in {
-            "chess": (X[X.channels[0]], y),
-            "hotpotqa": (judged, solved),
-        }.items():
+        for source, (Z, outcome) in sources.items():
             yield from flat(estimator.fit_transform(Z, outcome), f"{name}/{source}/fold")
             yield from flat(estimator.fit(Z, outcome).transform(Z[:100]), f"{name}/{source}/fitted")
-    yield from flat(
-        calibration.cross_fit_traces(PrefixForecaster(), judged, solved, cv=5), "cross_fit"
-    )
-    for phi in ("last", "mean", "min", "weighted"):
-        yield from flat(TraceAggregator(phi=phi).fit(judged).predict_proba(judged), f"phi/{phi}")
 
 
-def squared(X: TrajectoryArray) -> TrajectoryArray:
-    """Return other forecasts of the same runs."""
-    return TrajectoryArray(X.cells**2, X.lengths, ids=X.ids)
-
-
-def censored(data: Sets) -> Numbers:
+def censored(data: Data) -> Numbers:
     """What is known of runs that were cut off."""
-    X, y = data.judged("hotpotqa", 1500)
+    X, y = judged(data, "hotpotqa", 1500)
     rng = np.random.default_rng(1)
     stopped = (rng.random(len(y)) < 0.15) & (X.lengths > 2)
     seen = np.where(stopped, -1, y)
     yield from flat(censoring.tps_bounds(seen, X, 0.1, 0.9), "bounds")
-    yield from flat(censoring.break_even_q(seen, X, squared(X)), "break_even")
     hazard = censoring.StopHazard().fit(X, stopped)
     yield "ipcw", censoring.ipcw_tps_score(seen, X, hazard)
     yield "doubly_robust", censoring.doubly_robust_tps_score(seen, X, hazard)
@@ -264,106 +211,87 @@ def censored(data: Sets) -> Numbers:
     yield from flat(censoring.censoring_shift(y, X, lengths, q_z=0.5), "shift")
     yield from flat(censoring.practice_shift(X, seen), "practice")
     yield from flat(censoring.administrative_stop_test(X, seen, stopped=stopped), "stop_test")
-    q = rng.random(300)
-    outcome = (rng.random(300) < q).astype(int)
-    yield from flat(censoring.conditional_mean_test(outcome, q), "mean_test")
     reason = np.where(stopped, "max_steps", np.where(y == 1, "done", "gave_up"))
     yield from flat(censoring.termination_audit(X, seen, stop_reason=reason), "audit")
 
 
-def stopping(data: Sets) -> Numbers:
-    """Stopping rules on held-out runs, and a live monitor."""
+def stopping(data: Data) -> Numbers:
+    """Stopping rules on held-out runs, and a fleet."""
+    rules = {
+        threshold: DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
+        for threshold in ("ville", "pac", "conformal", "pac_marginal", "bonferroni")
+    } | {
+        "end_worth": DensityRatioEProcess(alpha=0.1, end_worth=0.3, random_state=0),
+        "randomized": DensityRatioEProcess(alpha=0.1, ties="randomized", random_state=0),
+        "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
+        "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
+        "raw": monitoring.RawVerifier(alpha=0.1),
+        "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
+    }
     for name in ("hotpotqa", "gsm8k"):
-        X, y = data.judged(name, 3000)
+        X, y = judged(data, name, 3000)
         train, rest = slice(0, 1500), slice(1500, 3000)
-        for threshold in ("ville", "pac", "conformal", "pac_marginal", "bonferroni"):
-            process = DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
-            process.fit(X[train], y[train])
-            yield from flat(process.predict(X[rest]), f"{name}/{threshold}/flags")
-            yield from flat(process.transform(X[rest]), f"{name}/{threshold}/log_m")
-        rules = {
-            "end_worth": DensityRatioEProcess(alpha=0.1, end_worth=0.3, random_state=0),
-            "randomized": DensityRatioEProcess(alpha=0.1, ties="randomized", random_state=0),
-            "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
-            "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
-            "raw": monitoring.RawVerifier(alpha=0.1),
-            "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
-        }
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])
             yield from flat(rule.predict(X[rest]), f"{name}/{kind}/flags")
-            yield from flat(
-                monitoring.token_savings(rule, X[rest], y[rest]), f"{name}/{kind}/saved"
-            )
-        table = monitoring.split_report(
-            DensityRatioEProcess(alpha=[0.05, 0.2]), X[train], y[train], n_splits=3, random_state=0
-        )
-        yield from flat(table, f"{name}/splits")
-        live = DensityRatioEProcess(alpha=0.1, random_state=0).fit(X[train], y[train])
+            saved = monitoring.token_savings(rule, X[rest], y[rest])
+            yield from flat(saved, f"{name}/{kind}/saved")
+        live = rules["conformal"]
+        yield from flat(live.transform(X[rest]), f"{name}/conformal/log_m")
         yield from flat(live.p_values(X[rest]), f"{name}/p_values")
-        monitor = live.monitor()
-        for k in range(40):
-            for value in X[1500 + k]:
-                decision = monitor.update(value, str(k))
-            yield f"{name}/live/{k}", decision.log_e_value
         fleet = monitoring.FleetMonitor(random_state=0).fit(X[train], y[train])
         worse = np.where(np.arange(1500) < 500, y[rest], 0)
         fleet.update(X[rest], worse)
         yield from flat(fleet.e_values_, f"{name}/fleet")
 
 
-def comparisons(data: Sets) -> Numbers:
-    """Intervals, tests and numbers of runs; gates."""
-    X, y = data.chess()
+def comparisons(data: Data) -> Numbers:
+    """Intervals, tests and numbers of runs; gates; labels."""
+    X, y = chess()
     samples = {name: metrics.tps_samples(y, X[name]) for name in X.channels}
     values = np.column_stack(list(samples.values()))
-    tasks = np.arange(len(y)) // 4
-    for kind, groups in {"runs": None, "tasks": tasks}.items():
+    for kind, groups in {"runs": None, "tasks": np.arange(len(y)) // 4}.items():
         options = {"groups": groups, "random_state": 0, "n_resamples": 500}
         yield from flat(inference.compare_predictors(samples, **options), f"compare/{kind}")
         yield from flat(inference.paired_bootstrap(values, **options), f"paired/{kind}")
         yield f"runs_needed/{kind}", inference.runs_needed(0.05, values[:, 0], groups=groups)
     sequence = inference.SequentialComparison(bound=14.0)
     yield from flat(sequence.update(values[:, 0], values[:, -1]).history(), "sequential")
-    design = inference.LabelDesign(n_labels=100, random_state=0)
-    judge = X[X.channels[0]].to_list()
-    judge = np.array([trace[-1] for trace in judge])
-    design.fit(X[X.channels[0]], judge=judge)
-    yield from flat(design.probabilities_, "labels/probability")
-    chosen = np.zeros(len(y), dtype=bool)
-    chosen[design.query()] = True
-    intervals = inference.label_intervals(
-        X[X.channels[0]],
-        np.where(chosen, y, -1),
-        label_probability=design.probabilities_,
-        judge=judge,
-    )
-    yield from flat(intervals, "labels/intervals")
+    P = X[X.channels[0]]
+    judge = np.array([trace[-1] for trace in P.to_list()])
+    design = inference.LabelDesign(n_labels=100, random_state=0).fit(P, judge=judge)
+    known = np.full(len(y), -1)
+    known[design.query()] = y[design.query()]
+    chance = design.probabilities_
+    labelled = inference.label_intervals(P, known, label_probability=chance, judge=judge)
+    yield from flat(labelled, "labels/intervals")
     half = len(y) // 2
     sets = [gates.RunSet(X[:half], y[:half]), gates.RunSet(X[half:], y[half:])]
     yield from flat(gates.compare(*sets).table, "gates/compare")
     yield from flat(gates.check(sets[1], sets[0]).gates, "gates/check")
 
 
-def batches(data: Sets) -> Numbers:
+def batches(data: Data) -> Numbers:
     """Accumulators over batches."""
-    X, y = data.judged("hotpotqa", 4000)
-    accumulators = [
-        streaming.TPSAccumulator(),
-        streaming.CalibrationAccumulator(),
-        streaming.RankingAccumulator(),
-    ]
-    for accumulator in accumulators:
+    X, y = judged(data, "hotpotqa", 4000)
+    for kind in ("TPSAccumulator", "CalibrationAccumulator", "RankingAccumulator"):
+        accumulator = getattr(streaming, kind)()
         for start in range(0, 4000, 700):
             accumulator.update(y[start : start + 700], X[start : start + 700])
-        yield from flat(accumulator.compute(), type(accumulator).__name__)
+        yield from flat(accumulator.compute(), kind)
 
 
-def runs_of_logs(data: Sets) -> Numbers:
+def runs_of_logs(data: Data) -> Numbers:
     """Runs of logs, their confidences and signals, and the risk that TRACER sees."""
-    for name, runs in data.logs():
+    scorers = {
+        "max": TracerScorer(),
+        "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
+        "saup": tracer.SAUP(),
+        "length": tracer.ChannelRisk(None, kind="count"),
+    }
+    for name, runs in logs(data):
         yield f"{name}/runs", len(runs)
-        yield from summary(np.array([run.outcome for run in runs]), f"{name}/outcomes")
+        yield from summary(io.outcomes(runs), f"{name}/outcomes")
         for what, values in {
             "steps": [len(run.steps) for run in runs],
             "characters": [sum(len(step.text) for step in run.steps) for run in runs],
@@ -372,70 +300,41 @@ def runs_of_logs(data: Sets) -> Numbers:
             "logprobs": [sum(sum(s.logprobs or ()) for s in run.steps) for run in runs],
         }.items():
             yield from summary(np.array(values), f"{name}/{what}")
-        table = io.meta(runs)
-        yield f"{name}/meta", len(table.columns)
-        yield (
-            f"{name}/stopped",
-            int((table["stop_kind"] == "administrative").sum()) if ("stop_kind" in table) else -1,
-        )
         if len(runs) < 20:
             continue
-        for kind, transformer in {"tracer": TracerSignals(), "actions": ActionSignals()}.items():
-            signals = transformer.fit_transform(runs)
-            yield from flat(signals, f"{name}/{kind}")
-            if kind == "tracer":
-                scorers = {
-                    "max": TracerScorer(),
-                    "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
-                    "saup": tracer.SAUP(),
-                    "calls": tracer.ChannelRisk("tool_calls", kind="count"),
-                    "length": tracer.ChannelRisk(None, kind="count"),
-                }
-                for risk, scorer in scorers.items():
-                    try:
-                        risks = scorer.fit(signals).score_samples(signals)
-                    except ValueError:
-                        continue
-                    yield from flat(np.asarray(risks, dtype=float), f"{name}/risk/{risk}")
-        try:
+        signals = TracerSignals().fit_transform(runs)
+        yield from flat(signals, f"{name}/tracer")
+        yield from flat(ActionSignals().fit_transform(runs), f"{name}/actions")
+        for risk, scorer in scorers.items():
+            with contextlib.suppress(ValueError):  # a signal that this log does not have
+                values = scorer.fit(signals).score_samples(signals)
+                yield from flat(np.asarray(values, dtype=float), f"{name}/risk/{risk}")
+        with contextlib.suppress(ValueError):  # no step of this log states one
             yield from flat(StepConfidence().fit_transform(runs), f"{name}/confidence")
-        except ValueError:  # no step of this log states one
-            yield f"{name}/confidence/n", 0
 
 
-def reports(data: Sets) -> Numbers:
+def reports(data: Data) -> Numbers:
     """Reports as JSON: numbers at any depth."""
-    yield from of_report(evaluate(*load_chess(return_X_y=True)), "chess_all")
-    X, y = data.chess()
+    X, y = chess()
     tasks = np.arange(len(y)) // 3
     rng = np.random.default_rng(2)
     stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
+    by = pd.Series(np.where(np.arange(len(y)) % 2, "odd", "even"), name="half")
     yield from of_report(evaluate(X, y), "chess")
     yield from of_report(evaluate(X, y, groups=tasks, calibrator="platt"), "chess_tasks")
     yield from of_report(evaluate(X, stopped, censored="failure"), "chess_failure")
     yield from of_report(evaluate(X, stopped, censored="drop"), "chess_drop")
-    by = pd.Series(np.where(np.arange(len(y)) % 2, "odd", "even"), name="half")
     yield from of_report(evaluate(X, y, by=by), "chess_by")
     yield from of_report(evaluate(X[:60], y[:60]), "chess_60")
     for name in ("hotpotqa", "gsm8k"):
-        judged, solved = data.judged(name, 2000)
-        yield from of_report(evaluate(judged, solved, monitoring=True), name)
-    columns = {"id": "run", "step": "step", "outcome": "solved"}
-    for parts in (("tot", "game24_gpt4.csv.gz"), ("winprob", "march_madness.csv.gz")):
-        frame = pd.read_csv(data.path(*parts))
-        values = [name for name in frame if frame[name].dtype == float]
-        if {*columns.values()} <= {*frame.columns}:
-            Z, outcome = TrajectoryArray.from_frame(frame, value=values, **columns)
-            yield from of_report(evaluate(Z, outcome), parts[0])
-    for name, runs in data.logs():
+        yield from of_report(evaluate(*judged(data, name, 2000), monitoring=True), name)
+    for name, runs in logs(data):
         outcome = np.array([run.outcome for run in runs], dtype=float)
         if len(runs) < 30 or len(set(outcome[outcome >= 0])) < 2:
             continue
         signals = ActionSignals().fit_transform(runs)
         traces = calibration.cross_fit_traces(PrefixForecaster(), signals, outcome)
         yield from of_report(evaluate(traces, outcome, censored="failure"), name)
-    X, y = make_trajectories(300, budget=6, random_state=0, return_X_y=True)
-    yield from of_report(evaluate(X, y), "made")
 
 
 def of_report(report: Any, name: str) -> Numbers:
@@ -445,7 +344,7 @@ def of_report(report: Any, name: str) -> Numbers:
     yield from flat(json.loads(report.to_json()), f"{name}/json")
 
 
-SECTIONS: dict[str, Callable[[Sets], Numbers]] = {
+SECTIONS: dict[str, Callable[[Data], Numbers]] = {
     one.__name__: one
     for one in (
         scores, calibrators, censored, stopping, comparisons, batches, runs_of_logs, reports,
@@ -457,7 +356,7 @@ SECTIONS: dict[str, Callable[[Sets], Numbers]] = {
 # ------------------------------------------------------------------------------ write and compare
 
 
-def write(path: Path, data: Sets, only: list[str]) -> None:
+def write(path: Path, data: Data, only: list[str]) -> None:
     """Write the numbers of sections as JSON."""
     numbers: dict[str, float | None] = {}
     for name in only or SECTIONS:
@@ -519,7 +418,7 @@ def main() -> None:
     if arguments.command == "compare":
         raise SystemExit(bool(compare(arguments.before, arguments.after, arguments.gone)))
     warnings.simplefilter("ignore")  # they are about the data, which are the same
-    write(arguments.file, Sets(arguments.data, arguments.splits), arguments.only)
+    write(arguments.file, Data(arguments.data, arguments.splits), arguments.only)
 
 
 if __name__ == "__main__":
