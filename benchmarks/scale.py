@@ -1,25 +1,29 @@
-"""Time and memory of large sets: in memory, from tables, in batches, and on Dask.
+"""Time and memory: large sets in memory, from tables, in batches and on Dask; and speed targets.
 
-    python benchmarks/scale.py                          # small sizes, a minute or two
-    python benchmarks/scale.py evaluate --runs 1000000  # one size of evaluate, in memory
-    python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
-    python benchmarks/scale.py same --steps 10000000        # in batches, as in memory?
+    python benchmarks/scale.py targets [--quick] [--data FOLDER]
+    python benchmarks/scale.py evaluate   --runs 1000000
     python benchmarks/scale.py monitoring --runs 1000000
-    python benchmarks/scale.py dask --steps 100000000 --folder /tmp/steps
+    python benchmarks/scale.py merged                       # what merging many values changes
+    python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
+    python benchmarks/scale.py same    --steps 10000000     # in batches, as in memory?
+    python benchmarks/scale.py dask    --steps 100000000 --folder /tmp/steps
 
 Each measurement prints wall and CPU seconds, and the peak of memory of its process. Runs have 12
 steps on average and three predictors of continuous forecasts, none of which repeats a value.
+Targets are ratios where they can be, and medians, so that they carry over between machines.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,10 +33,14 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import dataset, parquet
 
+from reproduction.items import Data
+from shared import options
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
 from trajscore.core import weighted_steps as steps_module
 from trajscore.core.weighted_steps import weighted_steps
+from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
+from trajscore.metrics import ecuas_score, tps_decomposition, tps_samples
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.report import EvaluationOptions
@@ -41,7 +49,6 @@ from trajscore.streaming import TPSAccumulator, iter_batches
 PREDICTORS = ("judge", "verbal", "entropy")
 COLUMNS: dict[str, Any] = {"id": "run", "step": "t", "outcome": "solved"}
 _RUNS_OF_A_FILE = 200_000
-_KINDS = ("evaluate", "monitoring", "frame", "parquet", "same", "dask")
 
 
 def make_runs(n_runs: int, seed: int = 0) -> tuple[dict[str, TrajectoryArray], np.ndarray]:
@@ -81,12 +88,117 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
     return found
 
 
-def in_memory(n_runs: int, n_jobs: int) -> None:
+# ------------------------------------------------------------------ targets
+
+
+def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
+    """Median wall time of a call, after one call to warm up."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def against_target(name: str, value: float, unit: str, target: float) -> None:
+    """Print one line of a table."""
+    verdict = "ok" if value <= target else "MISSED"
+    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
+
+
+def peak_of(function: Callable[[], object]) -> int:
+    """Return the bytes that a call takes at its peak."""
+    tracemalloc.start()
+    function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def import_seconds(module: str) -> float:
+    """Time an import in fresh processes."""
+    compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as an installed package is
+    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    call = [sys.executable, "-c", code]
+    runs = (
+        subprocess.run(call, capture_output=True, text=True, check=True, env=compiled).stdout
+        for _ in range(7)
+    )
+    return float(np.median([float(run) for run in runs]))
+
+
+def targets(given: Any) -> None:
+    """Print speed and memory of the spine against the targets that the project sets itself."""
+    n, rng = 100_000 if given.quick else 1_000_000, np.random.default_rng(0)
+    traces, y = make_runs(n)
+    X, few = traces["judge"], traces["judge"][: n // 12]
+    P, label = rng.dirichlet(np.ones(10), n), rng.integers(0, 10, n)
+    task = np.arange(16_110) // 5
+    samples = rng.normal(size=(len(task), 12))
+    columns = {f"predictor {k}": column for k, column in enumerate(samples.T)}
+    options = {"groups": task, "random_state": 0, "n_resamples": 10_000, "n_jobs": 2}
+    a, b = rng.random((2, len(task)))
+    judged = Data(given.data).runs("hotpotqa")
+    jobs = EvaluationOptions(n_jobs=2)
+    passes = {
+        "logs": median_seconds(lambda: np.log(X.cells)),
+        "passes": median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1))),
+        "s": 1.0,
+    }
+    calls: dict[str, tuple[Callable[[], object], str, float]] = {
+        f"tps_samples, {n:,} runs": (lambda: tps_samples(y, X), "logs", 5),
+        f"ecuas_score, {n:,} x 10": (lambda: ecuas_score(label, P, n=1), "passes", 3),
+        "paired_bootstrap, tasks of 5": (
+            lambda: paired_bootstrap(samples, reference=0, **options), "s", 3,
+        ),
+        "compare_predictors, 66 simultaneous pairs, tasks of 5": (
+            lambda: compare_predictors(columns, **options), "s", 3,
+        ),
+        "SequentialComparison.history": (
+            lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3,
+        ),
+        f"tps_decomposition, {len(few.cells):,} steps": (
+            lambda: tps_decomposition(y[: len(few)], few), "s", 2,
+        ),
+        "evaluate, HotpotQA, 1,000 replicates, 2 jobs": (
+            lambda: evaluate(*judged, options=jobs), "s", 5,
+        ),
+    }  # fmt: skip
+    for name, (call, unit, target) in calls.items():
+        against_target(name, median_seconds(call, 3) / passes[unit], unit, target)
+    memory = (peak_of(lambda: tps_samples(y, X)) - 8 * n) / 2**20
+    against_target("tps_samples: peak memory beside the result", memory, "MiB", 64)
+    copies = peak_of(lambda: ecuas_score(label, P)) / P.nbytes
+    against_target("ecuas_score: peak memory, of the array", copies, "copies", 1)
+    extra = import_seconds("trajscore") - import_seconds("sklearn.metrics")
+    against_target("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
+
+
+# ------------------------------------------------------------------ in memory
+
+
+def in_memory(given: Any) -> None:
     """Time evaluate."""
-    traces, y = make_runs(n_runs)
-    n_steps = len(traces[PREDICTORS[0]].cells)
-    name = f"evaluate, {n_runs:,} runs, {n_jobs} threads"
-    measure(name, lambda: evaluate(traces, y, options=EvaluationOptions(n_jobs=n_jobs)), n_steps)
+    traces, y = make_runs(given.runs)
+    jobs = EvaluationOptions(n_jobs=given.jobs)
+    name = f"evaluate, {given.runs:,} runs, {given.jobs} threads"
+    measure(name, lambda: evaluate(traces, y, options=jobs), len(traces["judge"].cells))
+
+
+def monitoring(given: Any) -> None:
+    """Time a monitoring fit."""
+    traces, y = make_runs(given.runs)
+    X, process = traces["judge"], DensityRatioEProcess(random_state=0)
+    measure(f"monitoring, {given.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
+    measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
+
+
+def merged(given: Any) -> None:
+    """Show what it changes that many distinct values are merged."""
+    merged_values(20_000)
+    cells_of_steps(400_000)
 
 
 def merged_values(n_runs: int) -> None:
@@ -143,9 +255,10 @@ def folder_of(n_steps: int, folder: Path) -> Path:
     return folder
 
 
-def in_batches(n_steps: int, folder: Path) -> None:
+def in_batches(given: Any) -> None:
     """Time one score of one predictor, and the whole report."""
-    source = str(folder_of(n_steps, folder))
+    n_steps = given.steps
+    source = str(folder_of(n_steps, Path(given.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
     found = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
     print(found.compute()[["n_runs", "value", "low", "high"]].to_string())
@@ -167,9 +280,9 @@ def write_torn(source: Path, folder: Path) -> None:
         waiting = waiting.slice(n_rows)
 
 
-def same_in_memory(n_steps: int, folder: Path) -> None:
+def same_in_memory(given: Any) -> None:
     """Show by how much values in batches differ from those in memory."""
-    source = str(folder_of(n_steps, folder))
+    source = str(folder_of(given.steps, Path(given.folder)))
     found = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
     X, y = TrajectoryArray.from_frame(table, value=list(PREDICTORS), **COLUMNS)
@@ -180,17 +293,9 @@ def same_in_memory(n_steps: int, folder: Path) -> None:
     print(largest.unstack("form").to_string(float_format=lambda number: f"{number:.1e}"))
 
 
-def monitoring(n_runs: int) -> None:
-    """Time a monitoring fit."""
-    traces, y = make_runs(n_runs)
-    X = traces["judge"]
-    process = DensityRatioEProcess(random_state=0)
-    measure(f"monitoring, {n_runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
-    measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
-
-
-def on_dask(n_steps: int, folder: Path) -> None:
+def on_dask(given: Any) -> None:
     """Compare partitions of whole runs, and those that split runs, with one process."""
+    n_steps, folder = given.steps, Path(given.folder)
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
@@ -248,31 +353,25 @@ def _import_all() -> None:
     batches.reduce(TPSAccumulator())
 
 
+COMMANDS: dict[str, Callable[[Any], None]] = {
+    "targets": targets,
+    "evaluate": in_memory,
+    "monitoring": monitoring,
+    "merged": merged,
+    "parquet": in_batches,
+    "same": same_in_memory,
+    "dask": on_dask,
+}
+
+
 def main() -> None:
     """Print what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", nargs="?", choices=_KINDS)
-    parser.add_argument("--runs", type=int, default=100_000)
-    parser.add_argument("--jobs", type=int, default=2, help="threads of evaluate")
-    parser.add_argument("--steps", type=int, default=2_000_000)
-    parser.add_argument("--folder", type=Path, help="where files of steps are, or are written")
-    args = parser.parse_args()
-    if args.what in (None, "evaluate"):
-        for n_runs in (args.runs // 2, args.runs):
-            in_memory(n_runs, args.jobs)
-    if args.what in (None, "monitoring"):
-        monitoring(args.runs)
-    if args.what in (None, "frame"):
-        merged_values(20_000)
-        cells_of_steps(400_000)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = args.folder or Path(temporary)
-        if args.what in (None, "parquet"):
-            in_batches(args.steps, folder)
-        if args.what in (None, "same"):
-            same_in_memory(args.steps, folder)
-        if args.what == "dask":
-            on_dask(args.steps, folder)
+        given = options(
+            __doc__, tuple(COMMANDS), runs=100_000, jobs=2, steps=2_000_000, folder=temporary,
+            quick=False,
+        )  # fmt: skip
+        COMMANDS[given.what](given)
 
 
 if __name__ == "__main__":

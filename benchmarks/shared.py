@@ -1,9 +1,8 @@
-"""What benchmarks share: public tables of forecasts, the command line, seeds, and times."""
+"""What benchmarks share: public tables of forecasts, the command line, seeds, tables."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,20 +102,3 @@ def show(title: str, rows: Any, digits: int = 3) -> None:
     table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame.from_dict(rows, orient="index")
     text = table.round(digits).to_string(na_rep="")
     print(f"\n{title}\n{text}", flush=True)
-
-
-def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Median wall time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
-def against_target(name: str, value: float, unit: str, target: float) -> None:
-    """Print one line of a table."""
-    verdict = "ok" if value <= target else "MISSED"
-    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
