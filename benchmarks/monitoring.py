@@ -4,11 +4,9 @@
     python benchmarks/monitoring.py curve      [--data FOLDER] [--splits 30]
     python benchmarks/monitoring.py worth      [--data FOLDER] [--splits 20]
     python benchmarks/monitoring.py guarantee  [--sets 1000]
-    python benchmarks/monitoring.py edges      [--sets 300]
 
 "power" compares rules on random splits of public tables, "curve" numbers of known runs, and "worth"
-values of `end_worth`. "guarantee" simulates false alarms of the rules; "edges" those with an
-`end_worth`, where rates are near 0 and 1, scores are tied, runs are few or are trials of tasks.
+values of `end_worth`. "guarantee" simulates false alarms of the rules.
 """
 
 from __future__ import annotations
@@ -19,13 +17,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from reproduction.items import Data
 from shared import options, over, plus_minus, show
-from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, tps_scorer
+from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
 
 ALPHA = 0.1
 MOST_NEW = 4000
@@ -34,39 +30,14 @@ SEED = 20261123
 # --------------------------------------------------------------------------- public tables
 
 
-def chosen_by_tps() -> GridSearchCV:
-    """The forecaster with the best proper score, chosen within the runs that it is fitted on."""
-    boosted = HistGradientBoostingClassifier(
-        max_iter=60, learning_rate=0.08, max_leaf_nodes=8, random_state=0
-    )
-    return GridSearchCV(
-        PrefixForecaster(),
-        [
-            {"features": ["prefix", "summary"]},
-            {"features": ["summary"], "pooled": [True], "estimator": [boosted]},
-            {"features": ["last"], "last": [7], "pooled": [True], "estimator": [boosted]},
-        ],
-        scoring=tps_scorer,
-        cv=3,
-    )
-
-
 PUBLISHED = {"forecaster": PrefixForecaster(), "hold_out": "runs"}
 METHODS: dict[str, dict[str, Any]] = {
     "pac_marginal, as published": {**PUBLISHED, "threshold": "pac_marginal"},
     "conformal, prefix logistic": PUBLISHED,
-    "conformal, chosen by TPS": {"forecaster": chosen_by_tps(), "hold_out": "runs"},
-    "conformal, the end ignored": {
-        "forecaster": PrefixForecaster(features="running", pooled=True),
-    },
     "the default: conformal, the end known": {},
-    "the same, known after the step": {
-        "forecaster": PrefixForecaster(features="running", pooled=True, end="after"),
-    },
-    "the same, wait = 0.5": {"wait": 0.5},
     "the same, pac": {"threshold": "pac"},
     "the same, randomized_ville": {"threshold": "randomized_ville"},
-}  # fmt: skip
+}
 WORTH = {f"end_worth {worth}": {"end_worth": worth} for worth in (None, 1, 0.3, 0.1, 0)}
 LEVELS = [0.05, 0.1, 0.2]
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
@@ -212,52 +183,15 @@ def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool = False) 
     return TrajectoryArray(np.clip(scores, 0, 1), lengths, ended=True)
 
 
-def one_set(entropy: Any, n: int, rate: float, discrete: bool, n_new: int, **how: Any) -> float:
-    """False alarms of one set of known runs; NaN where too few succeeded, or failed."""
-    rng = np.random.default_rng(entropy)
-    y = (rng.random(n) < rate).astype(int)
-    if min(y.sum(), n - y.sum()) < 2 or y.sum() < 11:
-        return np.nan
-    process = DensityRatioEProcess(alpha=ALPHA, **how).fit(drawn_runs(rng, y, discrete), y)
-    new = drawn_runs(rng, np.ones(n_new, dtype=int), discrete)
-    named = TrajectoryArray(new.cells, new.lengths, ids=np.arange(n_new) + n, ended=True)
-    return float((process.predict(named) == 0).mean())
-
-
-def of_task(entropy: Any, **how: Any) -> float:
-    """False alarms of a success of a new task, where tasks differ and have 1 to 8 trials."""
-    rng = np.random.default_rng(entropy)
-    X, y, task = trials(rng, 80)
-    new, outcome, new_task = trials(rng, 200)
-    rows = np.flatnonzero(outcome == 1)
-    _, first = np.unique(new_task[rows], return_index=True)
-    process = DensityRatioEProcess(alpha=ALPHA, **how).fit(X, y, groups=task)
-    return float((process.predict(new[rows[first]]) == 0).mean())
-
-
-def trials(
-    rng: np.random.Generator, n_tasks: int
-) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
-    """Trials of tasks, whose scores share a task's own shift."""
-    task = np.repeat(np.arange(n_tasks), rng.integers(1, 9, n_tasks))
-    y = (rng.random(len(task)) < 0.6).astype(int)
-    X = drawn_runs(rng, y)
-    shift = rng.normal(0, 0.3, n_tasks)[task]
-    return X.with_cells(X.cells + np.repeat(shift, X.lengths)), y, task
-
-
-def polled(seed: int) -> tuple[float, float]:
-    """False alarms where every prefix of a run is polled: still open, or taken for an end."""
+def one_set(seed: int, n: int, discrete: bool, **how: Any) -> float:
+    """False alarms of one set of known runs."""
     rng = np.random.default_rng(seed)
-    y = (rng.random(1000) < 0.6).astype(int)
-    process = DensityRatioEProcess(alpha=ALPHA, random_state=seed).fit(drawn_runs(rng, y), y)
-    new = drawn_runs(rng, np.ones(1000, dtype=int))
-    flagged, taken = np.zeros((2, 1000), dtype=bool)
-    for t in range(1, 13):
-        so_far = new.prefix(t).with_ended(new.lengths <= t)
-        flagged |= process.predict(so_far) == 0
-        taken |= process.predict(so_far.with_ended()) == 0
-    return flagged.mean(), taken.mean()
+    y = (rng.random(n) < 0.6).astype(int)
+    process = DensityRatioEProcess(alpha=ALPHA, random_state=seed, **how)
+    process.fit(drawn_runs(rng, y, discrete), y)
+    new = drawn_runs(rng, np.ones(400, dtype=int), discrete)
+    named = TrajectoryArray(new.cells, new.lengths, ids=np.arange(400) + n, ended=True)
+    return float((process.predict(named) == 0).mean())
 
 
 MEMORISED = PrefixForecaster(
@@ -276,38 +210,13 @@ def guarantee(given: Any) -> None:
     ):
         kind = "3 values" if discrete else "continuous"
         found[f"{name}, {kind}, {ties}, {n} runs"] = [
-            one_set(k, n, 0.6, discrete, 400, forecaster=learner, ties=ties, random_state=k)
-            for k in few
+            one_set(k, n, discrete, forecaster=learner, ties=ties) for k in few
         ]
-    found["trials of tasks"] = [of_task(seed, random_state=seed) for seed in few]
-    polls = np.array([polled(seed) for seed in range(max(given.sets // 10, 2))])
-    found["open runs, polled"], found["the same, taken for ends"] = polls.T
     rows = {name: {"false alarms": plus_minus(rates)} for name, rates in found.items()}
     show(f"alpha = {ALPHA}, simulated", rows)
 
 
-def edges(given: Any) -> None:
-    """Print false alarms where an end is worth less, at the edges of what runs may be."""
-    warnings.simplefilter("ignore")
-    laws: dict[str, tuple] = {"trials of 80 tasks": (of_task, [], (), {"end_worth": 0.3})}
-    for n, rate, discrete, ties in product(
-        (60, 400), (0.05, 0.5, 0.95), (False, True), ("strict", "randomized")
-    ):
-        name = f"{n} runs, success rate {rate}, {'3 values' if discrete else 'continuous'}, {ties}"
-        entropy = [n, round(100 * rate)]
-        laws[name] = one_set, entropy, (n, rate, discrete, 300), {"ties": ties, "end_worth": 0.3}
-    rows = {}
-    for name, (of, entropy, law, how) in laws.items():
-        seeds = range(given.sets)
-        rates = [of([SEED, k, *entropy], *law, random_state=k, **how) for k in seeds]
-        known = np.array(rates)[~np.isnan(rates)]
-        rows[name] = {"of sets": len(known) / given.sets}
-        if len(known):
-            rows[name]["false alarms"] = plus_minus(known)
-    show(f"end_worth = 0.3, alpha = {ALPHA}, {given.sets} sets of known runs", rows)
-
-
-COMMANDS = {one.__name__: one for one in (power, curve, worth, guarantee, edges)}
+COMMANDS = {one.__name__: one for one in (power, curve, worth, guarantee)}
 
 
 def main() -> None:
