@@ -39,14 +39,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "the same, randomized_ville": {"threshold": "randomized_ville"},
 }
 WORTH = {f"end_worth {worth}": {"end_worth": worth} for worth in (None, 1, 0.3, 0.1, 0)}
-LEVELS = [0.05, 0.1, 0.2]
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
 
 
 def one_split(
-    X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, methods: dict, levels: list
+    X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, methods: dict
 ) -> np.ndarray:
-    """What is shown of every method at every level, fitted on so many or such a share of the runs.
+    """What is shown of every method, fitted on so many or such a share of the runs.
 
     The last is the share of failing runs that are flagged by half of their steps.
     """
@@ -57,42 +56,39 @@ def one_split(
     out = []
     for method in methods.values():
         how = {name: clone(value, safe=False) for name, value in method.items()}
-        process = DensityRatioEProcess(alpha=levels, random_state=seed, **how).fit(X[old], y[old])
-        stop = process.stopping_steps(X[new], alpha=levels[-1])
+        process = DensityRatioEProcess(alpha=ALPHA, random_state=seed, **how).fit(X[old], y[old])
+        stop = process.stopping_steps(X[new])
         early = (stop > 0) & (stop <= X[new].lengths / 2)
-        found = process.report(X[new], y[new])[SHOWN].to_numpy()
-        half = np.full((len(levels), 1), np.nan)
-        half[-1] = early[y[new] == 0].mean()
-        out.append(np.hstack([found, half]))
+        found = process.report(X[new], y[new])[SHOWN].iloc[0]
+        out.append([*found, early[y[new] == 0].mean()])
     return np.array(out)
 
 
-def compared(given: Any, methods: dict, levels: list, first: tuple[int, ...] = ()) -> None:
+def compared(given: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
     """Print what is shown of methods over random splits, with 95% intervals."""
     for name in ("hotpotqa", "gsm8k"):
         X, y = Data(given.data).runs(name)
         seeds = [[*first, seed] if first else seed for seed in range(given.splits)]
-        calls = [(X, y, seed, given.share, methods, levels) for seed in seeds]
+        calls = [(X, y, seed, given.share, methods) for seed in seeds]
         found = np.array(over(one_split, calls, given.jobs))
-        for j, level in enumerate(levels):
-            columns = [*SHOWN, *(["by half"] if level == levels[-1] else [])]
-            rows = {
-                method: {c: plus_minus(found[:, k, j, i]) for i, c in enumerate(columns)}
-                for k, method in enumerate(methods)
-            }
-            title = f"{name}, alpha = {level}: {given.share:.0%} of {len(X):,} runs known"
-            show(f"{title}, {given.splits} splits", rows)
+        columns = [*SHOWN, "by half"]
+        rows = {
+            method: {c: plus_minus(found[:, k, i]) for i, c in enumerate(columns)}
+            for k, method in enumerate(methods)
+        }
+        title = f"{name}, alpha = {ALPHA}: {given.share:.0%} of {len(X):,} runs known"
+        show(f"{title}, {given.splits} splits", rows)
 
 
 def power(given: Any) -> None:
     """Print power, and what it is made of."""
     warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
-    compared(given, METHODS, LEVELS)
+    compared(given, METHODS)
 
 
 def worth(given: Any) -> None:
     """Print the same over `end_worth`."""
-    compared(given, WORTH, [ALPHA], (SEED,))
+    compared(given, WORTH, (SEED,))
 
 
 def curve(given: Any) -> None:
@@ -102,8 +98,8 @@ def curve(given: Any) -> None:
         X, y = Data(given.data).runs(name)
         rows = {}
         for n in (50, 100, 200, 400, 800, 1600):
-            calls = [(X, y, seed, n, {"": {}}, [ALPHA]) for seed in range(given.splits)]
-            found = np.array(over(one_split, calls, given.jobs))[:, 0, 0]
+            calls = [(X, y, seed, n, {"": {}}) for seed in range(given.splits)]
+            found = np.array(over(one_split, calls, given.jobs))[:, 0]
             rows[n] = {SHOWN[k]: plus_minus(found[:, k]) for k in (0, 4)}
         show(f"{name}: known runs, the default at alpha = {ALPHA}", rows)
 
