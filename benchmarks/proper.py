@@ -1,36 +1,32 @@
 """Which weights let the truth win, where the length of a run depends on its outcome?
 
-    python benchmarks/proper.py [--seed 1] [--quick] [--data-home FOLDER] [--logs FOLDER]
+    python benchmarks/proper.py [--seed 1] [--quick] [--data FOLDER] [--data-home FOLDER]
 
 Step weights known when the forecast is made ("early", 1 / sqrt(t), is the default) are held against
-the published ones, which are normalised over each run's own length ("own"). Four tables:
+the published ones, which are normalised over each run's own length ("own"). Three tables:
 
 1. Simulation: runs that succeed take 1 to 10 steps, those that fail 11 to 30. The truth is the
    chance of success of a run that has come so far; the tilted forecast is the one that the
    published weights reward: E[w_t(T) Y] / E[w_t(T)] over the runs that have come so far.
 2. Real logs: the same two forecasts as rates of the other runs, out of fold by group, and what the
    truth is ahead by, in nats, with its 95% interval over groups.
-3. Calibration in the simulation: `PlattCrossFitCalibrator` on a noisy forecast; what it states and
-   what happens, on average over the steps, and in the decile where they differ most.
-4. Schedules of weights. In how many of the real logs the tilted forecast wins with z > 2. In how
+3. Schedules of weights. In how many of the real logs the tilted forecast wins with z > 2. In how
    many random laws (tests/joint_laws.py) some forecast beats the truth by more than three standard
-   errors: where the end of a run is not known and where it is, and in sets of 10 and of 30 runs, by
-   the ratio of sums and by the mean of sums. Runs needed, 1 under the published weights, to tell
-   recalibrated forecasts of real runs from a constant, and the truth of the random laws from one
-   that is noisy, anew at each step or once a run (medians). The share of the weight on the first
-   third of each run. By how many standard errors the margin of the rate over a constant moves when
-   one run of a log goes on for ten times its length (median and largest). And table 3.
+   errors, and in sets of 10 runs by the ratio of sums, and by the mean of sums. Runs needed, 1
+   under the published weights, to tell recalibrated forecasts of real runs from a constant, and the
+   truth of the random laws from one that is noisy, anew at each step or once a run (medians). The
+   share of the weight on the first third of each run. By how many standard errors the margin of the
+   rate over a constant moves when one run of a log goes on for ten times its length (median). What
+   a noisy forecast states on average in the simulation, recalibrated, and what happens.
 
-Scores are computed from their definition here, not by the package. BALROG, InterCode, HotpotQA and
-GSM8K are fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and files of
-tau-bench and tau2 are read from the folders tau_bench and tau2 of `--logs` (default:
-$TRAJSCORE_TEST_DATA). Sets that are not at hand are named. All tables take about three minutes.
+Scores are computed from their definition here, not by the package. BALROG and InterCode are
+fetched to `--data-home` (default: that of scikit-learn), chess is bundled, and other sets are those
+of `--data`, see benchmarks/reproduce.py. Sets that are not at hand are named. All tables take about
+three minutes.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,8 +38,10 @@ import pandas as pd
 from scipy.special import expit, logit
 
 import public_sets
+from reproduction.items import Data
+from shared import options, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
-from trajscore.datasets import fetch_evaluator, load_chess
+from trajscore.datasets import load_chess
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from joint_laws import JointLaw, Runs, draw_law, linear_front
@@ -83,9 +81,7 @@ SCHEDULES = (
     of_step("uniform", np.ones_like, "uniform"),
     COMMON,
     EARLY,
-    of_step("1 / (1 + t/10)", lambda t: 1 / (1 + t / 10)),
     of_step("1 / t", lambda t: 1 / t),
-    of_step(".9^t", lambda t: 0.9**t),
     of_step("2^-t", lambda t: 2.0**-t),
 )
 
@@ -194,40 +190,14 @@ def truth_and_tilt(n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def calibrated(
-    sample: Sample, truth: Array, noise: tuple[float, float], asked: dict[str, object], seed: int
-) -> tuple[float, float, float]:
-    """Recalibrate a noisy forecast: stated, happened, and the largest difference of ten parts."""
-    clip, spread = noise
-    odds = logit(np.clip(truth, clip, 1 - clip))
-    noisy = expit(odds + spread * np.random.default_rng(seed).normal(size=len(odds)))
-    X = TrajectoryArray(noisy, sample.lengths)
-    stated = PlattCrossFitCalibrator(**asked).fit_transform(X, sample.y).cells
-    happened = sample.per_cell(sample.y)
-    parts = np.array_split(np.argsort(stated), 10)
-    worst = max(abs(stated[part].mean() - happened[part].mean()) for part in parts)
-    return stated.mean(), happened.mean(), worst
-
-
-NOISE = {
-    "log-odds within 9.2, noise 1": (1e-4, 1.0),
-    "log-odds within 9.2, noise .5": (1e-4, 0.5),
-    "log-odds within 4.6, noise 1": (1e-2, 1.0),
-    "log-odds within 4.6, noise 2": (1e-2, 2.0),
-}
-
-
-def calibration(n_runs: int, seed: int) -> pd.DataFrame:
-    """Table 3: what a recalibrated forecast states and what happens."""
+def stated(n_runs: int, schedule: Schedule, seed: int) -> tuple[float, float]:
+    """Recalibrate a noisy forecast of the simulation: what it states, and what happens."""
     sample, truth, _ = draw(n_runs, np.random.default_rng(seed))
-    rows = {}
-    for name, noise in NOISE.items():
-        for title, schedule in {"own": OWN, "early": EARLY}.items():
-            found = calibrated(sample, truth, noise, schedule.asked, seed)
-            rows[name, title] = dict(
-                zip(("stated", "happened", "worst decile"), found, strict=True)
-            )
-    return pd.DataFrame(rows).T
+    odds = logit(np.clip(truth, 1e-4, 1 - 1e-4))
+    noisy = expit(odds + np.random.default_rng(seed).normal(size=len(odds)))
+    calibrator = PlattCrossFitCalibrator(**schedule.asked)
+    forecast = calibrator.fit_transform(TrajectoryArray(noisy, sample.lengths), sample.y)
+    return forecast.cells.mean(), sample.per_cell(sample.y).mean()
 
 
 # --------------------------------------------------------------------------- real logs
@@ -254,18 +224,6 @@ def from_intercode(name: str, data_home: Path | None) -> Sample:
     return as_sample(np.array([len(run.steps) for run in runs]), io.outcomes(runs), by)
 
 
-def from_evaluator(name: str, data_home: Path | None) -> Sample:
-    """Take each question as a group."""
-    X, y = fetch_evaluator(name, data_home=data_home, return_X_y=True)
-    return as_sample(X.lengths, y, X.ids)
-
-
-def from_chess(data_home: Path | None) -> Sample:
-    """Take each game as a group."""
-    X, y = load_chess(return_X_y=True)
-    return as_sample(X.lengths, y, X.ids)
-
-
 def from_logs(folder: Path) -> Sample:
     """Read runs of tau-bench or tau2, in steps of the agent; group by domain and task."""
     table = io.meta(io.read_runs(folder))
@@ -275,18 +233,25 @@ def from_logs(folder: Path) -> Sample:
     )
 
 
-def real_logs(data_home: Path | None, logs: Path | None) -> Iterator[tuple[str, Sample]]:
+def forecasts_of(data: Data) -> Iterator[tuple[str, TrajectoryArray, Array]]:
+    """Yield the sets that have forecasts; each run is a group."""
+    for name in ("hotpotqa", "gsm8k"):
+        if found := data.runs(name):
+            yield name, *found
+    yield "chess", *load_chess(return_X_y=True)
+
+
+def real_logs(data: Data, data_home: Path | None) -> Iterator[tuple[str, Sample]]:
     """Go through the sets that can be had, and name the others."""
     sources: dict[str, Callable[[], Sample]] = {}
     for name in ("babaisai", "babyai", "minihack", "textworld"):
         sources[f"BALROG {name}"] = partial(from_balrog, name, data_home)
     for name in ("sql_react", "sql_try_again", "bash_react", "bash_try_again"):
         sources[f"InterCode {name}"] = partial(from_intercode, name, data_home)
-    for name in ("hotpotqa", "gsm8k"):
-        sources[name] = partial(from_evaluator, name, data_home)
-    sources["chess"] = partial(from_chess, data_home)
+    for name, X, y in forecasts_of(data):
+        sources[name] = partial(as_sample, X.lengths, y, X.ids)
     for name in ("tau_bench", "tau2"):
-        sources[name] = partial(from_logs, (logs or Path()) / name)
+        sources[name] = partial(from_logs, (data.folder or Path()) / name)
     for name, source in sources.items():
         try:
             yield name, source()
@@ -381,27 +346,20 @@ def moved_by_one(
     return out
 
 
-SETS_OF = (10, 30)
-
-
 def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
     """For each schedule, the largest z of a forecast against the truth; and the runs needed."""
     runs = law.sample(n_runs, rng)
     sample = Sample.of_runs(runs)
-    ahead = {}
-    for knows_end in (False, True):
-        forecasts = law.forecasts(runs, knows_end=knows_end)
-        truth = sample.log_score(forecasts.pop("truth").cells)
-        ahead[knows_end] = [sample.log_score(one.cells) - truth for one in forecasts.values()]
+    forecasts = law.forecasts(runs, knows_end=False)
+    truth = sample.log_score(forecasts.pop("truth").cells)
+    ahead = [sample.log_score(one.cells) - truth for one in forecasts.values()]
     rows = {}
     for schedule in SCHEDULES:
         weight = sample.weights(schedule)
-        D = sample.sums(weight)
-        N = {end: [sample.sums(weight * one) for one in ahead[end]] for end in ahead}
-        row = {f"end {end}": largest(N[end], D) for end in N}
-        for size in SETS_OF:
-            row[f"ratio of {size}"], row[f"mean of {size}"] = largest_in_sets(N[False], D, size)
-        rows[schedule.name] = row
+        D, N = sample.sums(weight), [sample.sums(weight * one) for one in ahead]
+        lost = max(Margin.of(one, D, np.arange(n_runs)).z for one in N)
+        ratio, mean = largest_in_sets(N, D, 10)
+        rows[schedule.name] = {"lost": lost, "ratio of 10": ratio, "mean of 10": mean}
     odds = logit(law.forecast(runs))
     noise = {
         "runs, noise a step": rng.normal(size=len(odds)),
@@ -411,11 +369,6 @@ def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFra
         name: needed(sample, expit(odds), expit(odds + one / 2)) for name, one in noise.items()
     }
     return pd.DataFrame(rows).T.assign(**of_noise)
-
-
-def largest(N: list[Array], D: Array) -> float:
-    """Return the largest z of several forecasts against the truth."""
-    return max(Margin.of(one, D, np.arange(len(D))).z for one in N)
 
 
 def largest_in_sets(N: list[Array], D: Array, size: int) -> tuple[float, float]:
@@ -436,16 +389,10 @@ def needed(sample: Sample, first: Array, second: Array) -> Array:
     return (z[0] / z) ** 2
 
 
-def needed_in_logs(data_home: Path | None) -> Array:
+def needed_in_logs(data: Data) -> Array:
     """Runs needed to tell recalibrated forecasts from a constant: the median over real ones."""
-    pairs = [load_chess(return_X_y=True)]
-    for name in ("hotpotqa", "gsm8k"):
-        try:
-            pairs.append(fetch_evaluator(name, data_home=data_home, return_X_y=True))
-        except (OSError, ImportError) as error:
-            print(f"{name} is not at hand: {error}")
     found = []
-    for X, y in ((X[y >= 0], y[y >= 0]) for X, y in pairs):
+    for X, y in ((X[y >= 0], y[y >= 0]) for _, X, y in forecasts_of(data)):
         sample = as_sample(X.lengths, y, X.ids)
         constant = np.full(len(X.cells), y.mean())
         for one in [X] if X.channels is None else [X[name] for name in X.channels]:
@@ -461,17 +408,14 @@ def in_random_laws(n_laws: int, n_runs: int, rng: np.random.Generator) -> pd.Dat
     of_noise = every.columns[every.columns.str.startswith("runs")]
     by_schedule = every.groupby("schedule", sort=False)
     lost = by_schedule[every.columns.drop(of_noise).tolist()].agg(lambda z: (z > 3).sum())
-    lost = lost.rename(columns={"end False": "lost", "end True": "lost, end known"})
     return lost.join(by_schedule[of_noise.tolist()].median())
 
 
 def schedules(
     sets: dict[str, Sample], in_logs: Array, n_laws: int, n_runs: int, n_tried: int, seed: int
 ) -> pd.DataFrame:
-    """Table 4: one row a schedule."""
+    """Table 3: one row a schedule."""
     laws = in_random_laws(n_laws, n_runs, np.random.default_rng([seed, 4]))
-    simulated, truth, _ = draw(n_runs, np.random.default_rng(seed))
-    noise = next(iter(NOISE.values()))
     rows = {}
     for schedule, in_log in zip(SCHEDULES, in_logs, strict=True):
         moved = [
@@ -479,41 +423,30 @@ def schedules(
             for sample in sets.values()
             for move in moved_by_one(sample, schedule, n_tried, np.random.default_rng(seed))
         ]
-        stated, _, worst = calibrated(simulated, truth, noise, schedule.asked, seed)
         rows[schedule.name] = {
             f"tilt wins, of {len(sets)}": tilt_wins(sets, schedule, seed),
             **laws.loc[schedule.name],
             "runs, logs": in_log,
             "first third": np.mean([on_first_third(one, schedule) for one in sets.values()]),
             "one long run": np.median(moved),
-            "at worst": np.max(moved),
-            "stated": stated,
-            "worst decile": worst,
+            **dict(zip(("stated", "happens"), stated(n_runs, schedule, seed), strict=True)),
         }
     return pd.DataFrame(rows).T
 
 
 def main() -> None:
-    """Print the four tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="20 laws of 5,000 runs")
-    parser.add_argument("--data-home", type=Path, help="folder for downloads")
-    parser.add_argument("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"))
-    args = parser.parse_args()
-    n_laws, n_runs, n_tried = (20, 5_000, 5) if args.quick else (200, 20_000, 30)
-    rng = np.random.default_rng([args.seed, 1])
-    print("\n1. The truth and the tilted forecast, in the simulation; scores in nats")
-    print(truth_and_tilt(10 * n_runs, rng).to_string(float_format="{:.3f}".format), flush=True)
-    sets = dict(real_logs(args.data_home, args.logs))
-    print("\n2. What the rate of runs still running is ahead of the tilted one by, in nats")
-    print(before_and_after(sets, np.random.default_rng(args.seed)).to_string(), flush=True)
-    print("\n3. A noisy forecast, recalibrated, in the simulation; all steps")
-    print(calibration(n_runs, args.seed).round(3).to_string(), flush=True)
-    print(f"\n4. Schedules; {n_laws} random laws of {n_runs:,} runs each")
-    in_logs = needed_in_logs(args.data_home)
-    table = schedules(sets, in_logs, n_laws, n_runs, n_tried, args.seed)
-    print(table.to_string(float_format=lambda value: f"{value:.3f}".rstrip("0").rstrip(".")))
+    """Print the tables."""
+    given = options(__doc__, seed=1, quick=False, data_home="")
+    n_laws, n_runs, n_tried = (20, 5_000, 5) if given.quick else (200, 20_000, 30)
+    data, rng = Data(given.data), np.random.default_rng([given.seed, 1])
+    show(
+        "1. The truth and the tilted forecast, in the simulation", truth_and_tilt(10 * n_runs, rng)
+    )
+    sets = dict(real_logs(data, Path(given.data_home) if given.data_home else None))
+    ahead = before_and_after(sets, np.random.default_rng(given.seed))
+    show("2. What the rate of runs still running is ahead of the tilted one by, in nats", ahead)
+    table = schedules(sets, needed_in_logs(data), n_laws, n_runs, n_tried, given.seed)
+    show(f"3. Schedules; {n_laws} random laws of {n_runs:,} runs each", table.astype(float))
 
 
 if __name__ == "__main__":
