@@ -12,7 +12,7 @@ entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm
 An entry whose forecast depends on anything but the steps so far is refused.
 
 Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's critical difference of
-mean ranks, below which two entries are tied. `board_sets.py` says what the sets are, and
+mean ranks, below which two entries are tied. `public_sets.py` says what the sets are, and
 `board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
 
 --entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
@@ -43,7 +43,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from board_entries import LENGTH, Entry, entries_of
-from board_sets import HORIZON, SOURCES, RunsOfASet
+from public_sets import HORIZON, SOURCES, RunsOfASet, set_of
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.inference import compare_predictors
@@ -174,7 +174,7 @@ def of_set(
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
     try:
-        runs = SOURCES[name](name, data_home, folder)
+        runs = set_of(name, data_home, folder)
     except (OSError, ImportError) as error:
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time

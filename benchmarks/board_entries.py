@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from board_sets import RunsOfASet
+from public_sets import RunsOfASet
 from reproduction.agent_tracer import AgentTracerSignals
 from trajscore import (
     ActionSignals,

@@ -1,4 +1,4 @@
-"""Public runs of the board and of proper.py: where they are, and a small reader of each.
+"""Public runs of the board and of proper.py: where they are, a reader of each, and their sets.
 
 Files are downloaded once into ``data_home`` (default: scikit-learn's data home), and checked by
 their SHA-256. Where only git reaches GitHub, make an archive from a clone of its repository, at the
@@ -15,7 +15,9 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore import TrajectoryArray
+from trajscore.datasets import fetch_evaluator, load_real_runs
 from trajscore.datasets._fetch import retrieve
-from trajscore.io import Run, Step, ToolCall
+from trajscore.io import Run, Step, ToolCall, outcomes, read_runs
 
 RAW = "https://raw.githubusercontent.com/"
 
@@ -94,14 +97,6 @@ ARCHIVES = {
         r"[^/]*/(evaluation/java/verified/[^/]+/(?:trajs/[^/]+\.traj|results/results\.json))",
         "33b3c81ec0479c4bf29facb3503da5e7162694dae4e7a48d42db441f4555bb82",
         "runs of Multi-SWE-bench",
-    ),
-    # 184 failed runs of several agents, with the step and the agent at fault (MIT licence)
-    "who_and_when": Archive(
-        "mingyin1/Agents_Failure_Attribution",
-        "3d9d568840f004b389638f97adf3e0ab8b5a9514",
-        r"[^/]*/(Who&When/[^/]+/[^/]+\.json)",
-        "95c1fec2148430e9fb48c0cadd9110aea4b0b67a4e1d60bf5a2ffe8d58c6465d",
-        "runs of Who&When",
     ),
 }
 
@@ -312,3 +307,174 @@ def win_probability(data_home: Path | None) -> Values:
         table.assign(game=game, update=table.groupby(game).cumcount() + 1),
         id="game", step="update", value="prob1", outcome="prob1_outcome", meta=["season"],
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------ the sets of the board
+
+HORIZON = 30  # the last step that counts
+MOST_RUNS = 750  # of a log
+Names = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RunsOfASet:
+    """Runs of a public set: a log, or the values stated at each step.
+
+    Nothing is known of a run but its steps: ids are numbers, and outcome, stop, task and agent are
+    taken out of it. `group` is what folds and clusters keep together, `identity` what else is known
+    of a run before its first step, if anything is.
+    """
+
+    name: str
+    X: Any  # list of io.Run, or TrajectoryArray of one value a step
+    y: NDArray[np.int64]
+    group: Names
+    identity: Names | None = None
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the steps are turns, and not values."""
+        return not isinstance(self.X, TrajectoryArray)
+
+
+def make_set(name: str, X: Any, y: Any, group: Any, identity: Any = None) -> RunsOfASet:
+    """Leave out runs without an outcome, and take away all that is not one of the first steps."""
+    target, groups = np.asarray(y), np.asarray(group).astype(str)
+    rows = np.flatnonzero(np.isin(target, (0, 1)))
+    if isinstance(X, TrajectoryArray):
+        chosen = X[rows].truncate(np.minimum(X[rows].lengths, HORIZON))
+        steps: Any = TrajectoryArray(chosen.cells, chosen.lengths)
+    else:
+        rows = evenly(rows, groups[rows])
+        steps = [Run(str(k), turns_of(X[row])[:HORIZON]) for k, row in enumerate(rows)]
+    known = None if identity is None else np.asarray(identity).astype(str)[rows]
+    return RunsOfASet(name, steps, target[rows].astype(np.int64), groups[rows], known)
+
+
+def turns_of(run: Run) -> list[Step]:
+    """Return the turns of agent and user, which are the steps of all entries."""
+    return [step for step in run.steps if step.actor in ("agent", "user")]
+
+
+def evenly(rows: NDArray[np.int64], group: Names) -> NDArray[np.int64]:
+    """Draw runs where there are many, as many of each group as can be."""
+    if len(rows) <= MOST_RUNS:
+        return rows
+    drawn = np.random.default_rng(0).permutation(len(rows))
+    place = pd.Series(drawn).groupby(group[drawn], sort=False).cumcount().to_numpy()
+    return rows[np.sort(drawn[np.argsort(place, kind="stable")][:MOST_RUNS])]
+
+
+class Found(NamedTuple):
+    """Runs or values, outcomes, groups, and what is known of a run before its first step."""
+
+    X: Any
+    y: Any
+    group: Any
+    identity: Any = None
+
+
+def of_tau_bench(data_home: Path | None, folder: Path | None) -> Found:
+    """Runs of gpt-4o at airline tasks; grouped by task."""
+    runs = list(read_runs(tau_bench_log(data_home)))
+    return Found(runs, outcomes(runs), [run.task for run in runs])
+
+
+def of_tau2(data_home: Path | None, folder: Path | None) -> Found:
+    """Results of tau2-bench in a folder; grouped by domain and task, identity is the file."""
+    if folder is None or not (folder / "tau2").is_dir():
+        raise OSError("put results of tau2-bench into a folder tau2 of --logs")
+    runs = list(read_runs(folder / "tau2"))
+    files = [Path(run.meta["file"]).stem for run in runs]
+    domain = [re.search("airline|retail|telecom|$", file)[0] for file in files]
+    group = [f"{of} {run.task}" for of, run in zip(domain, runs, strict=True)]
+    return Found(runs, outcomes(runs), group, files)
+
+
+def of_multi_swe_bench(data_home: Path | None, folder: Path | None) -> Found:
+    """Runs of five models at Java issues; grouped by issue, identity is the model."""
+    runs = list(read_runs(unpacked_log("multi_swe_bench", data_home)))
+    model = [Path(run.meta["file"]).parent.parent.name for run in runs]
+    return Found(runs, outcomes(runs), [run.task for run in runs], model)
+
+
+def of_intercode(which: str, data_home: Path | None, folder: Path | None) -> Found:
+    """Turns of an agent; SQL is grouped by database, Bash by task, with the file system known."""
+    runs = intercode(which, data_home)
+    environment, task = [run.meta["environment"] for run in runs], [run.task for run in runs]
+    if which.startswith("sql"):
+        return Found(runs, outcomes(runs), environment)
+    return Found(runs, outcomes(runs), task, environment)
+
+
+def of_balrog(which: str, data_home: Path | None, folder: Path | None) -> Found:
+    """Moves of language models in games; folds by agent or by task, whichever are more."""
+    episodes = balrog(which, data_home)
+    moves = balrog_moves(which, data_home)
+    by, other = sorted(("agent", "task"), key=lambda column: -episodes[column].nunique())
+    episodes = episodes[[bool(moves.get(episode)) for episode in episodes.index]]
+    runs = [Run(episode, moves[episode]) for episode in episodes.index]
+    return Found(runs, episodes["won"], episodes[by], episodes[other])
+
+
+def of_real_runs(
+    model: str, task: str, is_log: bool, data_home: Path | None, folder: Path | None
+) -> Found:
+    """Bundled runs of a small language model, or the mean probability of the tokens of each turn.
+
+    Grouped by task.
+    """
+    real = load_real_runs(model=model, task=task)
+    X = list(real.runs) if is_log else real.data["token_probability"]
+    return Found(X, real.target, real.data.meta["question"])
+
+
+def of_evaluator(which: str, data_home: Path | None, folder: Path | None) -> Found:
+    """Probabilities that a judge states; each question is a group."""
+    X, y = fetch_evaluator(which, data_home=data_home, return_X_y=True)
+    return Found(X, y, X.ids)
+
+
+def of_game24(data_home: Path | None, folder: Path | None) -> Found:
+    """GPT-4's values of the paths of a tree of thoughts; grouped by puzzle."""
+    X, y = game24(data_home)
+    return Found(X, y, X.meta["task"])
+
+
+def of_win_probability(data_home: Path | None, folder: Path | None) -> Found:
+    """Win probabilities during basketball games, each a group: the control that is calibrated."""
+    X, y = win_probability(data_home)
+    return Found(X, y, X.ids)
+
+
+SMALL_MODELS = {
+    f"{title}, {task}": (model, task)
+    for title, model in (("Gemma 3 270M", "gemma3_270m"), ("SmolLM2 135M", "smollm2_135m"))
+    for task in ("ring", "parcel")
+}
+SOURCES: dict[str, Callable[[Path | None, Path | None], Found]] = {
+    "tau-bench airline": of_tau_bench,
+    "tau2-bench": of_tau2,
+    "InterCode SQL, ReAct": partial(of_intercode, "sql_react"),
+    "InterCode SQL, try again": partial(of_intercode, "sql_try_again"),
+    "InterCode Bash, ReAct": partial(of_intercode, "bash_react"),
+    "InterCode Bash, try again": partial(of_intercode, "bash_try_again"),
+    "multi-SWE-bench Java": of_multi_swe_bench,
+    "BALROG BabaIsAI": partial(of_balrog, "babaisai"),
+    "BALROG BabyAI": partial(of_balrog, "babyai"),
+    "BALROG MiniHack": partial(of_balrog, "minihack"),
+    "BALROG TextWorld": partial(of_balrog, "textworld"),
+    **{name: partial(of_real_runs, *of, True) for name, of in SMALL_MODELS.items()},
+    "HotpotQA, judge": partial(of_evaluator, "hotpotqa"),
+    "GSM8K, judge": partial(of_evaluator, "gsm8k"),
+    "MATH, judge": partial(of_evaluator, "math"),
+    "MMLU-Pro, judge": partial(of_evaluator, "mmlupro"),
+    "game of 24, GPT-4's values": of_game24,
+    **{f"{name}: tokens": partial(of_real_runs, *of, False) for name, of in SMALL_MODELS.items()},
+    "basketball, win probabilities": of_win_probability,
+}
+
+
+def set_of(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
+    """Return a set of the board; an OSError or ImportError says why it cannot be had."""
+    return make_set(name, *SOURCES[name](data_home, folder))

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from scripts import load_script
 from trajscore import TrajectoryArray, io
 
-board, entries, sets = (load_script(name) for name in ("board", "board_entries", "board_sets"))
+board, entries, sets = (load_script(name) for name in ("board", "board_entries", "public_sets"))
 
 
 class Read(TransformerMixin, BaseEstimator):
