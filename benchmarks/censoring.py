@@ -88,7 +88,8 @@ def one_sample(
         one = censored_tps_interval(
             of, seen, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
         )
-        out[name] = [one.value, *one.normal()]
+        reach = 1.96 * one.std_error
+        out[name] = [one.value, one.value - reach, one.value + reach]
     return out
 
 
