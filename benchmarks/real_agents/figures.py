@@ -1,4 +1,4 @@
-"""What the confidences of two real models are worth, in all that judges and uses them."""
+"""What the confidences of two real models are worth, and what they cost."""
 
 from __future__ import annotations
 
@@ -8,45 +8,33 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
-import pandas as pd
 from agents import STREAMS, finished
-from live import fit_guard, live
 from serve import MODELS, served
 from tasks import TASKS
 from tqdm.auto import tqdm
 
-from trajscore import DensityRatioEProcess, TracerScorer, TracerSignals, TrajectoryArray, evaluate
+from trajscore import TracerScorer, TracerSignals, TrajectoryArray, evaluate
 from trajscore.core.ranking import TieGroups, auroc
 from trajscore.core.statistics import OfTies, all_at_once
 from trajscore.datasets import load_real_runs
 from trajscore.inference import bootstrap
 from trajscore.judging import StepJudge
-from trajscore.monitoring import split_report
 from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
-ALPHA = 0.1
-N_LIVE = 200
 N_JUDGED = 200  # runs of each set that the other model judges
 
 
 def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
-    """Judge each channel: as given and recalibrated over the base rate, AUROC, ECUAS."""
-    report = evaluate(X, y)
-    cards, table = report.cards, report.table
-    out = {}
-    for stream in X.channels:
-        card, row = cards.loc[stream], table.loc[(stream, "as_given")]
-        out[stream] = {
-            form: [card[form], card[f"{form}_low"], card[f"{form}_high"]]
-            for form in ("as_given", "recalibrated")
-        } | {
-            "card": card["card"],
-            "auroc": row["AUROC"],
-            "ecuas": row["ECUAS_1"],
+    """Judge each channel: its margin over the base rate, recalibrated."""
+    cards = evaluate(X, y).cards
+    return {
+        stream: {
+            "recalibrated": [*card[["recalibrated", "recalibrated_low", "recalibrated_high"]]],
             "missing": float(np.isnan(X[stream].cells).mean()),
             "n_runs": int(card["n_runs"]),
         }
-    return out
+        for stream, card in cards.loc[list(X.channels)].iterrows()
+    }
 
 
 def risks(runs: list, y: np.ndarray) -> dict:
@@ -73,20 +61,6 @@ def risks(runs: list, y: np.ndarray) -> dict:
     return {name: list(row) for name, row in zip(risk_of, np.c_[values, low, high], strict=True)}
 
 
-def monitors(X: TrajectoryArray, y: np.ndarray) -> dict:
-    """Return what an e-process on each stream flags of runs that are new to it, at alpha."""
-    out = {}
-    for stream in X.channels:
-        if np.isnan(X[stream].cells).any():
-            continue
-        rule = DensityRatioEProcess(alpha=ALPHA)
-        row = split_report(rule, X[stream], y, known_share=0.5).loc[ALPHA]
-        out[stream] = {
-            "successes flagged": row["false_alarm_rate"], "failures flagged": row["power"],
-        }  # fmt: skip
-    return out
-
-
 def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
     """Let `judge` say of each prefix whether the run will succeed."""
     X = StepJudge(judge, url, cache=cache, progress=tqdm).fit_transform(runs)
@@ -108,7 +82,7 @@ def costs(folder: pathlib.Path, model: str) -> dict:
 
 
 def make(folder: pathlib.Path, out: pathlib.Path) -> None:
-    """Compute all figures, print them, and write them to `out`."""
+    """Compute all figures, and write them to `out`."""
     real = {key: load_real_runs(model=key[0], task=key[1]) for key in product(MODELS, TASKS)}
     success = {key: (own.target == 1).astype(int) for key, own in real.items()}  # in the budget
     sets = {
@@ -119,16 +93,12 @@ def make(folder: pathlib.Path, out: pathlib.Path) -> None:
             "budget": int((own.target == -1).sum()),
             "streams": streams(own.data, success[key]),
             "risks": risks(own.runs, success[key]),
-            "monitors": monitors(own.data, success[key]),
         }
         for key, own in real.items()
     }
     for model, other in zip(MODELS, MODELS[::-1], strict=True):
         with served(model) as url:
             for task in TASKS:
-                own, path = (model, task), folder / f"live-{model}-{task}.jsonl"
-                guard = fit_guard(real[own].runs, success[own], ALPHA)
-                sets[own]["live"] = live(url, guard, task, N_LIVE, path, ALPHA)
                 asked = (other, task)
                 runs, y = real[asked].runs[:N_JUDGED], success[asked][:N_JUDGED]
                 cache = folder / f"judge-{model}.sqlite"
@@ -136,41 +106,3 @@ def make(folder: pathlib.Path, out: pathlib.Path) -> None:
     sets = {" ".join(key): own for key, own in sets.items()}
     figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
     out.write_text(json.dumps(figures, indent=1, default=float) + "\n")
-    show(figures)
-
-
-def show(figures: dict) -> None:
-    """Print the figures as tables."""
-    interval = "{:+.3f} [{:+.3f}, {:+.3f}]".format
-    for name, of in figures["sets"].items():
-        print(f"\n{name}: {of['n_runs']} runs, {of['success']} succeed, {of['failure']} fail, "
-              f"{of['budget']} are stopped by the budget")  # fmt: skip
-        rows = {
-            stream: {
-                "as given": interval(*row["as_given"]),
-                "recalibrated": interval(*row["recalibrated"]),
-                "AUROC": f"{row['auroc']:.3f}",
-                "ECUAS": f"{row['ecuas']:.3f}",
-                "missing": f"{row['missing']:.0%}",
-                "to do": row["card"],
-            }
-            for stream, row in of["streams"].items()
-        }
-        print(pd.DataFrame(rows).T.to_string())
-        print("AUROC of failing, a run: " + "; ".join(
-            f"{risk} {a:.3f} [{low:.3f}, {high:.3f}]"
-            for risk, (a, low, high) in of["risks"].items()
-        ))  # fmt: skip
-        print(f"e-process at {ALPHA}, of new runs: " + "; ".join(
-            f"{stream} flags {row['successes flagged']:.3f} of successes, "
-            f"{row['failures flagged']:.2f} of failures"
-            for stream, row in of["monitors"].items()
-        ))  # fmt: skip
-        for part in ("live", "judge"):
-            print(f"{part}: " + "; ".join(
-                f"{key} {np.round(value, 3).tolist() if not isinstance(value, str) else value}"
-                for key, value in of[part].items()
-            ))  # fmt: skip
-    print("\nA step costs:")
-    for model, cost in figures["cost"].items():
-        print(pd.DataFrame(cost).T.round(2).to_string() + f"   ({model})")
