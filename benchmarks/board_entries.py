@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from public_sets import RunsOfASet
 from reproduction.agent_tracer import AgentTracerSignals
@@ -190,12 +191,16 @@ class Remembered:
         return self.rows[key][1]
 
 
-class Turns(TransformerMixin, BaseEstimator):
-    """A zero for each step, for what reads nothing but their number."""
+class LearnsNothing(TransformerMixin, BaseEstimator):
+    """What `fit` leaves as it is."""
 
-    def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn nothing."""
         return self
+
+
+class Turns(LearnsNothing):
+    """A zero for each step, for what reads nothing but their number."""
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
         """Return zeros."""
@@ -212,12 +217,8 @@ def text_of(step: io.Step, most: int = 1500) -> str:
     return " ".join([step.actor, step.text[:most], *(call[:most] for call in calls)])
 
 
-class RepeatedCalls(TransformerMixin, BaseEstimator):
+class RepeatedCalls(LearnsNothing):
     """How often the last calls of the agent were the same, and how many of its turns were."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing."""
-        return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
         """Return both for each turn."""
@@ -238,12 +239,8 @@ class RepeatedCalls(TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
 
-class TokenProbability(TransformerMixin, BaseEstimator):
+class TokenProbability(LearnsNothing):
     """Mean probability of the agent's tokens: in its last turn, and on average so far."""
-
-    def fit(self, X: list[io.Run], y: Any = None) -> Self:
-        """Learn nothing."""
-        return self
 
     def transform(self, X: list[io.Run]) -> TrajectoryArray:
         """Return two numbers a turn; a turn of the user has those of the turn before it."""
@@ -377,27 +374,11 @@ class Beside(TransformerMixin, BaseEstimator):
 # ------------------------------------------------------------------ from stated values
 
 
-class AsStated(TransformerMixin, BaseEstimator):
-    """Values as forecasts, as they are."""
-
-    def fit(self, X: TrajectoryArray, y: Any = None) -> Self:
-        """Learn nothing."""
-        return self
-
-    def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return the values."""
-        return X.with_cells(X.cells, channels=["probability"])
-
-
-class LogOdds(TransformerMixin, BaseEstimator):
+class LogOdds(LearnsNothing):
     """Log-odds of the value, and with `history` their mean, extremes and last change so far."""
 
     def __init__(self, history: bool = False) -> None:
         self.history = history
-
-    def fit(self, X: TrajectoryArray, y: Any = None) -> Self:
-        """Learn nothing."""
-        return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
         """Return one row of numbers a step."""
@@ -442,7 +423,7 @@ def of_values() -> dict[str, Entry]:
     return {
         LENGTH: Entry(AliveRate()),
         "base rate": Entry(BaseRate()),
-        "as stated": Entry(AsStated()),
+        "as stated": Entry(FunctionTransformer()),
         "Platt": Entry(PlattCrossFitCalibrator()),
         "Platt and step": over_length(LogOdds()),
         "Platt, step and history": over_length(LogOdds(history=True)),
