@@ -291,7 +291,7 @@ def runs_of_logs(data: Data) -> Numbers:
     }
     for name, runs in logs(data):
         yield f"{name}/runs", len(runs)
-        yield from summary(io.outcomes(runs), f"{name}/outcomes")
+        yield from summary(np.array([run.outcome for run in runs]), f"{name}/outcomes")
         for what, values in {
             "steps": [len(run.steps) for run in runs],
             "characters": [sum(len(step.text) for step in run.steps) for run in runs],
