@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from reproduction.items import Data
-from shared import options, over, show
+from shared import dispatch, over, show
 from trajscore import TrajectoryArray
 from trajscore.censoring import (
     ContinuationModel,
@@ -252,14 +252,6 @@ def stop_test(given: Any) -> None:
     show(f"rejected at .05 in {given.repeats} repeats", rows)
 
 
-COMMANDS = {one.__name__: one for one in (budget, stops, stop_test)}
-
-
-def main() -> None:
-    """Run one of them."""
-    given = options(__doc__, tuple(COMMANDS), runs=[150, 300], repeats=1000, seed=7000, jobs=2)
-    COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    commands = {"budget": budget, "stops": stops, "stop_test": stop_test}
+    dispatch(__doc__, commands, runs=[150, 300], repeats=1000, seed=7000, jobs=2)

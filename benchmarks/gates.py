@@ -14,12 +14,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
-from shared import options, show
+from shared import dispatch, show
 from trajscore import TrajectoryArray
 from trajscore.gates import Gate, RunSet, check
 from trajscore.gates._change import excess
@@ -137,10 +137,10 @@ def designs() -> Iterator[tuple[str, Design]]:
                 yield name, Design("paired", tasks, n, k, rate, drop)
 
 
-def grid(repeats: int, seed: int) -> None:
+def grid(given: Any) -> None:
     """Print the worst wrong passes and fails of each kind of design."""
     agree()
-    first: dict[str, list] = {}
+    repeats, seed, first = given.repeats, given.seed, {}
     for name, one in designs():
         few = repeats if one.n_tasks < 500 else max(repeats // 2, 1)
         first.setdefault(name, []).append((one, wrong(one, few, seed)))
@@ -175,27 +175,18 @@ def agree() -> None:
         np.testing.assert_allclose([found.low, found.high], wanted, atol=1e-9)
 
 
-def verdicts(n_sets: int, seed: int) -> None:
+def verdicts(given: Any) -> None:
     """Print the shares of the verdicts."""
     rows = {}
     for drop, margin in ((0.0, 0.0), (0.0, 0.05), (0.05, 0.0), (0.1, 0.0), (0.15, 0.0)):
         one = Design("paired", "differ", 40, 5, 0.6, drop)
-        low, high = bounds(one, list(drawn(one, n_sets, np.random.default_rng(seed))))
+        low, high = bounds(one, list(drawn(one, given.sets, np.random.default_rng(given.seed))))
         failed, passed = (high < -margin).mean(), (low >= -margin).mean()
         shares = {"fail": failed, "pass": passed, "undecided": 1 - failed - passed}
         rows[f"40 x 5, drop of {drop}, margin {margin}"] = shares
-    show(f"{n_sets} pairs of sets; shares of verdicts", rows)
-
-
-def main() -> None:
-    """Print one of the two."""
-    given = options(__doc__, ("check", "grid"), sets=10_000, repeats=1000, seed=0)
-    warnings.simplefilter("ignore")
-    if given.what == "grid":
-        grid(given.repeats, given.seed)
-    else:
-        verdicts(given.sets, given.seed)
+    show(f"{given.sets} pairs of sets; shares of verdicts", rows)
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    dispatch(__doc__, {"check": verdicts, "grid": grid}, sets=10_000, repeats=1000, seed=0)

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from shared import Table, options, over, public_tables, show
+from shared import Table, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
@@ -214,16 +214,6 @@ def labels(given: Any) -> None:
     show(f"coverage in {given.samples} simulations", rows)
 
 
-COMMANDS = {one.__name__: one for one in (simulated, public, labels)}
-
-
-def main() -> None:
-    """Run one of them."""
-    given = options(
-        __doc__, tuple(COMMANDS), simulations=500, samples=200, seed=0, jobs=2, only=[],
-    )  # fmt: skip
-    COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    commands = {"simulated": simulated, "public": public, "labels": labels}
+    dispatch(__doc__, commands, simulations=500, samples=200, seed=0, jobs=2, only=[])

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from reproduction.items import Data
-from shared import options, over, plus_minus, show
+from shared import dispatch, over, plus_minus, show
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
 
 ALPHA = 0.1
@@ -212,14 +212,8 @@ def guarantee(given: Any) -> None:
     show(f"alpha = {ALPHA}, simulated", rows)
 
 
-COMMANDS = {one.__name__: one for one in (power, curve, worth, guarantee)}
-
-
-def main() -> None:
-    """Run one of them."""
-    given = options(__doc__, tuple(COMMANDS), splits=50, share=0.2, sets=1000, jobs=2)
-    COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    dispatch(
+        __doc__, {"power": power, "curve": curve, "worth": worth, "guarantee": guarantee},
+        splits=50, share=0.2, sets=1000, jobs=2,
+    )  # fmt: skip

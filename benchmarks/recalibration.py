@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from reproduction.items import Data
 from reproduction.tps import SCHEDULES, fixed_ranks, shift_table
-from shared import Table, options, public_tables, show
+from shared import Table, dispatch, public_tables, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
@@ -152,14 +152,6 @@ def cut(given: Any) -> None:
         show(name, shift_table(X, y, ("early", *SCHEDULES)), 5)
 
 
-COMMANDS = {"judged": judged, "maps": maps, "few": few_runs, "ranks": ranks, "cut": cut}
-
-
-def main() -> None:
-    """Run one of them."""
-    given = options(__doc__, tuple(COMMANDS), splits=40, seed=24, jobs=2)
-    COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    commands = {"judged": judged, "maps": maps, "few": few_runs, "ranks": ranks, "cut": cut}
+    dispatch(__doc__, commands, splits=40, seed=24, jobs=2)

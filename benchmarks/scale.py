@@ -17,11 +17,9 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -34,7 +32,7 @@ import pyarrow as pa
 from pyarrow import dataset, parquet
 
 from reproduction.items import Data
-from shared import options
+from shared import dispatch
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import _platt
 from trajscore.core import weighted_steps as steps_module
@@ -267,19 +265,6 @@ def in_batches(given: Any) -> None:
     print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
 
 
-def write_torn(source: Path, folder: Path) -> None:
-    """Write the same rows to files that are cut at random places, in an order at random."""
-    rng = np.random.default_rng(0)
-    paths = sorted(source.glob("*.parquet"))
-    waiting = parquet.read_schema(paths[0]).empty_table()
-    while paths or len(waiting):
-        while paths and len(waiting) < 1_200_000:
-            waiting = pa.concat_tables([waiting, parquet.read_table(paths.pop(0))])
-        n_rows = int(rng.integers(200_000, 1_200_000))
-        parquet.write_table(waiting.slice(0, n_rows), folder / f"{rng.integers(1e12):012d}.parquet")
-        waiting = waiting.slice(n_rows)
-
-
 def same_in_memory(given: Any) -> None:
     """Show by how much values in batches differ from those in memory."""
     source = str(folder_of(given.steps, Path(given.folder)))
@@ -294,11 +279,11 @@ def same_in_memory(given: Any) -> None:
 
 
 def on_dask(given: Any) -> None:
-    """Compare partitions of whole runs, and those that split runs, with one process."""
-    n_steps, folder = given.steps, Path(given.folder)
+    """Compare partitions of whole runs with one process."""
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
+    n_steps, folder = given.steps, Path(given.folder)
     # workers keep some of the memory that they free
     environment = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25}
     config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in environment.items()})
@@ -307,43 +292,29 @@ def on_dask(given: Any) -> None:
         "TPS": ("judge", lambda steps: steps.reduce(TPSAccumulator()).compute().to_numpy()),
         "report": (list(PREDICTORS), lambda steps: evaluate(steps).table.to_numpy(dtype=float)),
     }
+    sources = {
+        "a task a file": [delayed(str)(path) for path in paths],
+        "DataFrame": dataframe.read_parquet(paths),
+    }
     with (
-        tempfile.TemporaryDirectory() as torn,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        write_torn(folder, Path(torn))
         client.run(_import_all)
-        sources = {
-            "a task a file": [delayed(str)(path) for path in paths],
-            "DataFrame": dataframe.read_parquet(paths),
-            "DataFrame, runs torn": dataframe.read_parquet(torn),
-            "the same, a worker killed": dataframe.read_parquet(torn),
-        }
-        wall = 0.0
         for job, (value, result) in jobs.items():
             here = iter_batches(str(folder), value=value, **COLUMNS)
             expected = measure(f"{job}, one process", lambda r=result, h=here: r(h), n_steps)
             for name, source in sources.items():
-                scattered = name not in ("a task a file", "DataFrame")
-                there = iter_batches(source, value=value, scattered=scattered, **COLUMNS)
-                if name.endswith("killed"):
-                    threading.Timer(wall / 2, _kill_a_worker, [client]).start()
+                there = iter_batches(source, value=value, **COLUMNS)
                 wall, before = time.perf_counter(), _cpu_seconds(client)
                 gap = np.nanmax(np.abs(result(there) - expected))
                 wall, spent = time.perf_counter() - wall, _cpu_seconds(client) - before
-                spent = np.nan if name.endswith("killed") else spent  # what was spent went with it
                 print(f"{job}, Dask, 2 processes, {name:<26} {wall:8.2f} s wall {spent:8.2f} s CPU "
                       f"of workers, largest difference {gap:.1e}", flush=True)  # fmt: skip
 
 
 def _cpu_seconds(client: Any) -> float:
     return sum(client.run(time.process_time).values())
-
-
-def _kill_a_worker(client: Any) -> None:
-    """End a worker as a machine that goes down does."""
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
 
 def _import_all() -> None:
@@ -353,26 +324,11 @@ def _import_all() -> None:
     batches.reduce(TPSAccumulator())
 
 
-COMMANDS: dict[str, Callable[[Any], None]] = {
-    "targets": targets,
-    "evaluate": in_memory,
-    "monitoring": monitoring,
-    "merged": merged,
-    "parquet": in_batches,
-    "same": same_in_memory,
-    "dask": on_dask,
-}
-
-
-def main() -> None:
-    """Print what was asked for."""
-    with tempfile.TemporaryDirectory() as temporary:
-        given = options(
-            __doc__, tuple(COMMANDS), runs=100_000, jobs=2, steps=2_000_000, folder=temporary,
-            quick=False,
-        )  # fmt: skip
-        COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as temporary:
+        commands = {
+            "targets": targets, "evaluate": in_memory, "monitoring": monitoring, "merged": merged,
+            "parquet": in_batches, "same": same_in_memory, "dask": on_dask,
+        }  # fmt: skip
+        how = {"runs": 100_000, "jobs": 2, "steps": 2_000_000, "folder": temporary}
+        dispatch(__doc__, commands, quick=False, **how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,6 +82,12 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
         else:
             parser.add_argument(option, type=type(value), default=value)
     return parser.parse_args()
+
+
+def dispatch(doc: str, commands: Mapping[str, Callable[[Any], None]], **numbers: Any) -> None:
+    """Do what the command line names."""
+    given = options(doc, tuple(commands), **numbers)
+    commands[given.what](given)
 
 
 def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> list[Any]:

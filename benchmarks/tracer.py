@@ -37,7 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reproduction.agent_tracer import AgentTracerSignals
-from shared import options, show
+from shared import dispatch, show
 from trajscore import (
     ActionSignals,
     PrefixForecaster,
@@ -308,14 +308,6 @@ def actions(given: Any) -> None:
         show("AUROC with shuffled outcomes", pd.DataFrame(found).agg(["mean", "min", "max"]).T)
 
 
-COMMANDS = {one.__name__: one for one in (risk, definitions, actions)}
-
-
-def main() -> None:
-    """Print what was asked for."""
-    given = options(__doc__, tuple(COMMANDS), logs=..., seeds=5, shuffles=20, resamples=2000)
-    COMMANDS[given.what](given)
-
-
 if __name__ == "__main__":
-    main()
+    commands = {"risk": risk, "definitions": definitions, "actions": actions}
+    dispatch(__doc__, commands, logs=..., seeds=5, shuffles=20, resamples=2000)
