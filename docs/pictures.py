@@ -1,10 +1,12 @@
 """Pictures of the documentation: of each display, of the layers, and those of guides."""
 
+import json
 import tomllib
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from confidences_page import MODELS, STORED, STREAMS
 
 from trajscore import (
     DensityRatioEProcess,
@@ -17,7 +19,7 @@ from trajscore import (
 )
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.monitoring import CalibratedVerifier, FleetMonitor, RawVerifier
-from trajscore.plotting._display import COLORS, GREY
+from trajscore.plotting._display import COLORS, GREY, SERIES
 
 DOCS = Path(__file__).resolve().parent
 
@@ -31,7 +33,7 @@ def draw_all(folder):
         for name, draw in displays().items():
             draw().figure_.savefig(shown / f"{name}.svg", metadata={"Date": None})
             plt.close("all")
-        for draw in (meaning, worth, ranking, games, gates):
+        for draw in (meaning, worth, ranking, games, gates, ways):
             figure, ax = plt.subplots(figsize=(4.8, 3.8), layout="constrained")
             draw(ax)
             figure.savefig(folder / f"{draw.__name__}.svg", metadata={"Date": None})
@@ -206,6 +208,25 @@ def gates(ax):
     ax.text(0.005, -0.75, "no change", va="center", fontsize="small", color=GREY)
     ax.set(yticks=range(3), yticklabels=cases, ylim=(2.5, -1), xlim=(-0.24, 0.14))
     ax.set(xlabel="change of the success rate", title="Worse by more than the margin?")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def ways(ax):
+    """Draw what each way to a confidence was worth, in four sets of runs of real models."""
+    sets = json.loads(STORED.read_text(encoding="utf-8"))["sets"]
+    for k, (name, of_set) in enumerate(sets.items()):
+        rows = {**of_set["streams"], "judge": of_set["judge"]}
+        value, low, high = 1000 * np.transpose([rows[way]["recalibrated"] for way in STREAMS])
+        model, _, task = name.partition(" ")
+        at = np.arange(len(STREAMS)) + 0.18 * (k - 1.5)
+        ax.plot([low, high], [at, at], color=SERIES[k], alpha=0.5)
+        ax.plot(value, at, "o", color=SERIES[k], markersize=4,
+                label=f"{MODELS[model]}, {task}")  # fmt: skip
+    ax.axvline(0, color=GREY, linestyle="--", linewidth=1)
+    ax.set(yticks=range(len(STREAMS)), yticklabels=[label for label, _ in STREAMS.values()])
+    ax.invert_yaxis()
+    ax.set(xlabel="margin, thousandths of a nat", title="What each way was worth")
+    ax.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
 
 

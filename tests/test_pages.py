@@ -1,6 +1,8 @@
 """Pages for those who change the code name files and things that are there."""
 
 import json
+import os
+import pkgutil
 import re
 from pathlib import Path
 
@@ -39,6 +41,55 @@ def test_examples_that_pages_name_exist():
 def test_the_citation_names_this_version():
     text = (PROJECT / "CITATION.cff").read_text()
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [trajscore.__version__]
+
+
+# ------------------------------------------------------------------ from equation to code
+
+PAPERS = Path(os.environ.get("TRAJSCORE_TEST_DATA", PROJECT)).parent / "papers"
+SECTIONS = {
+    "tps_paper.txt": "Trajectory Proper Scores", "ecuas_paper.txt": "ECUAS",
+    "evaluator_paper.txt": "E-valuator", "tracer_paper.txt": "TRACER",
+}  # fmt: skip
+KINDS = "Eq|Theorem|Proposition|Assumption|Remark|Corollary|Algorithm|Table|Figure|Section|Appendix"
+
+
+def equations_page():
+    parts = re.split(r"(?m)^(.+)\n-{3,}$", (PROJECT / "docs" / "equations.rst").read_text())
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_links_from_equations_lead_to_public_objects():
+    links = [
+        link
+        for text in equations_page().values()
+        for link in re.findall(r":(?:func|class|meth):`([\w.]+)`", text)
+    ]
+    assert len(links) > 50
+    assert [link for link in links if not pkgutil.resolve_name(link).__doc__] == []
+
+
+@pytest.mark.parametrize(("paper", "section"), SECTIONS.items(), ids=SECTIONS.values())
+def test_equations_are_numbered_as_in_the_papers(paper, section):
+    if not (PAPERS / paper).exists():
+        pytest.skip("the texts of the papers are not here")
+    text, named = (PAPERS / paper).read_text(), equations_page()[section]
+    numbers = {kind: set() for kind in KINDS.split("|")}
+    number = r"[A-Z\d][\dIV.]*(?:-\d+)?\b"
+    for kind, listed in re.findall(rf"\b({KINDS})\.? ({number}(?:, {number})*)", named):
+        for one in listed.split(", "):
+            first, _, last = one.partition("-")
+            numbers[kind] |= {str(k) for k in range(int(first), int(last) + 1)} if last else {one}
+    printed = re.findall(r"(?m)(?:\\quad| ) ?\((\d\d?)\)(?:\s*\\end\{\w+\})?[ $]*$", text)
+    assert numbers.pop("Eq") == set(printed)  # each is here, or said to stand in a proof alone
+    for kind, named_numbers in numbers.items():
+        for one in named_numbers:
+            # sections, and what only a heading numbers: at the start of a line
+            heading = rf"(?m)^(?:{kind} )?{re.escape(one)}\.? [A-Z]"
+            start = kind[:3] + r"\w*\.?"
+            found = re.search(rf"(?i)\b{start} {re.escape(one)}\b", text) or re.search(
+                heading, text
+            )
+            assert found, (paper, kind, one)
 
 
 stored_output = load_script("stored_output", "docs")

@@ -157,15 +157,3 @@ def test_the_gates_and_the_recipe_of_the_page_work(files, run):
     pd.read_csv("same.csv").to_csv("new.csv", index=False)
     assert run(command)[0] == 0
     assert {"gate.xml", "new-baseline.json"} <= {one.name for one in files.iterdir()}
-
-
-def test_the_fixture_of_the_page_works(files, capsys):
-    (files / "test_agent.py").write_text(blocks("python")[0])
-    (files / "none.ini").write_text("[pytest]\n")
-    options = ["-q", "-p", "no:cacheprovider", "-c", "none.ini", "--rootdir", str(files)]
-    for baseline, new, came in (("same", "worse", "FAIL: 1 fail"), ("worse", "same", "1 passed")):
-        assert main(["check", f"{baseline}.csv", "--json", "baseline.json"]) == 0
-        (files / f"{new}.csv").rename("new.csv")
-        pytest.main([*options, str(files / "test_agent.py")])
-        assert came in capsys.readouterr().out
-        (files / "new.csv").rename(f"{new}.csv")
