@@ -302,7 +302,7 @@ BAD = [
     (lambda: TrajectoryArray([0.1], [2]), "lengths .* 2, .* 1 cells"),
     (lambda: TrajectoryArray([0.1], [1.0]), "lengths"),
     (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1"),
-    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[2**53, 2**53 + 1]), "row 1: horizon"),
+    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[10**7, 10**7 + 1]), "row 1: horizon"),
     (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "ids"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]), "text"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[3, 2**63]), r"row 1.*astype\(str\)"),

@@ -186,8 +186,8 @@ class TrajectoryArray(Ragged):
         Parameters
         ----------
         df : DataFrame
-            A pandas DataFrame; what hands out Arrow data, such as a pyarrow or polars table or a
-            result of DuckDB; or any other dataframe that the narwhals library reads.
+            A pandas DataFrame, or what hands out Arrow data, such as a pyarrow or polars table or a
+            result of DuckDB.
         id : str or list of str
             Column of run identifiers, all integers or all strings; several, such as task and
             trial, make one of all their values.
