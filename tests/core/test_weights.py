@@ -76,9 +76,9 @@ def test_a_function_takes_the_array_of_step_numbers():
 def test_a_function_over_the_own_horizon():
     weights = step_weights([2, 1, 2], lambda t: 1 / t, [3, 1, 3])
     assert_allclose(weights, [6 / 11, 3 / 11, 1, 6 / 11, 3 / 11])
-    with pytest.raises(ValueError, match="zero over a horizon of 1"):
-        with pytest.warns(UserWarning, match="step 1"):
-            step_weights([1, 2], lambda t: 1.0 * (t > 1), "own")
+    words = "zero over a horizon of 1"
+    with pytest.raises(ValueError, match=words), pytest.warns(UserWarning, match="step 1"):
+        step_weights([1, 2], lambda t: 1.0 * (t > 1), "own")
 
 
 def test_zeros_are_warned_of_once():

@@ -134,7 +134,7 @@ def _check_meta(meta: pd.DataFrame, path: Path) -> None:
 def _there_and_back(column: pd.Series, form: _Format) -> pd.Series:
     """Write a column as the meta of runs of one step, and read it."""
     n, buffer = len(column), io.BytesIO()
-    parts = {"cells": np.zeros(n), "offsets": np.arange(n + 1), "ids": np.arange(n), "n_steps": 1}
+    parts = {"cells": np.zeros(n), "offsets": np.arange(n + 1), "ids": np.arange(n)}
     nothing = {"ended": np.zeros(n, dtype=bool), "channels": None, "horizon": None}
     form.write(parts | nothing, column.to_frame(), buffer)
     buffer.seek(0)
@@ -152,7 +152,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 
 
 def _write_npz(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
-    names = ("cells", "ids", "ended", "n_steps", "channels", "horizon")
+    names = ("cells", "ids", "ended", "channels", "horizon")
     arrays = {name: np.asarray(parts[name]) for name in names if parts[name] is not None}
     arrays["lengths"] = np.diff(parts["offsets"])
     arrays["meta"] = np.array(json.dumps([(name, *_to_json(meta[name])) for name in meta]))
@@ -178,7 +178,6 @@ def _read_npz(file: BinaryIO) -> Parts:
     return parts | {
         "ids": parts["ids"].astype(object),
         "meta": pd.DataFrame(meta) if meta else None,
-        "n_steps": int(parts["n_steps"]),
     }
 
 
@@ -208,7 +207,6 @@ def _write_parquet(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
     ends = pa.array(parts["offsets"] * (cells.size // max(1, len(cells))))
     table = table.append_column("cells", pa.LargeListArray.from_arrays(ends, flat))
     header = {
-        "n_steps": parts["n_steps"],
         "channels": parts["channels"],
         "width": cells.shape[1:],
         "meta": list(meta.columns),
@@ -244,7 +242,6 @@ def _read_parquet(file: BinaryIO) -> Parts:
         "horizon": frame["horizon"].to_numpy() if "horizon" in frame else None,
         "ended": frame["ended"].to_numpy(),
         "meta": meta,
-        "n_steps": int(header["n_steps"]),
     }
 
 
