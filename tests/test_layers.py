@@ -84,7 +84,7 @@ def test_files_do_not_import_in_circles():
 
 
 OPTIONAL = (
-    *("matplotlib", "pooch", "tqdm", "pyarrow", "narwhals", "inspect_ai", "skops", "wordllama"),
+    *("matplotlib", "pooch", "tqdm", "pyarrow", "inspect_ai", "skops", "wordllama"),
     "sentence_transformers",
 )
 

@@ -62,7 +62,7 @@ def test_rows_are_picked_as_from_an_array(data):
     rows = np.arange(len(X))[key if isinstance(key, slice) or len(key) else []]
     part = X[key]
     assert details(part) == [details(X)[row] for row in rows]
-    assert part.shape == (len(rows), *X.shape[1:])  # the nominal number of steps stays
+    assert part.shape == (len(rows), part.lengths.max(initial=0), *X.shape[2:])
     assert part.channels == X.channels
     assert part.meta.index.tolist() == list(range(len(rows)))
     assert part == X[key, ...]
@@ -135,7 +135,7 @@ def test_looks_like_a_padded_array():
     assert (TWO.shape, TWO.ndim, TWO.n_channels) == ((3, 3, 2), 3, 2)
     assert [X[k].tolist() for k in (0, -1, np.int64(1))] == [RUNS[0], RUNS[2], RUNS[1]]
     np.testing.assert_array_equal(X.padded(-1), [[0.1, 0.2, 0.3], [0.4, -1, -1], [0.5, 0.6, -1]])
-    assert TWO.padded().shape == (3, 3, 2)
+    assert (TWO.padded().shape, TWO.padded(n_steps=5).shape) == ((3, 3, 2), (3, 5, 2))
     assert X.value_range() == (0.1, 0.6)
     assert X.to_frame(id="i", step="t", value="v").columns.tolist() == ["i", "t", "v"]
     none = TrajectoryArray([], [])
@@ -155,15 +155,6 @@ def test_no_runs_keep_their_channels():
     both = TrajectoryArray.stack([none, X[:0]])
     assert (len(both), both.channels) == (0, ("p", "q", "value"))
     assert TrajectoryArray.concat([both["value"], both["value"]]).n_channels == 1
-
-
-def test_a_notebook_shows_the_first_runs_by_their_ends():
-    X = TrajectoryArray.from_list([[k / 8, 9, k / 16] for k in range(9)], ids=list("<bcdefghi"))
-    html = X._repr_html_()
-    assert ("<th>&lt;</th>" in html, "<th>h</th>" in html, "<th>i</th>" in html) == (1, 1, 0)
-    assert html.index("<td>0.125</td>") < html.index("<td>0.0625</td>")
-    assert "<table" not in X[:0]._repr_html_()
-    assert "q last" in TWO._repr_html_()
 
 
 def test_is_immutable():
@@ -239,7 +230,7 @@ def test_joins_fill_meta_with_missing_values_and_number_names_that_are_shared():
     both = TrajectoryArray.concat([X, bare, bare[[]]])
     assert both.meta["task"].fillna("-").tolist() == [*"xyz", "-"]
     assert TrajectoryArray.concat([bare, bare]).meta.shape == (2, 0)
-    assert TrajectoryArray.concat([ROWS, np.array([[0.7, NAN, NAN, NAN]])]).shape == (4, 4)
+    assert TrajectoryArray.concat([ROWS, np.array([[0.7, NAN, NAN, NAN]])]).shape == (4, 3)
     for join in (np.hstack, lambda both: np.concatenate(both, 1), TrajectoryArray.stack):
         assert join([X, X]).channels == ("value0", "value1")
     assert np.concatenate([X, X], axis=-1) == np.hstack([X, X])
@@ -302,7 +293,7 @@ BAD = [
     (lambda: TrajectoryArray([0.1], [2]), "lengths .* 2, .* 1 cells"),
     (lambda: TrajectoryArray([0.1], [1.0]), "lengths"),
     (lambda: TrajectoryArray([0.1, 0.2], [2], horizon=[1]), "row 0: horizon 1"),
-    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[2**53, 2**53 + 1]), "row 1: horizon"),
+    (lambda: TrajectoryArray([0.1, 0.2], [1, 1], horizon=[10**7, 10**7 + 1]), "row 1: horizon"),
     (lambda: TrajectoryArray([0.1], [1], ids=[1, 2]), "ids"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[1, "a"]), "text"),
     (lambda: TrajectoryArray([0.1, 0.2], [1, 1], ids=[3, 2**63]), r"row 1.*astype\(str\)"),

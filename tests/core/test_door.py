@@ -45,7 +45,6 @@ def test_all_forms_are_the_same_runs():
         assert X.cells.ndim == 1
     two = np.array([[[1, 5.0], [NAN, NAN]], [[3, 2], [7, 4]]])
     assert check_trajectories(two).lengths.tolist() == [1, 2]
-    assert check_trajectories([[1.0, NAN, NAN]]).shape == (1, 3)
 
 
 def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():

@@ -21,8 +21,6 @@ from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
-_WIDEST = 10_000_000  # steps of a padded array, where no run is as long
-
 
 class TrajectoryArray(Ragged):
     """Runs of different lengths, one or more numbers a step.
@@ -81,14 +79,6 @@ class TrajectoryArray(Ragged):
 
     __slots__ = ()
 
-    @classmethod
-    def _of_parts(cls, n_steps: int = 0, **parts: Any) -> Self:
-        """Build from parts as `convert` makes them, at least `n_steps` wide when padded."""
-        new = cls(**parts)
-        if n_steps > max(new._n_steps, _WIDEST):  # as a damaged file may say
-            raise ValueError(f"a padded array of {n_steps:,} steps is too wide")
-        return new._replace(n_steps=max(n_steps, new._n_steps))
-
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # cross_val_predict joins folds with np.concatenate, FeatureUnion channels with np.hstack
         axis = kwargs.get("axis", args[1] if len(args) > 1 else 0)
@@ -127,7 +117,7 @@ class TrajectoryArray(Ragged):
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).lengths
         array([1, 2])
         """
-        return cls._of_parts(**convert.parts_of_list(runs), **kwargs)
+        return cls(**convert.parts_of_list(runs), **kwargs)
 
     @classmethod
     def from_padded(
@@ -162,7 +152,7 @@ class TrajectoryArray(Ragged):
         >>> TrajectoryArray.from_padded([[0.5, np.nan], [0.4, 0.6]]).lengths
         array([1, 2])
         """
-        return cls._of_parts(**convert.parts_of_padded(values, lengths), **kwargs)
+        return cls(**convert.parts_of_padded(values, lengths), **kwargs)
 
     @classmethod
     def from_frame(
@@ -186,8 +176,8 @@ class TrajectoryArray(Ragged):
         Parameters
         ----------
         df : DataFrame
-            A pandas DataFrame; what hands out Arrow data, such as a pyarrow or polars table or a
-            result of DuckDB; or any other dataframe that the narwhals library reads.
+            A pandas DataFrame, or what hands out Arrow data, such as a pyarrow or polars table or a
+            result of DuckDB.
         id : str or list of str
             Column of run identifiers, all integers or all strings; several, such as task and
             trial, make one of all their values.
@@ -317,7 +307,7 @@ class TrajectoryArray(Ragged):
         --------
         TrajectoryArray.save : Has an example.
         """
-        return storage.load(Path(path), cls._of_parts, max_size)
+        return storage.load(Path(path), cls, max_size)
 
     # ---------------------------------------------------------------- steps
 
@@ -426,17 +416,19 @@ class TrajectoryArray(Ragged):
 
     # ---------------------------------------------------------------- turned into other forms
 
-    def padded(self, fill: float = np.nan) -> FloatArray:
+    def padded(self, fill: float = np.nan, n_steps: int | None = None) -> FloatArray:
         """Return a rectangular array, filled up behind the last step of each run.
 
         Parameters
         ----------
         fill : float, default=nan
             The value behind the end.
+        n_steps : int, optional
+            Number of columns, at least that of the steps of the longest run, which is the default.
 
         Returns
         -------
-        ndarray of shape (n_runs, T_max) or (n_runs, T_max, n_channels)
+        ndarray of shape (n_runs, n_steps) or (n_runs, n_steps, n_channels)
             The padded array.
 
         Examples
@@ -444,8 +436,9 @@ class TrajectoryArray(Ragged):
         >>> TrajectoryArray.from_list([[0.5], [0.4, 0.6]]).padded(fill=0)
         array([[0.5, 0. ], [0.4, 0.6]])
         """
-        out = np.full(self.shape, fill, dtype=np.float64)
-        out[self.mask] = self.cells
+        n_runs, longest, *channels = self.shape
+        out = np.full((n_runs, n_steps or longest, *channels), fill, dtype=np.float64)
+        out[:, :longest][self.mask] = self.cells
         return out
 
     def to_list(self) -> list[FloatArray]:
@@ -525,4 +518,4 @@ def as_container(X: Any) -> TrajectoryArray:
     """Return any accepted form of trajectories as a container, without a look at its values."""
     if isinstance(X, TrajectoryArray):
         return X
-    return TrajectoryArray._of_parts(**convert.parts_of_any(X))
+    return TrajectoryArray(**convert.parts_of_any(X))

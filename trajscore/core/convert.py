@@ -1,7 +1,7 @@
 """From lists, padded arrays and DataFrames to the parts of a container.
 
 Parts are what `ragged.Ragged` is built from, by name: cells, lengths and, where they are known,
-ids, and n_steps for the width of a padded array.
+ids.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
             f"lengths must hold {n_runs} numbers of at most {n_steps}, one for each row"
         )
     cells = padded[np.arange(n_steps) < run_lengths[:, None]]
-    return {"cells": cells, "lengths": run_lengths, "n_steps": n_steps}
+    return {"cells": cells, "lengths": run_lengths}
 
 
 def _present_lengths(padded: FloatArray) -> Any:

@@ -100,7 +100,6 @@ def joined_parts(several: Sequence[Parts]) -> Parts:
         "ended": np.concatenate([parts["ended"] for parts in several]),
         "channels": channels.pop(),
         "meta": _joined_meta(several),
-        "n_steps": max(parts["n_steps"] for parts in several),
     }
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.notebook import runs_as_html
 from trajscore.core.parts import (
     as_channels,
     as_ended,
@@ -34,8 +33,14 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import last_stated, offsets_of
 
-_PARTS = ("cells", "offsets", "horizon", "ids", "channels", "meta", "ended", "n_steps")
-_SLOTS = {part: f"_{part}" for part in _PARTS}
+_PARTS = {
+    "cells": "All values, run after run; read-only.",
+    "offsets": "Where each run starts in `cells`, and after the last one the number of cells.",
+    "horizon": "Length over which step weights of each run are normalised; None: not given.",
+    "ids": "Identifier of each run.",
+    "channels": "Channel names, or None for a container of one unnamed number a step.",
+    "ended": "Whether the last step of each run is known to be its last; read-only.",
+}
 
 
 class Ragged:
@@ -45,18 +50,17 @@ class Ragged:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = ("_bounds", *_SLOTS.values())
+    __slots__ = {"_bounds": None, "_meta": None, **_PARTS}
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
-    _cells: FloatArray
-    _channels: tuple[str, ...] | None
-    _ended: BoolArray
-    _horizon: IntArray | None
-    _ids: NDArray[Any]
     _meta: pd.DataFrame | None
-    _n_steps: int  # the width of the padded array, which slicing keeps
-    _offsets: IntArray
+    cells: FloatArray
+    channels: tuple[str, ...] | None
+    ended: BoolArray
+    horizon: IntArray | None
+    ids: NDArray[Any]
+    offsets: IntArray
 
     def __init__(
         self,
@@ -87,19 +91,16 @@ class Ragged:
             channels=as_channels(channels, values),
             meta=as_meta(meta, n_runs),
             ended=as_ended(ended, n_runs),
-            n_steps=int(run_lengths.max(initial=0)),
         )
         self._check_values(missing)
         if missing == "ffill":
             self._set(**self.ffill()._parts())
 
-    def _set(self, **parts: Any) -> None:
-        for name, slot in _SLOTS.items():
-            part = parts[name]
+    def _set(self, meta: pd.DataFrame | None, **parts: Any) -> None:
+        for name, part in (parts | {"_meta": meta, "_bounds": None}).items():
             if isinstance(part, np.ndarray):
                 part.flags.writeable = False
-            object.__setattr__(self, slot, part)
-        object.__setattr__(self, "_bounds", None)
+            object.__setattr__(self, name, part)
 
     @classmethod
     def _trusted(cls, **parts: Any) -> Self:
@@ -109,7 +110,7 @@ class Ragged:
         return new
 
     def _parts(self) -> dict[str, Any]:
-        return {name: getattr(self, slot) for name, slot in _SLOTS.items()}
+        return {"meta": self._meta, **{name: getattr(self, name) for name in _PARTS}}
 
     def _replace(self, **changed: Any) -> Self:
         return self._trusted(**(self._parts() | changed))
@@ -127,11 +128,11 @@ class Ragged:
     def _check_values(self, missing: Missing) -> None:
         if np.isfinite(self.value_range()).all():
             return
-        bad = ~np.isfinite(self._cells) if missing == "raise" else np.isinf(self._cells)
+        bad = ~np.isfinite(self.cells) if missing == "raise" else np.isinf(self.cells)
         if not bad.any():
             return
         place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
-        name, remedy = f"{self._cells[bad][0]:g}", ""
+        name, remedy = f"{self.cells[bad][0]:g}", ""
         if name == "nan":
             name = "NaN"
             remedy = (
@@ -145,59 +146,29 @@ class Ragged:
     def value_range(self) -> tuple[float, float]:
         """Return the smallest and the largest value, found once; NaN if one is missing."""
         if self._bounds is None:
-            cells = self._cells
+            cells = self.cells
             bounds = (float(cells.min()), float(cells.max())) if cells.size else (0.0, 0.0)
             object.__setattr__(self, "_bounds", bounds)
         return self._bounds  # type: ignore[return-value]
 
     def place(self, cell: int, with_row: bool = True) -> str:
         """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
-        row = int(np.searchsorted(self._offsets, cell, side="right")) - 1
-        step = cell - int(self._offsets[row]) + 1
+        row = int(np.searchsorted(self.offsets, cell, side="right")) - 1
+        step = cell - int(self.offsets[row]) + 1
         where = f" (row {row})" * with_row
-        return f"run {run_label(self._ids[row])}{where}, step {step}"
+        return f"run {run_label(self.ids[row])}{where}, step {step}"
 
     # ---------------------------------------------------------------- views
 
     @property
-    def cells(self) -> FloatArray:
-        """All values, run after run; read-only."""
-        return self._cells
-
-    @property
-    def offsets(self) -> IntArray:
-        """Where each run starts in `cells`, and after the last one the number of cells."""
-        return self._offsets
-
-    @property
     def lengths(self) -> IntArray:
         """Number of steps of each run; read-only."""
-        return _read_only(np.diff(self._offsets))
-
-    @property
-    def horizon(self) -> IntArray | None:
-        """Length over which step weights of each run are normalised; None where none was given."""
-        return self._horizon
-
-    @property
-    def ids(self) -> NDArray[Any]:
-        """Identifier of each run."""
-        return self._ids
-
-    @property
-    def channels(self) -> tuple[str, ...] | None:
-        """Channel names, or None for a container of one unnamed number a step."""
-        return self._channels
-
-    @property
-    def ended(self) -> BoolArray:
-        """Whether the last step of each run is known to be its last; read-only."""
-        return self._ended
+        return _read_only(np.diff(self.offsets))
 
     @property
     def n_channels(self) -> int:
         """Number of values a step."""
-        return width(self._cells)
+        return width(self.cells)
 
     @property
     def meta(self) -> pd.DataFrame:
@@ -209,34 +180,31 @@ class Ragged:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the padded array this container stands for."""
-        return (len(self), self._n_steps, *self._cells.shape[1:])
+        return (len(self), int(self.lengths.max(initial=0)), *self.cells.shape[1:])
 
     @property
     def ndim(self) -> int:
         """Number of axes of the padded array this container stands for."""
-        return 1 + self._cells.ndim
+        return 1 + self.cells.ndim
 
     @property
     def mask(self) -> BoolArray:
         """Which cells of the padded array exist, of shape (n_runs, T_max); read-only."""
-        return _read_only(np.arange(self._n_steps) < self.lengths[:, None])
+        return _read_only(np.arange(self.shape[1]) < self.lengths[:, None])
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return (self._cells[a:b] for a, b in pairwise(self._offsets))
+        return (self.cells[a:b] for a, b in pairwise(self.offsets))
 
     def __repr__(self) -> str:
         lengths = self.lengths
         steps = number_of(int(lengths.max()), "step") if len(self) else "no steps"
         if len(self) and lengths.min() < lengths.max():
             steps = f"{lengths.min()} to {steps}"
-        names = f", channels {', '.join(self._channels)}" if self._channels else ""
+        names = f", channels {', '.join(self.channels)}" if self.channels else ""
         return f"<{type(self).__name__}: {number_of(len(self), 'run')} of {steps}{names}>"
-
-    def _repr_html_(self) -> str:
-        return runs_as_html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ragged):
@@ -244,13 +212,13 @@ class Ragged:
         same_meta = other._meta is None if self._meta is None else self._meta.equals(other._meta)
         return (
             same_meta
-            and self._channels == other._channels
-            and np.array_equal(self._offsets, other._offsets)
-            and np.array_equal(self._horizon, other._horizon)  # type: ignore[arg-type]  # or None
-            and np.array_equal(self._ended, other._ended)
+            and self.channels == other.channels
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.horizon, other.horizon)  # type: ignore[arg-type]  # or None
+            and np.array_equal(self.ended, other.ended)
             # as lists: the oldest numpy does not compare an array of numbers with one of names
-            and self._ids.tolist() == other._ids.tolist()
-            and np.array_equal(self._cells, other._cells, equal_nan=True)
+            and self.ids.tolist() == other.ids.tolist()
+            and np.array_equal(self.cells, other.cells, equal_nan=True)
         )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -267,18 +235,16 @@ class Ragged:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             key = row_key(key)
-        if isinstance(key, str):
-            column = np.ascontiguousarray(as_table(self._cells)[:, self._column(key)])
-            return self._replace(cells=column, channels=(key,))
-        if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
-            return self._pick_several(key)
+        are_names = isinstance(key, list) and key and all(isinstance(name, str) for name in key)
+        if isinstance(key, str) or are_names:
+            return self._pick(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
             if not -len(self) <= key < len(self):
                 raise IndexError(
                     f"run {key} does not exist; the container has {number_of(len(self), 'run')}"
                 )
             row = range(len(self))[int(key)]
-            return self._cells[self._offsets[row] : self._offsets[row + 1]]
+            return self.cells[self.offsets[row] : self.offsets[row + 1]]
         if isinstance(key, slice):
             start, stop, stride = key.indices(len(self))
             if stride == 1:
@@ -286,41 +252,37 @@ class Ragged:
         return self._take(np.arange(len(self))[as_row_index(key, len(self))])
 
     def _slice_rows(self, start: int, stop: int) -> Self:
-        low, high = self._offsets[start], self._offsets[stop]
-        offsets = self._offsets[start : stop + 1] - low
-        return self._with_rows(slice(start, stop), self._cells[low:high], offsets)
+        low, high = self.offsets[start], self.offsets[stop]
+        offsets = self.offsets[start : stop + 1] - low
+        return self._with_rows(slice(start, stop), self.cells[low:high], offsets)
 
     def _take(self, rows: IntArray) -> Self:
         if np.array_equal(rows, np.arange(len(self))):
             return self
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
-        cells = np.repeat(self._offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return self._with_rows(rows, self._cells[cells], offsets)
+        cells = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return self._with_rows(rows, self.cells[cells], offsets)
 
     def _with_rows(self, rows: slice | IntArray, cells: FloatArray, offsets: IntArray) -> Self:
         """Return these runs, whose cells and offsets are given."""
         return self._replace(
             cells=cells,
             offsets=offsets,
-            horizon=None if self._horizon is None else self._horizon[rows],
-            ids=self._ids[rows],
-            ended=self._ended[rows],
+            horizon=None if self.horizon is None else self.horizon[rows],
+            ids=self.ids[rows],
+            ended=self.ended[rows],
             meta=None if self._meta is None else self._meta.iloc[rows].reset_index(drop=True),
         )
 
-    def _pick_several(self, names: list[str]) -> Self:
-        columns = [self._column(name) for name in names]
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        if repeated is not None:
-            raise ValueError(f"channel {repeated!r} is picked twice; name each channel once")
-        return self._replace(cells=as_table(self._cells)[:, columns], channels=tuple(names))
-
-    def _column(self, name: str) -> int:
-        have = self._channels or ()
-        if name not in have:
-            raise KeyError(unknown_name("channel", name, have))
-        return have.index(name)
+    def _pick(self, key: str | list[str]) -> Self:
+        names, have = [key] if isinstance(key, str) else key, self.channels or ()
+        for name in names:
+            if name not in have:
+                raise KeyError(unknown_name("channel", name, have))
+        cells = as_table(self.cells)[:, [have.index(name) for name in names]]
+        channels = as_channels(names, cells)
+        return self._replace(cells=cells[:, 0] if key is not names else cells, channels=channels)
 
     def with_cells(self, cells: ArrayLike, channels: Sequence[str] | None = None) -> Self:
         """Return the same runs, with their ids, horizons and meta, and other values.
@@ -350,10 +312,10 @@ class Ragged:
         [array([0.5, 0.4])]
         """
         values = as_float(cells)
-        if len(values) != len(self._cells):
-            raise ValueError(f"expected {len(self._cells)} cells, got {len(values)}")
+        if len(values) != len(self.cells):
+            raise ValueError(f"expected {len(self.cells)} cells, got {len(values)}")
         if channels is None and width(values) == self.n_channels:
-            channels = self._channels
+            channels = self.channels
         changed = self._replace(cells=values, channels=as_channels(channels, values))
         changed._check_values("allow")
         return changed
@@ -440,7 +402,7 @@ class Ragged:
         """
         if not np.isnan(self.value_range()[0]):
             return self
-        return self._replace(cells=last_stated(self, self._cells))
+        return self._replace(cells=last_stated(self, self.cells))
 
     # ---------------------------------------------------------------- joins
 

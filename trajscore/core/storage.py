@@ -31,7 +31,7 @@ Loaded = TypeVar("Loaded")
 # How much a compressed file may unpack to by default: a number of bytes, or a multiple of its size.
 _LEAST_LIMIT = 256_000_000
 _USUAL_RATIO = 100
-_VALUE, _META, _HEADER = "value:", "meta:", b"trajscore"
+_META, _HEADER = "meta:", b"trajscore"
 # what NumPy, pandas and pyarrow raise about files and values that are not theirs
 _ERRORS = (
     *(ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError),
@@ -44,7 +44,7 @@ def save(parts: Parts, path: Path) -> None:
     form = _format(path)
     meta = parts["meta"]
     meta = pd.DataFrame(index=range(len(parts["ids"]))) if meta is None else meta
-    _check_meta(meta, path.suffix)
+    _check_meta(meta, path)
     with replacing(path) as file:
         form.write(parts, meta, file)
 
@@ -56,9 +56,11 @@ def load(path: Path, build: Callable[..., Loaded], max_size: int | None = None) 
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give the path of a file that save wrote")
     try:
-        if form.unpacked_size(path) > (unpacked_limit(path) if max_size is None else max_size):
-            raise too_large(path, max_size)
-        return build(**form.read(path), missing="allow")
+        with path.open("rb") as file:
+            if form.unpacked_size(file) > (unpacked_limit(path) if max_size is None else max_size):
+                raise too_large(path, max_size)
+            file.seek(0)
+            return build(**form.read(file), missing="allow")
     except ArgumentError:
         raise
     except _ERRORS as error:
@@ -107,9 +109,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def _check_meta(meta: pd.DataFrame, ending: str) -> None:
+def _check_meta(meta: pd.DataFrame, path: Path) -> None:
     """Refuse the first column that would not come back as it is."""
-    texts = [str(name) for name in meta.columns]
+    texts, ending = [str(name) for name in meta.columns], path.suffix
     for j, name in enumerate(meta.columns):
         if not isinstance(name, (str, int)) or texts.count(texts[j]) > 1:
             raise ValueError(
@@ -118,7 +120,7 @@ def _check_meta(meta: pd.DataFrame, ending: str) -> None:
             )
         column = meta.iloc[:, j]
         try:
-            same = _same(_FORMATS[ending].there_and_back(column), column)
+            same = _same(_there_and_back(column, _format(path)), column)
         except _ERRORS:
             same = False
         if not same:
@@ -127,6 +129,16 @@ def _check_meta(meta: pd.DataFrame, ending: str) -> None:
                 f"file as it is; make its values of one plain type, for example with .astype(str), "
                 f"or try {next(other for other in _FORMATS if other != ending)}"
             )
+
+
+def _there_and_back(column: pd.Series, form: _Format) -> pd.Series:
+    """Write a column as the meta of runs of one step, and read it."""
+    n, buffer = len(column), io.BytesIO()
+    parts = {"cells": np.zeros(n), "offsets": np.arange(n + 1), "ids": np.arange(n)}
+    nothing = {"ended": np.zeros(n, dtype=bool), "channels": None, "horizon": None}
+    form.write(parts | nothing, column.to_frame(), buffer)
+    buffer.seek(0)
+    return form.read(buffer)["meta"].iloc[:, 0]
 
 
 def _same(first: pd.Series, second: pd.Series) -> bool:
@@ -140,119 +152,96 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 
 
 def _write_npz(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
-    arrays: dict[str, Any] = {
-        "cells": parts["cells"],
-        "lengths": np.diff(parts["offsets"]),
-        "ids": parts["ids"],
-        "ended": parts["ended"],
-        "n_steps": np.int64(parts["n_steps"]),
-        "meta": np.array(json.dumps([(name, *_to_json(meta[name])) for name in meta])),
-    }
-    for name in ("channels", "horizon"):
-        if parts[name] is not None:
-            arrays[name] = np.array(parts[name])
+    names = ("cells", "ids", "ended", "channels", "horizon")
+    arrays = {name: np.asarray(parts[name]) for name in names if parts[name] is not None}
+    arrays["lengths"] = np.diff(parts["offsets"])
+    arrays["meta"] = np.array(json.dumps([(name, *_to_json(meta[name])) for name in meta]))
     # as np.savez_compressed does, whose older versions leave the archive open where writing fails
     with ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _npz_size(path: Path) -> int:
-    with ZipFile(path) as archive:
+def _npz_size(file: BinaryIO) -> int:
+    with ZipFile(file) as archive:
         return sum(member.file_size for member in archive.infolist())
 
 
-def _read_npz(path: Path) -> Parts:
-    # opened here, because np.load leaves what it cannot read open
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        meta = {name: _from_json(*column) for name, *column in json.loads(str(arrays["meta"]))}
-        channels = arrays["channels"].tolist() if "channels" in arrays else None
-        return {
-            **{name: arrays[name] for name in ("cells", "lengths", "ended")},
-            "horizon": arrays.get("horizon"),
-            "channels": channels,
-            "ids": arrays["ids"].astype(object),
-            "meta": pd.DataFrame(meta) if meta else None,
-            "n_steps": int(arrays["n_steps"]),
-        }
+def _read_npz(file: BinaryIO) -> Parts:
+    with np.load(file, allow_pickle=False) as arrays:
+        parts = dict(arrays)
+    meta = {
+        name: pd.Series(values, dtype=_dtype(dtype))
+        for name, dtype, values in json.loads(str(parts["meta"]))
+    }
+    return parts | {
+        "ids": parts["ids"].astype(object),
+        "meta": pd.DataFrame(meta) if meta else None,
+    }
 
 
-def _to_json(column: pd.Series) -> tuple[str, Any]:
+def _to_json(column: pd.Series) -> tuple[str, list[Any]]:
     """Return the name of a column's dtype and its values as JSON holds them, exactly."""
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        categories = _to_json(pd.Series(dtype.categories))
-        return "category", [column.cat.codes.tolist(), categories, bool(dtype.ordered)]
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if column.dtype.kind in "mM" and isinstance(column.dtype, np.dtype):
-        return str(dtype), column.to_numpy().view(np.int64).tolist()
-    values = [None if value is pd.NA else value for value in column.tolist()]
-    return str(dtype), values
+    return str(column.dtype), [None if value is pd.NA else value for value in column.tolist()]
 
 
-def _from_json(name: str, values: Any) -> pd.Series:
-    if name == "category":
-        codes, categories, ordered = values
-        known = pd.Index(_from_json(*categories))
-        return pd.Series(pd.Categorical.from_codes(codes, known, ordered=ordered))
-    if name == "str":  # pandas 2 keeps text as objects and would read this name as str()
-        return pd.Series(values, dtype=pd.Series([""]).dtype)
-    dtype: Any = pd.api.types.pandas_dtype(name)
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        times = pd.Series(np.array(values, dtype=np.int64).view(f"M8[{dtype.unit}]"))
-        return times.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
-    if dtype.kind in "mM" and isinstance(dtype, np.dtype):
-        return pd.Series(np.array(values, dtype=np.int64).view(dtype))
-    return pd.Series(values, dtype=dtype)
+def _dtype(name: str) -> Any:
+    # pandas 2 keeps text as objects and would read this name as str()
+    return pd.Series([""]).dtype if name == "str" else pd.api.types.pandas_dtype(name)
 
 
 # ---------------------------------------------------------------- Parquet
 
 
-def _write_container(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
-    lengths, cells, channels = np.diff(parts["offsets"]), parts["cells"], parts["channels"]
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    columns = cells.reshape(len(cells), len(channels or [""])).T
-    table = {
-        "row": rows,
-        "id": parts["ids"][rows],
-        **({} if parts["horizon"] is None else {"horizon": parts["horizon"][rows]}),
-        "ended": parts["ended"][rows],
-        **{_VALUE + name: column for name, column in zip(channels or [""], columns, strict=True)},
-        **{_META + str(name): column.array.take(rows) for name, column in meta.items()},
-    }
+def _write_parquet(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
+    """Write one row a run; the cells of a run are a list."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = parts["cells"]
+    runs = {name: parts[name] for name in ("ids", "ended", "horizon") if parts[name] is not None}
+    columns = {_META + str(name): column for name, column in meta.items()}
+    table = pa.Table.from_pandas(pd.DataFrame(runs | columns), preserve_index=False)
+    flat = pa.array(cells.ravel())
+    ends = pa.array(parts["offsets"] * (cells.size // max(1, len(cells))))
+    table = table.append_column("cells", pa.LargeListArray.from_arrays(ends, flat))
     header = {
-        "n_steps": parts["n_steps"],
-        "channels": channels,
-        "flat": cells.ndim == 1,
+        "channels": parts["channels"],
+        "width": cells.shape[1:],
         "meta": list(meta.columns),
         "nan": [name for name, column in meta.items() if _marks_by_nan(column)],
     }
-    _write_parquet(pd.DataFrame(table), file, header)
+    metadata = {**(table.schema.metadata or {}), _HEADER: json.dumps(header).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), file)
 
 
-def _read_container(path: Path) -> Parts:
-    frame, header = _read_parquet(path)
-    if frame["row"].max() >= len(frame):  # as a damaged file may say
-        raise ValueError("a run number is out of range")
-    lengths = np.bincount(frame["row"])
-    first = frame.iloc[np.cumsum(lengths) - lengths].reset_index(drop=True)
-    channels = header["channels"]
-    cells = frame[[_VALUE + name for name in channels or [""]]].to_numpy(dtype=np.float64)
-    meta = first[[_META + str(name) for name in header["meta"]]].set_axis(header["meta"], axis=1)
+def _parquet_size(file: BinaryIO) -> int:
+    import pyarrow.parquet as pq
+
+    found = pq.read_metadata(file)
+    groups = [found.row_group(k) for k in range(found.num_row_groups)]
+    return sum(8 * group.column(k).num_values for group in groups for k in range(found.num_columns))
+
+
+def _read_parquet(file: BinaryIO) -> Parts:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file)
+    header = json.loads(table.schema.metadata[_HEADER])
+    runs = table["cells"].combine_chunks()
+    frame = table.drop(["cells"]).to_pandas()
+    meta = frame[[_META + str(name) for name in header["meta"]]].set_axis(header["meta"], axis=1)
     for name in header["nan"]:
         meta[name] = meta[name].where(meta[name].notna(), np.nan)
     return {
-        "cells": cells[:, 0] if header["flat"] else cells,
-        "lengths": lengths,
-        "channels": channels,
-        "ids": first["id"].to_numpy(dtype=object),
-        "horizon": first["horizon"].to_numpy() if "horizon" in first else None,
-        "ended": first["ended"].to_numpy(),
+        "cells": runs.flatten().to_numpy(zero_copy_only=False).reshape(-1, *header["width"]),
+        "lengths": np.diff(runs.offsets) // (header["width"] or [1])[0],
+        "channels": header["channels"],
+        "ids": frame["ids"].to_numpy(dtype=object),
+        "horizon": frame["horizon"].to_numpy() if "horizon" in frame else None,
+        "ended": frame["ended"].to_numpy(),
         "meta": meta,
-        "n_steps": int(header["n_steps"]),
     }
 
 
@@ -263,55 +252,18 @@ def _marks_by_nan(column: pd.Series) -> bool:
     )
 
 
-def _write_parquet(frame: pd.DataFrame, target: Any, header: dict[str, Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    metadata = {**(table.schema.metadata or {}), _HEADER: json.dumps(header).encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), target)
-
-
-def _parquet_size(path: Path) -> int:
-    import pyarrow.parquet as pq
-
-    metadata = pq.read_metadata(path)
-    return int(8 * metadata.num_rows * metadata.num_columns)
-
-
-def _read_parquet(source: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(source)
-    return table.to_pandas(), json.loads(table.schema.metadata[_HEADER])
-
-
-def _through_parquet(column: pd.Series) -> pd.Series:
-    buffer = io.BytesIO()
-    _write_parquet(pd.DataFrame({"column": column}), buffer, {})
-    buffer.seek(0)
-    back = _read_parquet(buffer)[0]["column"]
-    return back.where(back.notna(), np.nan) if _marks_by_nan(column) else back
-
-
 # ---------------------------------------------------------------- both
 
 
 class _Format(NamedTuple):
     write: Callable[[Parts, pd.DataFrame, BinaryIO], None]
-    unpacked_size: Callable[[Path], int]
-    read: Callable[[Path], Parts]
-    there_and_back: Callable[[pd.Series], pd.Series]
+    unpacked_size: Callable[[BinaryIO], int]
+    read: Callable[[BinaryIO], Parts]
 
 
 _FORMATS = {
-    ".npz": _Format(
-        _write_npz,
-        _npz_size,
-        _read_npz,
-        lambda column: _from_json(*json.loads(json.dumps(_to_json(column)))),
-    ),
-    ".parquet": _Format(_write_container, _parquet_size, _read_container, _through_parquet),
+    ".npz": _Format(_write_npz, _npz_size, _read_npz),
+    ".parquet": _Format(_write_parquet, _parquet_size, _read_parquet),
 }
 
 

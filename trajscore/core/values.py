@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
-# Beyond it weights, computed with floats, no longer tell horizons apart.
-LARGEST_HORIZON = 2**53
+LARGEST_HORIZON = 10_000_000
+"""Number of steps that no run has: weights are added up over as many."""
 _LARGEST_NUMBER = 2**1000
 _LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096

@@ -30,40 +30,18 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import offsets_of
 
 OWN = "own"
-"""The horizon of each run is its own: the paper's convention."""
+"""The horizon of each run is its own length, or its own horizon: the paper's convention."""
 
-# Below it the total of "early" weights is added up, from it on a series has all 15 digits.
-_FROM_SERIES = 64
-_ZETA_OF_HALF = -1.4603545088095868
-
-
-def _early_total(T: FloatArray) -> FloatArray:
-    """Sum of 1/sqrt(t) up to T, by its Euler-Maclaurin series where T is large."""
-    small = np.append(0.0, np.cumsum(1 / np.sqrt(np.arange(1.0, _FROM_SERIES))))
-    root = np.sqrt(T)
-    series = 2 * root + _ZETA_OF_HALF + 1 / (2 * root) - 1 / (24 * root**3) + 1 / (384 * root**7)
-    index = np.minimum(T, _FROM_SERIES - 1).astype(np.int64)
-    return np.where(T < _FROM_SERIES, small[index], series)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A schedule as a ramp over steps, and the sum of the ramp over a horizon."""
-
-    ramp: Callable[[FloatArray], FloatArray]  # of steps from 1
-    total: Callable[[FloatArray], FloatArray]  # of horizons
-    from_end: bool = False  # whether the ramp is of T + 1 - t instead of t
-
-
-_SCHEDULES = {
-    "early": Schedule(lambda t: 1 / np.sqrt(t), _early_total),
-    "uniform": Schedule(np.ones_like, lambda T: T),
-    "linear_front": Schedule(lambda t: t, lambda T: T * (T + 1) / 2, from_end=True),
-    "exponential_front": Schedule(lambda t: np.exp2(1 - t), lambda T: 2 - np.exp2(1 - T)),
-    "linear_back": Schedule(lambda t: t, lambda T: T * (T + 1) / 2),
+_RAMPS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "early": lambda t: 1 / np.sqrt(t),
+    "uniform": np.ones_like,
+    "linear_front": lambda t: t,  # of steps counted from the horizon back
+    "exponential_front": lambda t: np.exp2(1 - t),
+    "linear_back": lambda t: t,
 }
+_FROM_END = "linear_front"
 
-WEIGHT_SCHEDULES = tuple(_SCHEDULES)
+WEIGHT_SCHEDULES = tuple(_RAMPS)
 """Names of the built-in schedules."""
 
 Horizon = int | str | None
@@ -93,22 +71,19 @@ class StepWeights:
         own = self.schedule_name
         return own if self.horizon is None else f"{own}, horizon={self.horizon!r}"
 
+    def ramp(self, n: int) -> FloatArray:
+        """Return the weights of steps 1, ..., n before they are divided by their sum."""
+        if callable(self.schedule):
+            return _called(self.schedule, n)
+        return _RAMPS[self.schedule](np.arange(1.0, n + 1))
+
     def table(self, longest: int) -> FloatArray:
         """Weights of steps 1, ..., `longest`; not for ``horizon="own"``."""
-        H = self.horizon
-        within = longest if H is None else min(longest, int(H))
-        if callable(self.schedule):
-            weights = _called(self.schedule, longest if H is None else int(H))
-            if H is not None:
-                weights = weights[:within] / weights.sum()
-        else:
-            schedule, steps = _SCHEDULES[self.schedule], np.arange(1.0, within + 1)
-            if H is None:
-                weights = schedule.ramp(steps)
-            else:
-                count = float(H) + 1 - steps if schedule.from_end else steps
-                weights = schedule.ramp(count) / schedule.total(np.array([float(H)]))
-        return np.append(weights, np.zeros(longest - within))
+        if self.horizon is None:
+            return self.ramp(longest)
+        weights = self.ramp(int(self.horizon))
+        weights = (weights[::-1] if self.schedule == _FROM_END else weights) / weights.sum()
+        return np.append(weights, np.zeros(max(0, longest - len(weights))))[:longest]
 
     def of(self, X: Any) -> RunWeights:
         """Weights of the steps of a container's runs."""
@@ -143,15 +118,23 @@ class RunWeights:
         self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None = None
     ) -> None:
         self._weights, self.lengths = weights, lengths
-        self._longest = int(lengths.max(initial=0))
         self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
-        if weights.is_own:
-            self._own = as_horizon(own_horizon, lengths).astype(np.float64)
-            self._of_horizon: dict[int, FloatArray] = {}  # by a function, each called once
+        self._horizon = as_horizon(own_horizon, lengths) if weights.is_own else lengths
 
     @cached_property
     def _table(self) -> FloatArray:
-        return self._weights.table(self._longest)
+        """Weight of each step number, over the own horizons before it is divided by their sum."""
+        longest = int(self._horizon.max(initial=0))
+        return self._weights.ramp(longest) if self._weights.is_own else self._weights.table(longest)
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """Sum of the table up to each run's horizon, or its length."""
+        sums = np.append(0.0, np.cumsum(self._table))[self._horizon]
+        if self._weights.is_own and not sums.all():
+            T = int(self._horizon[np.argmin(sums)])
+            raise ValueError(f"weights are all zero over a horizon of {T}; one step must count")
+        return sums
 
     def cells(self, rows: slice = slice(None)) -> FloatArray:
         """Weight of each step, run after run; `rows` is a slice of the runs."""
@@ -161,7 +144,9 @@ class RunWeights:
         index -= np.repeat(offsets[:-1], lengths)
         if not self._weights.is_own:
             return self._table[index]
-        return self._own_cells(index, lengths, self._own[rows])
+        if self._weights.schedule == _FROM_END:
+            index = np.repeat(self._horizon[rows] - 1, lengths) - index
+        return self._table[index] / np.repeat(self._sums[rows], lengths)
 
     def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Weighted sum of each run's values, one a step of these runs."""
@@ -179,29 +164,12 @@ class RunWeights:
         matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
         return np.asarray(matrix @ self._table)
 
-    def _own_cells(self, index: IntArray, lengths: IntArray, horizon: FloatArray) -> FloatArray:
-        named = self._weights.schedule
-        if callable(named):
-            out, of_cell = np.empty(len(index)), np.repeat(horizon, lengths)
-            for T in np.unique(horizon).astype(int).tolist():
-                if T not in self._of_horizon:
-                    weights = _checked(named(T), T, f"a horizon of {T}", bool(self._of_horizon))
-                    self._of_horizon[T] = weights / weights.sum()
-                here = of_cell == T
-                out[here] = self._of_horizon[T][index[here]]
-            return out
-        schedule = _SCHEDULES[named]
-        steps: Any = index + 1.0
-        if schedule.from_end:
-            steps = np.repeat(horizon, lengths) - index
-        return np.asarray(schedule.ramp(steps) / np.repeat(schedule.total(horizon), lengths))
-
-    @cached_property
+    @property
     def total(self) -> FloatArray:
         """Sum of the weights of each run's steps."""
-        if not self._weights.is_own:
-            return np.append(0.0, np.cumsum(self._table))[self.lengths]
-        return self.sums(np.ones(int(self.lengths.sum())))
+        if self._weights.is_own:
+            return self.sums(np.ones(int(self.lengths.sum())))
+        return self._sums
 
     def divisor(self, normalize: bool = True) -> FloatArray:
         """What a run adds to the divisor of a set's score: its weight, or one run.
@@ -222,11 +190,11 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
     """Return what `weights` and `horizon` stand for; an error says what they may be."""
     if isinstance(weights, StepWeights):
         return weights
-    if not callable(weights) and (not isinstance(weights, str) or weights not in _SCHEDULES):
+    if not callable(weights) and (not isinstance(weights, str) or weights not in _RAMPS):
         simple = weights is None or isinstance(weights, (str, int, float))
         shown = repr(weights) if simple else f"of type {type(weights).__name__}"
         raise ValueError(
-            f"unknown weights {shown}; use one of {', '.join(_SCHEDULES)}, or a function of the "
+            f"unknown weights {shown}; use one of {', '.join(_RAMPS)}, or a function of the "
             f"array of step numbers"
         )
     if isinstance(horizon, str) or not (horizon is None or is_count(horizon)):
@@ -236,7 +204,7 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
             )
     elif horizon is not None and horizon > LARGEST_HORIZON:
         raise ValueError(f"horizon={horizon} is too large; give at most {LARGEST_HORIZON}")
-    if horizon is None and isinstance(weights, str) and _SCHEDULES[weights].from_end:
+    if horizon is None and weights == _FROM_END:
         raise ValueError(
             f"weights={weights!r} fall to zero over a number of steps and need it; give "
             f"horizon=30, say, or horizon='own' for the paper's convention, over each run's length"
@@ -248,57 +216,49 @@ def schedules_of(weights: Any, horizon: Horizon) -> list[StepWeights]:
     """Return several schedules over one horizon, each once; None stands for all that it allows."""
     if weights is None:
         named = WEIGHT_SCHEDULES
-        weights = [w for w in named if horizon is not None or not _SCHEDULES[w].from_end]
+        weights = [w for w in named if horizon is not None or w != _FROM_END]
     schedules = several(
         weights, lambda schedule: as_step_weights(schedule, horizon).schedule_name, "weights"
     )
     return [as_step_weights(schedule, horizon) for schedule in schedules]
 
 
-def _called(function: Callable[[Any], Any], longest: int) -> FloatArray:
-    """Weights of steps 1, ..., `longest` by a function of the array of steps."""
-    if not longest:
+def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
+    """Weights of steps 1, ..., n by a function of the array of steps."""
+    if not n:
         return np.empty(0)
-    weights = _checked(function(np.arange(1, longest + 1)), longest, f"steps 1 to {longest}")
-    half = (longest + 1) // 2
-    again = _as_weights(function(np.arange(1, half + 1)), half, f"steps 1 to {half}")
+    weights, half = _as_weights(function, n), (n + 1) // 2
+    again = _as_weights(function, half)
     if not np.allclose(weights[:half], again, rtol=1e-9, atol=0):
-        step = int(np.argmin(np.isclose(weights[:half], again, rtol=1e-9, atol=0))) + 1
+        step = int(np.argmin(np.isclose(weights[:half], again, rtol=1e-9, atol=0)))
         raise ValueError(
-            f"weights must depend on the step alone, but the function gives step {step} "
-            f"{weights[step - 1]:g} among {longest} steps and {again[step - 1]:g} among {half}; a "
-            f"function of a run's length needs horizon='own'"
+            f"weights must depend on the step alone, but the function gives step {step + 1} "
+            f"{weights[step]:g} among {n} steps and {again[step]:g} among {half}"
+        )
+    if not weights.any():
+        raise ValueError(f"weights for steps 1 to {n} are all zero; at least one step must count")
+    if not weights.all():
+        warnings.warn(
+            f"weights for steps 1 to {n} are zero at step {int(np.argmin(weights)) + 1}: forecasts "
+            f"there do not count, so the truth is not the only best trace (Theorem 4.1 needs "
+            f"weights above zero)",
+            UserWarning,
+            stacklevel=2,
         )
     return weights
 
 
-def _as_weights(returned: Any, n: int, of_what: str) -> FloatArray:
-    """Return what a function gave for n steps as n numbers, none negative."""
+def _as_weights(function: Callable[[Any], Any], n: int) -> FloatArray:
+    """Call a function for n steps, and return n numbers, none negative."""
+    returned = function(np.arange(1, n + 1))
     try:
         array = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(
-            f"weights for {of_what} must be {n} finite numbers, none negative, got "
-            f"{returned!r:.120}; a function takes the array of steps, or with horizon='own' a "
-            f"number of steps"
-        )
-    return array
-
-
-def _checked(returned: Any, n: int, of_what: str, is_warned: bool = False) -> FloatArray:
-    """Refuse weights that are all zero, and warn of some that are."""
-    array = _as_weights(returned, n, of_what)
-    if not array.any():
-        raise ValueError(f"weights for {of_what} are all zero; at least one step must count")
-    if not array.all() and not is_warned:
-        warnings.warn(
-            f"weights for {of_what} are zero at step {int(np.argmin(array)) + 1}: forecasts there "
-            f"do not count, so the truth is not the only best trace (Theorem 4.1 needs weights "
-            f"above zero)",
-            UserWarning,
-            stacklevel=2,
+            f"weights for steps 1 to {n} must be {n} finite numbers, none negative, got "
+            f"{returned!r:.120}; a function takes the array of steps"
         )
     return array
 
@@ -322,8 +282,8 @@ def step_weights(
         over H steps, and steps beyond it weigh nothing. "own" is the paper's convention, in which
         the weights of each run are divided by their sum over its own length: linear_front
         2(T-t+1)/(T(T+1)), uniform 1/T, exponential_front 2^-(t-1)/(2(1-2^-T)), linear_back
-        2t/(T(T+1)), or what a function gives for the number T. One number a run is the same with
-        the horizons T that are given, of which a run that was cut off keeps its first steps.
+        2t/(T(T+1)). One number a run is the same with the horizons T that are given, of which a run
+        that was cut off keeps its first steps.
 
     Returns
     -------

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.notebook import N_SHOWN, as_html
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import is_iterable, number_of
 from trajscore.io._findings import Findings
@@ -154,9 +153,6 @@ class Runs(list[Run]):
             + (f"{graded} graded, " if graded else "")
             + f"{ended[CENSORED]} not observed{'; ' + left if left else ''}>"
         )
-
-    def _repr_html_(self) -> str:
-        return as_html(repr(self)[1:-1], meta(self[:N_SHOWN]))
 
 
 def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
