@@ -76,7 +76,6 @@ GROUPS = {
         {"end_worth": 0, "ties": "randomized"},
         {"forecaster": PrefixForecaster(**RUNNING, end="after"), "end_worth": 0.3},
         {"forecaster": PrefixForecaster(**RUNNING), "end_worth": 0.3},
-        {"cross_fit": 3, "end_worth": 0.3},
     ],
     "features": [
         {"forecaster": PrefixForecaster()},
@@ -209,11 +208,10 @@ def test_forecasts_that_are_passed_on_lie_between_0_and_1():
     "options",
     [
         {"forecaster": PrefixForecaster(features=failing)},
-        {"forecaster": PrefixForecaster(features=failing), "cross_fit": 3},
         {"forecaster": PIPELINE},
         {"forecaster": Foreign()},
     ],
-    ids=["prefix", "cross-fitted", "pipeline", "foreign"],
+    ids=["prefix", "pipeline", "foreign"],
 )
 def test_a_failing_forecast_leaves_the_monitor_as_it_was(options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(*runs())

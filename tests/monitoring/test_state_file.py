@@ -55,10 +55,10 @@ def steps(monitor):
     [
         {"alpha": [0.3, 0.1]},
         {"forecaster": PrefixForecaster(features="last")},
-        {"forecaster": PrefixForecaster(), "cross_fit": 3},
+        {"forecaster": PrefixForecaster()},
         {"ties": "randomized"},
     ],
-    ids=["running", "last", "cross-fitted", "randomised"],
+    ids=["running", "last", "prefix", "randomised"],
 )
 def test_a_monitor_goes_on_where_another_was(state, options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, Y)
