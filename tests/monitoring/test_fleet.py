@@ -214,7 +214,7 @@ def test_all_processes_share_alpha(fleet):
     assert spent(inputs) == pytest.approx(0.1 / 2)
     assert inputs.e_values_.index.tolist() == [("length", ""), ("forecast", "")]
     status = fleet.update(X[N : 3 * N], y[N : 3 * N])  # nothing changed
-    assert status[:4] == (2 * N, False, 0, "")
+    assert (fleet.n_runs_, *status) == (2 * N, False, "")
     assert fleet.changes_ == []
 
 
