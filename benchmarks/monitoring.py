@@ -42,8 +42,8 @@ def chosen_by_tps() -> GridSearchCV:
     return GridSearchCV(
         PrefixForecaster(),
         [
-            {"features": ["prefix", "summary"]},
-            {"features": ["summary"], "pooled": [True], "estimator": [boosted]},
+            {"features": ["prefix", "running"]},
+            {"features": ["running"], "pooled": [True], "estimator": [boosted]},
             {"features": ["last"], "last": [7], "pooled": [True], "estimator": [boosted]},
         ],
         scoring=tps_scorer,

@@ -323,7 +323,7 @@ def test_a_process_that_can_flag_nothing_says_what_is_missing():
     ("forecaster", "beyond"),
     [
         (PrefixForecaster(), "stay as they are"),
-        (PrefixForecaster(features="summary", pooled=True), "extrapolated"),
+        (PrefixForecaster(features="running", pooled=True), "extrapolated"),
         ("passthrough", None),
     ],
 )

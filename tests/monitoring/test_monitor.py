@@ -80,7 +80,7 @@ GROUPS = {
     "features": [
         {"forecaster": PrefixForecaster()},
         {"forecaster": PrefixForecaster(features="last", last=2)},
-        {"forecaster": PrefixForecaster(features="summary", pooled=True)},
+        {"forecaster": PrefixForecaster(features="running", pooled=True)},
         {"forecaster": PrefixForecaster(FOREST, **RUNNING, end="step")},
     ],
     "calibrators": [
@@ -139,7 +139,7 @@ def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(end):
 def test_several_channels_and_forecasters_that_hold_others():
     X, y = two_channels()
     row = int(np.argmax(X.lengths))
-    grid = {"features": ["prefix", "summary"]}
+    grid = {"features": ["prefix", "running"]}
     for forecaster in (
         None,
         GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3),
