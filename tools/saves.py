@@ -85,18 +85,11 @@ def kinds() -> dict[str, Kind]:
     check_command.read = lambda k, _: k
     check_command.check = lambda k, *_: results[k]
 
-    def checked(option: str) -> Callable[[int, Path], None]:
-        names = ("gates", "margin", "undecided", "json", "junit")
-
-        def save(k: int, path: Path) -> None:
-            given = dict.fromkeys(names) | {"new": k, "baseline": 0, option: path}
-            with redirect_stdout(io.StringIO()):
-                check_command.run(argparse.Namespace(**given))
-
-        return save
-
-    def baseline(path: Path) -> Any:
-        return RunSet.read(path).to_json()
+    def checked(k: int, path: Path) -> None:
+        given = dict.fromkeys(("gates", "margin", "undecided"))
+        given |= {"new": k, "baseline": 0, "json": path}
+        with redirect_stdout(io.StringIO()):
+            check_command.run(argparse.Namespace(**given))
 
     return {
         "page": Kind(".html", lambda k, path: reports[k].to_html(path), Path.read_bytes),
@@ -114,8 +107,7 @@ def kinds() -> dict[str, Kind]:
             lambda path: load_process(path).thresholds_.to_dict(),
         ),
         "state of a monitor": Kind("", write_run, runs_are_whole, in_place=True),
-        "check, baseline": Kind(".json", checked("json"), baseline),
-        "check, JUnit": Kind(".xml", checked("junit"), Path.read_bytes),
+        "check": Kind(".json", checked, Path.read_bytes),
     }
 
 

@@ -35,8 +35,8 @@ from trajscore.calibration import AliveRate, cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import RawVerifier
 
-SUMMARY = PrefixForecaster(features="summary", pooled=True)
-SEARCH = GridSearchCV(SUMMARY, {"features": ["last", "summary"]}, scoring=tps_scorer, cv=2)
+RUNNING = PrefixForecaster(features="running", pooled=True)
+SEARCH = GridSearchCV(RUNNING, {"features": ["last", "running"]}, scoring=tps_scorer, cv=2)
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,11 @@ def folds_of(traces):
 @pytest.mark.parametrize(
     "forecaster",
     [
-        SUMMARY,
-        make_pipeline(SUMMARY, PlattCrossFitCalibrator()),
+        RUNNING,
+        make_pipeline(RUNNING, PlattCrossFitCalibrator()),
         make_pipeline(PlattCrossFitCalibrator(), TraceAggregator()),
         make_pipeline(SEARCH, PlattCrossFitCalibrator()),
-        DensityRatioEProcess(SUMMARY, threshold="ville"),
+        DensityRatioEProcess(RUNNING, threshold="ville"),
     ],
     ids=["forecaster", "pipeline", "aggregator", "search", "e-process"],
 )
@@ -102,10 +102,10 @@ def test_splitters_see_the_order_of_ids_and_lists_that_of_rows(runs):
     half = np.arange(len(y)) % 2
     lists = [(np.flatnonzero(half != k), np.flatnonzero(half == k)) for k in (0, 1)]
     for cv, folds in ((splitter, fold), (PredefinedSplit(half), half), (lists, half)):
-        out = cross_fit_traces(SUMMARY, X, y, cv=cv)
-        np.testing.assert_array_equal(out.cells, by_hand(SUMMARY, X, y, folds))
+        out = cross_fit_traces(RUNNING, X, y, cv=cv)
+        np.testing.assert_array_equal(out.cells, by_hand(RUNNING, X, y, folds))
     # folds are noted within those of an earlier cross-fitting
-    again = cross_fit_traces(SUMMARY, out, y, cv=3)
+    again = cross_fit_traces(RUNNING, out, y, cv=3)
     pairs = list(zip(half.tolist(), alternating(X, y, 3).tolist(), strict=True))
     assert folds_of(again).tolist() == [sorted(set(pairs)).index(pair) for pair in pairs]
 
@@ -131,16 +131,16 @@ def test_runs_that_do_not_count_alternate_by_themselves(runs):
     X, y = runs
     counted = np.argsort(np.argsort(X.ids)) % 2 == 1  # every other in id order
     alone = alternating(X[counted], y[counted], 2)
-    dropping = clone(SUMMARY).set_params(censored="drop")
+    dropping = clone(RUNNING).set_params(censored="drop")
     out = cross_fit_traces(dropping, X, np.where(counted, y, -1), cv=2)
-    expected = by_hand(SUMMARY, X[counted], y[counted], alone)
+    expected = by_hand(RUNNING, X[counted], y[counted], alone)
     np.testing.assert_array_equal(out.cells[np.repeat(counted, X.lengths)], expected)
     assert ((out.cells > 0) & (out.cells < 1)).all()
-    weighted = cross_fit_traces(SUMMARY, X, y, cv=2, sample_weight=counted.astype(float))
+    weighted = cross_fit_traces(RUNNING, X, y, cv=2, sample_weight=counted.astype(float))
     for folds in (folds_of(out), folds_of(weighted)):
         assert folds[counted].tolist() == alone.tolist()
     assert 0.3 < folds_of(weighted)[~counted].mean() < 0.7
-    soft = clone(SUMMARY).set_params(censored="q_z")
+    soft = clone(RUNNING).set_params(censored="q_z")
     codes, q_z = np.where(counted, y, -1), np.where(y == 1, 0.9, 0.1)
     balanced = folds_of(cross_fit_traces(soft, X, codes, cv=2, q_z=q_z))
     assert balanced.tolist() == alternating(X, y, 2).tolist()
@@ -177,7 +177,7 @@ def test_weights_and_groups_go_to_the_fits_that_take_them(runs, forecaster):
         assert not {one // 5 for one in ids} & {one // 5 for one in others}  # no task is split
 
 
-@pytest.mark.parametrize("forecaster", [SUMMARY, AliveRate(end="step")], ids=["prefix", "alive"])
+@pytest.mark.parametrize("forecaster", [RUNNING, AliveRate(end="step")], ids=["prefix", "alive"])
 def test_fit_transform_of_a_learned_forecaster_is_out_of_fold(runs, forecaster):
     X, y = runs
     groups, weight = X.ids // 5, 1.0 + X.ids % 3
@@ -253,8 +253,8 @@ def test_what_cannot_be_cross_fitted_is_refused_by_name(runs):
         ("platt", "forecaster .*'platt'"),
         (TwoNumbers(), "TwoNumbers .*one number"),
         (Shorter(), "Shorter .*one number"),
-        (FrozenEstimator(SUMMARY), "FrozenEstimator"),
-        (make_pipeline(FrozenEstimator(SUMMARY), TraceAggregator()), "Pipeline with frozenest"),
+        (FrozenEstimator(RUNNING), "FrozenEstimator"),
+        (make_pipeline(FrozenEstimator(RUNNING), TraceAggregator()), "Pipeline with frozenest"),
         (PrefixForecaster(prefit), "PrefixForecaster with estimator__prefit=True"),
         (PrefixForecaster(stacked), "PrefixForecaster with estimator__cv='prefit'"),
         (Uncloned(), "Uncloned .*BaseEstimator"),
@@ -263,16 +263,16 @@ def test_what_cannot_be_cross_fitted_is_refused_by_name(runs):
             cross_fit_traces(forecaster, X, y)
     for forecaster, outcomes, how, words in (
         (TraceAggregator(), y, {"sample_weight": np.ones(len(y))}, "sample_weight .*TraceAggr"),
-        (SUMMARY, y[1:], {}, "149 outcomes for 150 runs"),
-        (SUMMARY, y, {"cv": 99}, "cv = 99"),
-        (SUMMARY, y, {"cv": ShuffleSplit(2, random_state=0)}, "test fold"),
-        (SUMMARY, y, {"n_jobs": 0}, "n_jobs"),
+        (RUNNING, y[1:], {}, "149 outcomes for 150 runs"),
+        (RUNNING, y, {"cv": 99}, "cv = 99"),
+        (RUNNING, y, {"cv": ShuffleSplit(2, random_state=0)}, "test fold"),
+        (RUNNING, y, {"n_jobs": 0}, "n_jobs"),
     ):
         with pytest.raises(ValueError, match=words):
             cross_fit_traces(forecaster, X, outcomes, **how)
     gaps = TrajectoryArray(np.where(X.cells < 0.1, np.nan, X.cells), X.lengths, missing="allow")
     assert np.isnan(cross_fit_traces(Recorder(), gaps, y).cells).any()
-    for forecaster in (SUMMARY, PlattCrossFitCalibrator()):
+    for forecaster in (RUNNING, PlattCrossFitCalibrator()):
         with pytest.raises(ValueError, match="missing"):
             cross_fit_traces(forecaster, gaps, y)
 

@@ -22,7 +22,7 @@ from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 from trajscore.tracer import early_warning
 
-SUMMARY = PrefixForecaster(features="summary", pooled=True)
+RUNNING = PrefixForecaster(features="running", pooled=True)
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ class LargestSoFar(TransformerMixin, BaseEstimator):
     "forecaster",
     [
         "passthrough",
-        SUMMARY,
+        RUNNING,
         EnsembleCrossFitCalibrator(),
         AliveRate(end="step"),
-        make_pipeline(SUMMARY, "passthrough", PlattCrossFitCalibrator()),
+        make_pipeline(RUNNING, "passthrough", PlattCrossFitCalibrator()),
         make_pipeline(
-            GridSearchCV(SUMMARY, {"last": [1]}, scoring=tps_scorer, cv=2), TraceAggregator()
+            GridSearchCV(RUNNING, {"last": [1]}, scoring=tps_scorer, cv=2), TraceAggregator()
         ),
         LargestSoFar(),
         make_pipeline(LargestSoFar(), PlattCrossFitCalibrator()),
@@ -93,7 +93,7 @@ def table_of(y, confidence, lengths, **how):
 
 def test_risks_made_out_of_fold_are_compared_within_folds(runs):
     X, y = runs
-    traces = cross_fit_traces(SUMMARY, X, y, cv=3)
+    traces = cross_fit_traces(RUNNING, X, y, cv=3)
     risk = traces.with_cells(1 - traces.cells)
     table, fold = early_warning(y, risk).by_step, traces.meta["cross_fit_fold"].to_numpy()
     for t in table.index:
@@ -167,5 +167,5 @@ def test_the_score_of_a_step_is_above_the_rate_of_the_runs_that_reach_it():
         assert table.loc[t, "score"] == pytest.approx(score, abs=0.05)
         assert table.loc[t, "margin"] == pytest.approx(table.loc[t, "score"] - constant)
         assert table.loc[t, "margin_low"] < table.loc[t, "margin"] < table.loc[t, "margin_high"]
-    frozen = FrozenEstimator(SUMMARY.fit(X, y))
-    assert frozen.transform(X) == SUMMARY.transform(X)
+    frozen = FrozenEstimator(RUNNING.fit(X, y))
+    assert frozen.transform(X) == RUNNING.transform(X)

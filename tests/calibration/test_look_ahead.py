@@ -97,8 +97,8 @@ HONEST = [
     TraceAggregator(),
     PrefixForecaster(features="last", last=2),
     PrefixForecaster(features="running", pooled=True, end="step"),
-    PrefixForecaster(features="summary", pooled=True, end="after"),
-    make_pipeline(PlattCrossFitCalibrator(), PrefixForecaster(features="summary")),
+    PrefixForecaster(features="running", pooled=True, end="after"),
+    make_pipeline(PlattCrossFitCalibrator(), PrefixForecaster(features="running")),
 ]
 
 

@@ -180,18 +180,12 @@ def test_the_beta_map_leaves_out_an_end_that_points_the_wrong_way(rng):
 # ------------------------------------------------------------------ isotonic
 
 
-@pytest.mark.parametrize(
-    ("prior", "values", "probabilities"),
-    [
-        (0, [0.1, 0.2, 0.3, 0.4, 0.6], [1e-6, 0.5, 0.5, 1 - 1e-6, 1 - 1e-6]),
-        (1, [0.1, 0.3, 0.4, 0.6], [0.5, 0.5, 0.75, 0.75]),
-        (0.5, [0.1, 0.2, 0.3, 0.4, 0.6], [1 / 3, 0.5, 0.5, 6 / 7, 6 / 7]),
-    ],
-)
-def test_levels_of_the_isotonic_map(prior, values, probabilities):
+def test_levels_of_the_isotonic_map():
     X = [[value] for value in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)]
-    fitted = IsotonicCrossFitCalibrator(prior=prior).fit(X, [0, 1, 0, 1, 1, 1]).full_map_
-    np.testing.assert_allclose(fitted.values, values)
+    fitted = IsotonicCrossFitCalibrator().fit(X, [0, 1, 0, 1, 1, 1]).full_map_
+    # with half a success at the lowest value, and half a failure at the highest
+    probabilities = [1 / 3, 0.5, 0.5, 6 / 7, 6 / 7]
+    np.testing.assert_allclose(fitted.values, [0.1, 0.2, 0.3, 0.4, 0.6])
     np.testing.assert_allclose(fitted.probabilities, probabilities)
     assert (fitted.n_runs, fitted.base_rate) == (6, pytest.approx(4 / 6))
     # linear between knots, constant beyond them
@@ -199,7 +193,6 @@ def test_levels_of_the_isotonic_map(prior, values, probabilities):
     np.testing.assert_allclose(
         fitted([-1, 0.35, 2]), [probabilities[0], between, probabilities[-1]]
     )
-    assert IsotonicCrossFitCalibrator().prior == 0.5
 
 
 # ------------------------------------------------------------------ ensemble
@@ -217,12 +210,11 @@ def latent():
 @pytest.mark.parametrize(("link", "logistic"), [("logit", [2 / 3, 1 / 3]), ("identity", [1.0])])
 def test_the_ensemble_is_the_mean_in_log_odds_of_its_members(link, logistic, latent):
     X, y = latent
-    fitted = EnsembleCrossFitCalibrator(n_half=300, link=link).fit(X, y).full_map_
-    assert fitted.isotonic_share == pytest.approx(0.5)
-    free = EnsembleCrossFitCalibrator(link=link).fit(X, y).summary()
+    calibrator = EnsembleCrossFitCalibrator(link=link).fit(X, y)
+    fitted, free = calibrator.full_map_, calibrator.summary()
     expected = [1 / (1 + (1000 / n) ** (2 / 3)) for n in free["n_runs"]]
     assert free["isotonic_share"].tolist() == pytest.approx(expected)
-    shares = [*(0.5 * share for share in logistic), 0.5]
+    shares = [*((1 - expected[-1]) * share for share in logistic), expected[-1]]
     np.testing.assert_allclose(fitted.shares, shares)
     platt = PlattCrossFitCalibrator(link=link, increasing=True)
     alone = [platt, *[BetaCrossFitCalibrator()] * (len(logistic) - 1), IsotonicCrossFitCalibrator()]
@@ -267,8 +259,9 @@ def test_outcomes_of_a_fold_do_not_move_its_own_forecasts(latent, rng):
 def test_a_signal_of_one_value_gets_the_base_rate(kind):
     for value in (0.0, 0.3, 1.0):
         X, y = np.full((8, 2), value), [1, 0, 0, 0] * 2
-        how = {"prior": 1e-9} if kind is IsotonicCrossFitCalibrator else {}
-        np.testing.assert_allclose(kind(**how).fit(X, y).transform(X), 0.25, atol=1e-9)
+        # of two successes among eight runs, and half a run at each end for a rising map
+        rate = 2.5 / 9 if kind is IsotonicCrossFitCalibrator else 0.25
+        np.testing.assert_allclose(kind().fit(X, y).transform(X), rate, atol=1e-9)
     for link in ("logit", "identity"):
         assert PlattCrossFitCalibrator(link=link).fit(X, y).full_map_.fallback
 
@@ -340,13 +333,11 @@ def test_bad_parameters_and_outcomes(runs):
         (PlattCrossFitCalibrator, {"link": "probit"}, "link .*'probit'"),
         (PlattCrossFitCalibrator, {"increasing": "yes"}, "increasing .*'yes'"),
         (BetaCrossFitCalibrator, {"C": -1.0}, "C .*-1"),
-        (IsotonicCrossFitCalibrator, {"prior": -0.1}, "prior .*-0.1"),
-        (EnsembleCrossFitCalibrator, {"n_half": -1}, "n_half .*-1"),
     ):
         with pytest.raises(ValueError, match=words):
             kind(**how).fit(X, y)
     for outcomes, words in (
-        ([1, 1, 1, 1], "succeeded"),
+        ([1, 1, 1, 1], "all runs are successes"),
         ([1, 0, 0, 0], "fold are failures.*cv"),
         ([0, 1, 1, 1], "fold are successes.*cv"),
     ):

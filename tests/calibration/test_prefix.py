@@ -81,16 +81,6 @@ def statistics(scores):
 
 
 def test_features_by_hand():
-    (rows,) = features(GAPS, "summary")
-    # of each channel: mean, minimum, maximum, last value, last change; then the step
-    expected = [
-        [0.5, 0.5, 0.5, 0.5, 0, 2, 2, 2, 2, 0, 1],
-        [0.35, 0.2, 0.5, 0.2, -0.3, 3.5, 2, 5, 5, 3, 2],
-        [0.5, 0.2, 0.8, 0.8, 0.6, 2, -1, 5, -1, -6, 3],
-        [NAN, NAN, NAN, NAN, NAN, -1, -1, -1, -1, 0, 1],
-        [0.4, 0.4, 0.4, 0.4, 0, -1, -1, -1, -1, 0, 2],
-    ]
-    np.testing.assert_allclose(rows, expected, atol=1e-15)
     (rows,) = features(GAPS, "running")
     for t in (1, 2, 3):
         core = statistics(GAPS.cells[:t])
@@ -121,7 +111,6 @@ def test_one_classifier_a_step_sees_the_steps_so_far():
     for kind, expected in (
         ("prefix", [[0, 1, 2], [4, 5, 6], [8, 9, 10], [12, 13, 14]]),
         ("last", [[1, 2], [5, 6], [9, 10], [13, 14]]),
-        ("summary", [[1 + k, k, 2 + k, 2 + k, 1] for k in (0, 4, 8, 12)]),
     ):
         steps = features(X, kind, pooled=False, last=2)
         assert len(steps) == 4
@@ -130,7 +119,7 @@ def test_one_classifier_a_step_sees_the_steps_so_far():
 
 def test_steps_of_runs_that_end_are_for_another_classifier():
     X = TrajectoryArray(np.arange(9.0), [4, 1, 3, 1])
-    for kind in ("summary", "running", "last", lambda seen: seen[:, -1]):
+    for kind in ("running", "last", lambda seen: seen[:, -1]):
         (whole,) = features(X, kind)
         is_end = np.array([0, 0, 0, 1, 1, 0, 0, 1, 1], dtype=bool)
         for end, going in (("step", ~is_end), ("after", np.ones(9, dtype=bool))):
@@ -161,7 +150,7 @@ def test_forecasts_are_those_of_the_classifiers(runs):
         expected = fitted.estimators_[1].predict_proba(scaled.steps(2))[:, 1]
         second = np.array([run[1] for run in fitted.transform(scaled) if len(run) > 1])
         np.testing.assert_allclose(second, np.clip(expected, 1e-6, 1 - 1e-6), rtol=1e-12)
-    nearest = PrefixForecaster(KNeighborsClassifier(1), features="summary", pooled=True)
+    nearest = PrefixForecaster(KNeighborsClassifier(1), features="running", pooled=True)
     assert set(nearest.fit(X, y).transform(X).cells) == {1e-6, 1 - 1e-6}
     assert len(nearest.transform(X[:0])) == 0
 
@@ -188,7 +177,7 @@ def test_steps_with_few_runs_of_an_outcome_keep_the_forecast():
 OPTIONS = [
     {},
     {"features": "last", "last": 2, "pooled": True},
-    {"features": "summary"},
+    {"features": "running"},
     {"features": "running", "pooled": True, "end": "step"},
 ]
 
@@ -252,7 +241,7 @@ LIVE = [
     PrefixForecaster(features=lambda seen: seen.mean(axis=1)),
     PrefixForecaster(features=lambda seen: seen[:, -1], pooled=True),
     PrefixForecaster(features="running", pooled=True, end="step"),
-    PrefixForecaster(LogisticRegression(), features="summary"),
+    PrefixForecaster(LogisticRegression(), features="running"),
     PrefixForecaster(TREES, features="last", pooled=True),
 ]
 
@@ -287,7 +276,7 @@ def test_bad_parameters_and_outcomes(runs):
         ({"features": "all"}, "features .*'all'"),
         ({"features": "last", "last": 0}, "last .*0"),
         ({"estimator": SVC()}, r"CalibratedClassifierCV\(SVC\(\)\)"),
-        ({"pooled": True}, 'features="summary"'),
+        ({"pooled": True}, 'features="running"'),
         ({"end": "step"}, "end .*pooled=True"),
         ({"min_class_count": "a"}, "min_class_count .*'a'"),
         ({"features": lambda seen: seen[:1, -1]}, r"shape \(1, 1\) for 300 runs after step 1"),

@@ -127,7 +127,7 @@ def test_scikit_learn(estimator, check):
         EnsembleCrossFitCalibrator(cv=3),
         TraceAggregator(),
         PrefixForecaster(features="last", last=2, min_class_count=1),
-        PrefixForecaster(features="summary", pooled=True, end="after", min_class_count=1),
+        PrefixForecaster(features="running", pooled=True, end="after", min_class_count=1),
         AliveRate(end="step"),
         PrefixForecaster(features="running", pooled=True, end="step", min_class_count=1),
     ],

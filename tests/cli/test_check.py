@@ -9,7 +9,6 @@ import pytest
 
 from known_agent import runs_of
 from trajscore.cli.main import main
-from trajscore.gates import RunSet
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "gates.rst"
 
@@ -34,35 +33,28 @@ def run(capsys):
     return run_words
 
 
-def test_from_a_table_to_a_baseline_to_a_red_and_a_green_gate(files, run):
-    code, out, _ = run("check base.csv --json baseline.json")
-    assert code == 0
-    assert "200 runs of 40 tasks" in out
-    assert "trajscore check NEW --baseline baseline.json" in out
-    code, out, _ = run("check worse.csv --baseline baseline.json")
+def test_a_red_and_a_green_gate(files, run):
+    code, out, _ = run("check worse.csv --baseline base.csv")
     assert code == 1
     assert "FAIL" in out
-    same = "check same.csv --baseline baseline.json"
+    assert "200 runs of 40 tasks" in out
+    same = "check same.csv --baseline base.csv"
     for options, code in (
         ("", 3), (" --margin 0.2", 0), (" --margin 50%", 0), (" --undecided pass", 0),
         (" --undecided fail", 1),
     ):  # fmt: skip
         assert run(same + options)[0] == code, options
-    assert run("check same.csv --baseline base.csv")[0] == 3
     assert "same file" in run("check base.csv --baseline base.csv")[2]
 
 
 def test_everything_is_written(files, run):
     (files / "gates.toml").write_text('[[gate]]\nmargin = 0.1\n[[gate]]\nmetric = "length"\n')
-    words = "check worse.csv --baseline base.csv --gates gates.toml --json a.json --junit a.xml"
+    words = "check worse.csv --baseline base.csv --gates gates.toml --json a.json"
     code, out, _ = run(words)
     assert code == 1
     assert "a.json" in out
-    assert "a.xml" in out
     written = json.loads((files / "a.json").read_text())
     assert (written["verdict"], written["exit_code"], len(written["gates"])) == ("fail", 1, 2)
-    assert (files / "a.xml").read_text().startswith("<testsuite")
-    assert RunSet.read(files / "a.json").n_runs == 200
 
 
 def test_what_changed(files, run):
@@ -84,16 +76,17 @@ def test_bad_input_ends_with_one_sentence(files, run):
     (files / "ok.toml").write_text("[[gate]]")
     assert run("report base.csv --resamples 10 --calibrator none --out report.json")[0] == 0
     for words, named in [
-        ("check base.csv", ("--baseline", "--gates", "--json")),
         ("check none.csv --baseline base.csv", ("none.csv does not exist",)),
-        ("check base.csv --baseline b.json", ("b.json", "trajscore check OLD --json b.json")),
+        ("check base.csv --baseline b.json", ("b.json does not exist",)),
         ("check base.csv --gates none.toml", ("none.toml does not exist",)),
         ("check base.csv --gates g.toml", ("'metrik'",)),
         ("check base.csv --gates ok.toml --margin 1", ("--margin", "--gates")),
-        ("check base.csv --json b.json --margin .1", ("--margin", "--baseline")),
-        ("check base.csv --json none/a.json", ("--json", "none does not exist")),
+        (
+            "check base.csv --baseline base.csv --json none/a.json",
+            ("--json", "none does not exist"),
+        ),
         ("compare base.csv base.csv --id x", ("--id", "'x'", "base.csv")),
-        ("compare base.csv report.json", ("report.json is a report",)),
+        ("compare base.csv report.json", ("report.json",)),
     ]:
         code, _, err = run(words)
         assert (code, err.count("\n")) == (2, 1), (words, err)
@@ -153,7 +146,6 @@ def test_the_gates_and_the_recipe_of_the_page_work(files, run):
     (files / "gates.toml").write_text("[[gate]]\nmargin = 0.5")
     (recipe,) = blocks("yaml")
     command = re.search(r"trajscore (check [^|>]*)", recipe.replace("\\\n", " "))[1]
-    assert run("check base.csv --json baseline.json")[0] == 0
     pd.read_csv("same.csv").to_csv("new.csv", index=False)
+    pd.read_csv("base.csv").to_csv("baseline.csv", index=False)
     assert run(command)[0] == 0
-    assert {"gate.xml", "new-baseline.json"} <= {one.name for one in files.iterdir()}

@@ -96,12 +96,9 @@ def test_differences_are_paired_with_the_reference(rng):
     by_name = paired_bootstrap(samples, reference="b", **options)
     np.testing.assert_allclose(by_name["mean"], samples.mean() - samples["b"].mean(), atol=1e-12)
     assert (by_name.loc["b"] == 0).all()
-    for place in (1, -2, np.int64(1)):
-        again = paired_bootstrap(samples, reference=place, **options)
-        pd.testing.assert_frame_equal(again, by_name)
     plain = paired_bootstrap(samples.to_numpy(), reference=1, **options)
     np.testing.assert_array_equal(plain, by_name)
-    for place in (3, -4, "d", 1.0, [1]):
+    for place in (1, "d", 1.0, [1]):
         with pytest.raises(ValueError, match="reference .*'a', 'b', 'c'"):
             paired_bootstrap(samples, reference=place, **options)
 
@@ -153,7 +150,6 @@ def test_bad_input_is_named():
     two = [[1.0], [2.0]]
     for options, problem in [
         ({"samples": [[1.0]]}, "2 runs"),
-        ({"samples": [1.0, 2.0]}, r"samples .*\(2,\)"),
         ({"samples": np.empty((0, 2))}, "samples"),
         ({"samples": pd.DataFrame({"b": [1.0, np.nan]})}, "row 1.*'b'"),
         ({"samples": two, "groups": [1, 1]}, "one cluster"),

@@ -238,5 +238,5 @@ def test_bad_input_is_named():
     ]:
         with pytest.raises(ValueError, match=problem):
             compare_predictors(samples, random_state=0, **options)
-    with pytest.raises(TypeError, match="samples"):
-        compare_predictors(np.eye(3))
+    with pytest.raises(ValueError, match="at least 2 predictors"):
+        compare_predictors([0.1, 0.2])

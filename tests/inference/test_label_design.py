@@ -74,7 +74,7 @@ def test_all_that_are_left_are_sure_to_be_drawn(runs):
 
 
 def test_is_an_estimator(runs):
-    design = LabelDesign(30, target="rate", random_state=0)
+    design = LabelDesign(30, random_state=0)
     assert clone(design).get_params() == design.get_params()
     with pytest.raises(NotFittedError):
         design.query()
@@ -84,10 +84,10 @@ def test_is_an_estimator(runs):
 def test_no_probability_exceeds_one():
     # as in a bath that fills up: none above 1, the others in proportion to their sizes
     g = surer_at_most(FORECASTS)
-    slope = np.log(FORECASTS / (1 - FORECASTS))
+    slope = margin_slope(FORECASTS, g)
     size = shares(slope, g, 50)
     for n_labels in (35, 45, 49):
-        design = LabelDesign(n_labels, target="score", random_state=0).fit(of_one_step(FORECASTS))
+        design = LabelDesign(n_labels, random_state=0).fit(of_one_step(FORECASTS))
         scale = brentq(lambda s, n=n_labels: np.minimum(1, s * size).sum() - n, 0, 100)
         np.testing.assert_allclose(design.probabilities_, np.minimum(1, scale * size), rtol=1e-8)
     assert (design.probabilities_ == 1).sum() > 1
@@ -107,6 +107,11 @@ def of_one_step(forecast):
 
 def surer_at_most(g):
     return np.clip(g, 0.03, 0.97)
+
+
+def margin_slope(forecast, g):
+    """What a success adds to the margin in log score of one step: log odds over the best."""
+    return np.log(forecast / (1 - forecast)) - np.log(g.mean() / (1 - g.mean()))
 
 
 def shares(slope, g, n_drawn):
@@ -134,7 +139,7 @@ def test_batches_count_by_their_sizes_or_by_what_they_take_of_the_rest(n_before,
     y = np.full(50, -1)
     y[:n_before] = np.arange(n_before) % 2
     before = n_before / 50
-    design = LabelDesign(10, target="rate", random_state=0)
+    design = LabelDesign(10, random_state=0)
     # a signal without a judge: all runs that are left are as likely as each other
     design.fit(of_one_step(FORECASTS - 0.5), y, label_probability=before)
     p = design.probabilities_
@@ -149,27 +154,17 @@ def test_from_20_labels_on_the_forecast_is_fitted_to_them(n_labelled, as_before)
     y = np.where(np.arange(50) < n_labelled, np.arange(50) % 2, -1)
     X = of_one_step(FORECASTS)
     p = (
-        LabelDesign(5, target="rate", random_state=0)
+        LabelDesign(1, random_state=0)
         .fit(X, y, label_probability=n_labelled / 50)
         .probabilities_[n_labelled:]
     )
     g = surer_at_most(FORECASTS[n_labelled:])
-    expected = shares(np.ones(len(g)), g, 5)
+    slope = margin_slope(FORECASTS, surer_at_most(FORECASTS))[n_labelled:]
+    expected = shares(slope, g, 1)
     assert np.allclose(p / p.sum(), expected / expected.sum()) == as_before
 
 
 # ------------------------------------------------------------- documented numbers of labels
-
-
-def test_labels_of_a_pilot_by_hand():
-    # the variance of n labels is .0001 + K (1/n - 1/1000), with K of the pilot .0024 / .009
-    pilot = {"n_runs": 1000, "n_labels": 100, "std_error": 0.05, "std_error_all": 0.01}
-    # 1.96^2 times the variance is .05^2 at 1/n = .002065 + .001, or 326.2 labels, and 1.9 more
-    assert labels_needed(0.05, pilot) == 329
-    assert labels_needed(0.5, pilot) == 20  # the fewest of which anything is said
-    assert labels_needed(0.5, pilot | {"n_runs": 15, "n_labels": 10}) == 15
-    all_labelled = {"n_runs": 100, "n_labels": 100, "std_error": 0.01, "std_error_all": 0.01}
-    assert labels_needed(0.05, all_labelled) == 20
 
 
 def test_a_judge_that_is_right_on_one_class_more_often():
@@ -192,11 +187,7 @@ def test_requests_that_are_refused_are_named():
     for half_width in (0, -0.1, np.inf, np.nan, "wide", 0.5, 5):
         with pytest.raises(ValueError, match="half_width"):
             labels_needed(half_width, n_runs=100)
-    no_interval = {"n_runs": 100, "n_labels": 30, "std_error": np.nan, "std_error_all": np.nan}
     for given, problem in [
-        ({}, "pilot.* n_runs"),
-        ({"pilot": {}}, "pilot .*label_intervals"),
-        ({"pilot": no_interval}, "pilot has no interval"),
         ({"n_runs": 100, "sensitivity": 2}, "sensitivity"),
         ({"n_runs": 1}, "n_runs"),
         ({"n_runs": 100, "confidence_level": 95}, "confidence_level"),
@@ -207,22 +198,25 @@ def test_requests_that_are_refused_are_named():
 
 def test_probabilities_are_as_documented():
     g, judge = surer_at_most(FORECASTS), np.arange(50) % 2
+    both = (g + surer_at_most(judge)) / 2
     grades, one, half = np.linspace(0.1, 0.9, 50), np.ones(50), np.full(50, 0.5)
-    log_odds, rate = np.log(FORECASTS / (1 - FORECASTS)), g.mean()
     ends = np.r_[0.0, FORECASTS[1:-1], 1.0]
-    last = TrajectoryArray.from_list([[0.5, p] for p in FORECASTS])
     signal, high = of_one_step(FORECASTS - 0.5), of_one_step(2 * FORECASTS)
     for X, options, verdict, slope, forecast in [
-        (of_one_step(FORECASTS), {"target": "rate"}, None, one, g),
-        (of_one_step(FORECASTS), {"target": "score"}, None, log_odds, g),
-        (of_one_step(FORECASTS), {}, None, log_odds - np.log(rate / (1 - rate)), g),
+        (of_one_step(FORECASTS), {}, None, margin_slope(FORECASTS, g), g),
         # a success of cell c has a score of -(1 - c)^2, a failure of -c^2
-        (of_one_step(ends), {"target": "score", "score": "brier"}, None, 2 * ends - 1, None),
+        (
+            of_one_step(ends),
+            {"score": "brier"},
+            None,
+            2 * (ends - surer_at_most(ends).mean()),  # of the best constant
+            None,
+        ),
         # verdict and last forecast count alike; of a signal only the judge forecasts, and the rate
-        (last, {"target": "rate"}, judge, one, (g + surer_at_most(judge)) / 2),
+        (of_one_step(FORECASTS), {}, judge, margin_slope(FORECASTS, both), both),
         (signal, {}, None, one, half),
-        (high, {"target": "score"}, grades, one, grades),
-        (of_one_step(half), {"target": "score"}, None, 0 * one, half),  # nothing moves it
+        (high, {}, grades, one, grades),
+        (of_one_step(half), {}, None, 0 * one, half),  # nothing moves it
     ]:
         design = LabelDesign(10, random_state=0, **options).fit(X, judge=verdict)
         expected = shares(slope, surer_at_most(ends) if forecast is None else forecast, 10)
@@ -232,7 +226,6 @@ def test_probabilities_are_as_documented():
 def test_bad_input_is_named(runs):
     for parameters, y, options, problem in [
         ({"n_labels": 0}, None, {}, "n_labels"),
-        ({"target": "auroc"}, None, {}, "target.* 'auroc'"),
         ({"score": "logg"}, None, {}, "score 'logg'"),
         ({"random_state": "a"}, None, {}, "random_state"),
         ({}, labelled(runs, [1, 2]), {}, "label_probability"),

@@ -150,15 +150,11 @@ class Slowly:
         value = np.clip(value, low, high)
         return [value, low, high, np.sqrt(variance), np.sqrt(of_runs), worth]
 
-    def rates(self, judge, flagged, level):
+    def rates(self, judge, level):
         one, zero = np.ones(self.n), np.zeros(self.n)
-        shares = {MISSED: 1 - judge, PASSED: judge, "false alarm rate": flagged, "power": flagged}
         rows = {RATE: self.row(one, zero, one, one, True, level)}
-        for name, share in shares.items():
-            if name in (MISSED, "false alarm rate"):
-                rows[name] = self.row(share, zero, one, zero, True, level)
-            else:
-                rows[name] = self.row(zero, share, zero, one, True, level)
+        rows[MISSED] = self.row(1 - judge, zero, one, zero, True, level)
+        rows[PASSED] = self.row(zero, judge, zero, one, True, level)
         return rows
 
     def scores(self, X, level):
@@ -190,13 +186,11 @@ def test_all_is_as_written_on_the_page(runs, clustered, right):
     groups = rng.integers(60, size=600) if clustered else None
     X = TrajectoryArray(runs.data.cells, runs.data.lengths, ids=np.arange(600))
     probability = np.clip(0.2 + 0.1 * rng.normal(size=600), 0.15, 0.4)
-    flagged = runs.data.cells[runs.data.offsets[:-1]] < 0.5
     table = label_intervals(
-        X, y, judge=judge, flagged=flagged, groups=groups, label_probability=probability,
-        confidence_level=0.9,
-    )  # fmt: skip
+        X, y, judge=judge, groups=groups, label_probability=probability, confidence_level=0.9
+    )
     slow = Slowly(X, y, probability, judge.astype(float), groups)
-    rows = slow.rates(judge, flagged, 0.9) | slow.scores(X, 0.9)
+    rows = slow.rates(judge, 0.9) | slow.scores(X, 0.9)
     assert list(table.index) == list(rows)
     for name, row in rows.items():
         np.testing.assert_allclose(table.loc[name, NUMBERS].astype(float), row, 2e-5, err_msg=name)
@@ -226,7 +220,7 @@ def test_rows_in_any_order_give_the_same(runs):
     X = TrajectoryArray(runs.data.cells, runs.data.lengths, ids=rng.permutation(600))
     y, order = some_labels(runs.target, 80, rng), rng.permutation(600)
     options = {"judge": judged(runs.target, rng), "groups": rng.integers(60, size=600)}
-    options |= {"label_probability": np.full(600, 80 / 600), "flagged": rng.integers(2, size=600)}
+    options |= {"label_probability": np.full(600, 80 / 600)}
     table = label_intervals(X, y, **options)
     other = label_intervals(X[order], y[order], **{k: v[order] for k, v in options.items()})
     np.testing.assert_array_equal(table.drop(columns="note"), other.drop(columns="note"))
@@ -236,9 +230,8 @@ def test_rows_in_any_order_give_the_same(runs):
 
 
 def test_all_labels_give_what_all_outcomes_give(runs):
-    flagged = runs.data.cells[runs.data.offsets[:-1]] < 0.5
     y, grade = runs.target, np.linspace(0, 1, 600)
-    table = label_intervals(runs.data, y, judge=grade, flagged=flagged, label_probability=1.0)
+    table = label_intervals(runs.data, y, judge=grade, label_probability=1.0)
     value = table["value"]
     # the best constant is the success rate over steps, with their weights
     weight = np.add.reduceat(
@@ -249,7 +242,6 @@ def test_all_labels_give_what_all_outcomes_give(runs):
     score = tps_score(y, runs.data)
     expected = {
         RATE: y.mean(), MISSED: 1 - grade[y == 1].mean(), PASSED: grade[y == 0].mean(),
-        "false alarm rate": flagged[y == 1].mean(), "power": flagged[y == 0].mean(),
         SCORE: score, MARGIN: score - tps_score(y, constant),
     }  # fmt: skip
     np.testing.assert_allclose(value[list(expected)], list(expected.values()))
@@ -291,15 +283,15 @@ def test_a_wrong_judge_does_not_bias(runs):
 
 
 def test_what_no_label_shows_may_never_happen_and_what_all_show_always(runs):
-    # a monitor that flags no success, and one that flags all failures
+    # a judge that passes all successes, and one that passes all failures
     failed, long = runs.target == 0, runs.data.lengths > 6
     for seed in range(3):
-        alarms = table_of(runs, seed=seed, flagged=failed & long).loc["false alarm rate"]
-        assert alarms["low"] == 0
-        assert 0 < alarms["high"] < 0.3
-        power = table_of(runs, seed=seed, flagged=failed | long).loc["power"]
-        assert power["high"] == 1
-        assert 0.5 < power["low"] < 1
+        missed = table_of(runs, seed=seed, judge=~(failed & long)).loc[MISSED]
+        assert missed["low"] == 0
+        assert 0 < missed["high"] < 0.3
+        passed = table_of(runs, seed=seed, judge=failed | long).loc[PASSED]
+        assert passed["high"] == 1
+        assert 0.5 < passed["low"] < 1
 
 
 def share_held(draw, truth, n_repeats):
@@ -338,8 +330,8 @@ def test_fewest_labels_of_a_class(runs):
         y = np.full(600, -1)
         y[rows] = runs.target[rows]
         probability = (n_successes + 60) / 600
-        table = label_intervals(runs.data, y, flagged=np.ones(600), label_probability=probability)
-        row = table.loc["false alarm rate"]
+        table = label_intervals(runs.data, y, judge=np.zeros(600), label_probability=probability)
+        row = table.loc[MISSED]
         if n_successes == 4:
             assert "4 labelled runs" in row["note"]
             assert np.isnan(row["value"])
@@ -390,9 +382,8 @@ def test_values_out_of_range_are_named_by_row(runs):
             label_intervals(runs.data, y, label_probability=off)
     for value in (-0.01, 1.01, np.nan):
         off = np.where(np.arange(600) == 42, value, judge)
-        for name in ("judge", "flagged"):
-            with pytest.raises(ValueError, match=f"row 42.*{name} is {value:g}"):
-                label_intervals(runs.data, y, label_probability=probability, **{name: off})
+        with pytest.raises(ValueError, match=f"row 42.*judge is {value:g}"):
+            label_intervals(runs.data, y, label_probability=probability, judge=off)
 
 
 def test_bad_input_is_named(runs):
@@ -400,7 +391,6 @@ def test_bad_input_is_named(runs):
         ({"label_probability": [0.1, 0.2]}, r"label_probability .*600.*\(2,\)"),
         ({"judge": [1, 0]}, r"judge .*600.*\(2,\)"),
         ({"judge": ["yes"] * 600}, "judge"),
-        ({"flagged": [1]}, "flagged .*600"),
         ({"y": [0.5] + [1] * 599}, "0.5"),
         ({"confidence_level": 95}, "confidence_level"),
         ({"score": "logg"}, "score"),

@@ -43,12 +43,6 @@ def test_power_with_clusters_is_as_asked(rng):
     assert seen.mean() == pytest.approx(0.8, abs=0.04)
 
 
-def test_two_columns_are_their_difference(rng):
-    pair = rng.normal(size=(50, 2))
-    assert runs_needed(0.1, pair) == runs_needed(0.1, pair[:, 0] - pair[:, 1])
-    assert runs_needed(-0.1, pair) == runs_needed(0.1, pair)
-
-
 def test_design_effects_by_hand(rng):
     # 10 runs in 5 clusters of two equal ones: the variance of 5, estimated with n - 1, over that
     # of 10, estimated with n - 1

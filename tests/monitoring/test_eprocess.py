@@ -172,7 +172,6 @@ GRID = {"features": ["prefix", "last"]}
 OPTIONS = [
     {"threshold": "pac", "alpha": 0.2},
     {"threshold": "conformal", "ties": "randomized"},
-    {"threshold": "conformal", "cross_fit": 3},
     {"threshold": "randomized_ville"},
     {"hold_out": "runs"},
     {"forecaster": GridSearchCV(PrefixForecaster(), GRID, scoring=tps_scorer, cv=2)},
@@ -263,60 +262,6 @@ def test_unobserved_runs_are_left_out_and_counted(runs):
     assert report["power"].iloc[0] == process.score(X[20:], y[20:])
 
 
-# ------------------------------------------------------------------ cross-fitting
-
-
-def test_cross_fit_counts_the_held_out_successes_that_look_at_least_as_bad(rng):
-    y = np.arange(60) % 2  # three folds of equal base rates: their ratios differ in nothing
-    cells = np.round(rng.random((60, 3)), 1)
-    process = DensityRatioEProcess(
-        "passthrough", threshold="conformal", alpha=[0.1, 0.3], cross_fit=3
-    ).fit(Runs.from_padded(cells), y)
-    new = np.round(rng.random((40, 3)), 1)
-    worst, X = cells[y == 1].min(axis=1), Runs.from_padded(new)
-    count = 1 + (worst <= new.min(axis=1)[:, None] + 1e-9).sum(axis=1)
-    np.testing.assert_allclose(process.p_values(X), count / 31)
-    for alpha, allowed in ((0.1, 3), (0.3, 9)):  # of 30 successes and the run itself
-        assert ((process.predict(X, alpha) == 0) == (count <= allowed)).all()
-        np.testing.assert_array_equal(process.decision_function(X, alpha), count - allowed - 0.5)
-        monitor = process.monitor(alpha)
-        for row, scores in enumerate(new.tolist()):
-            for score in scores:
-                decision = monitor.update(score, row)
-            assert decision.margin == count[row] - allowed - 0.5
-            assert np.isnan(decision.log_threshold)
-    with pytest.raises(AttributeError, match="threshold"):
-        _ = process.thresholds_
-
-
-def test_cross_fit_is_close_to_alpha_and_uses_every_run(rng):
-    rate = []
-    for _ in range(5):
-        X, y = make_trajectories(1200, lengths=4, random_state=rng.integers(10**6), return_X_y=True)
-        process = DensityRatioEProcess(threshold="conformal", alpha=0.1, cross_fit=4)
-        process.fit(X[:300], y[:300])
-        assert process.n_calibration_successes_ == (y[:300] == 1).sum()
-        rate.append(process.report(X[300:], y[300:])["false_alarm_rate"].iloc[0])
-    assert 0.05 < np.mean(rate) < 0.15
-
-
-def test_each_fold_is_counted_by_a_ratio_that_was_fitted_on_the_others(runs):
-    """Scores that say nothing, and an odds ratio that remembers the runs that it was fitted on."""
-    X, y = runs
-    seen = []
-
-    class Remembers(PrefixForecaster):
-        def fit(self, X, y):
-            seen.append(set(X.ids.tolist()))
-            return super().fit(X, y)
-
-    DensityRatioEProcess(Remembers(), alpha=0.2, cross_fit=2).fit(X, y)
-    whole, folds = max(seen, key=len), sorted(seen, key=len)[:2]
-    assert whole == set(X.ids.tolist())
-    assert folds[0] | folds[1] == whole
-    assert not folds[0] & folds[1]
-
-
 # ------------------------------------------------------------------ scale and shape
 
 
@@ -374,17 +319,11 @@ def test_a_process_that_can_flag_nothing_says_what_is_missing():
         DensityRatioEProcess(PrefixForecaster(), alpha=0.1).fit(X[few], y[few])
 
 
-def test_too_few_successes_for_cross_fitting(runs):
-    with pytest.warns(UserWarning, match="no run will be flagged; .* at least 999"):
-        process = DensityRatioEProcess(alpha=0.001, cross_fit=3).fit(*runs)
-    assert process.predict(runs[0]).all()
-
-
 @pytest.mark.parametrize(
     ("forecaster", "beyond"),
     [
         (PrefixForecaster(), "stay as they are"),
-        (PrefixForecaster(features="summary", pooled=True), "extrapolated"),
+        (PrefixForecaster(features="running", pooled=True), "extrapolated"),
         ("passthrough", None),
     ],
 )
@@ -444,19 +383,13 @@ def test_a_score_on_another_scale_is_named():
          ({"wait": -1}, {}, "wait must be .*-1"), ({"end_worth": -1}, {}, "end_worth must be"),
          ({"end_worth": np.inf}, {}, "end_worth must be"),
          ({"end_worth": 0.3, "threshold": "ville"}, {}, 'end_worth.*threshold="conformal"')],
-        [({"cross_fit": 3, "threshold": "pac"}, {}, 'threshold="conformal"'),
-         ({"cross_fit": 3, "ties": "randomized"}, {}, 'ties="strict"'),
-         ({"cross_fit": "5"}, {}, "cross_fit must be"),
-         ({"cross_fit": 1}, {}, "cross_fit must be"),
-         ({"cross_fit": 60}, {}, "at least 60"),
-         ({"forecaster": PrefixForecaster(), "threshold": "randomized_ville"}, {}, "end=")],
+        [({"forecaster": PrefixForecaster(), "threshold": "randomized_ville"}, {}, "end=")],
         [({}, {"calibration": [0, 1] * 60}, "calibration names row 0 more than once"),
          ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville'.*calibration"),
-         ({"cross_fit": 3}, {"calibration": [1, 2]}, "cross_fit=3.*calibration"),
          ({}, {"calibration": [1, 500]}, "calibration must be rows of X, from 0 to 119"),
          ({}, {"calibration": [True, False]}, "calibration must be .* mask of 120")],
     ],
-    ids=["choices", "alpha", "amounts", "cross-fit", "calibration"],
+    ids=["choices", "alpha", "amounts", "ends", "calibration"],
 )  # fmt: skip
 def test_bad_parameters(runs, wrong):
     for options, arguments, message in wrong:

@@ -76,12 +76,11 @@ GROUPS = {
         {"end_worth": 0, "ties": "randomized"},
         {"forecaster": PrefixForecaster(**RUNNING, end="after"), "end_worth": 0.3},
         {"forecaster": PrefixForecaster(**RUNNING), "end_worth": 0.3},
-        {"cross_fit": 3, "end_worth": 0.3},
     ],
     "features": [
         {"forecaster": PrefixForecaster()},
         {"forecaster": PrefixForecaster(features="last", last=2)},
-        {"forecaster": PrefixForecaster(features="summary", pooled=True)},
+        {"forecaster": PrefixForecaster(features="running", pooled=True)},
         {"forecaster": PrefixForecaster(FOREST, **RUNNING, end="step")},
     ],
     "calibrators": [
@@ -140,7 +139,7 @@ def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(end):
 def test_several_channels_and_forecasters_that_hold_others():
     X, y = two_channels()
     row = int(np.argmax(X.lengths))
-    grid = {"features": ["prefix", "summary"]}
+    grid = {"features": ["prefix", "running"]}
     for forecaster in (
         None,
         GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3),
@@ -209,11 +208,10 @@ def test_forecasts_that_are_passed_on_lie_between_0_and_1():
     "options",
     [
         {"forecaster": PrefixForecaster(features=failing)},
-        {"forecaster": PrefixForecaster(features=failing), "cross_fit": 3},
         {"forecaster": PIPELINE},
         {"forecaster": Foreign()},
     ],
-    ids=["prefix", "cross-fitted", "pipeline", "foreign"],
+    ids=["prefix", "pipeline", "foreign"],
 )
 def test_a_failing_forecast_leaves_the_monitor_as_it_was(options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(*runs())

@@ -89,7 +89,6 @@ def runs():
 RULES = [
     DensityRatioEProcess(alpha=[0.05, 0.2]),
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="conformal", ties="randomized"),
-    DensityRatioEProcess(alpha=[0.05, 0.2], threshold="conformal", cross_fit=3),
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
     CalibratedVerifier(alpha=[0.05, 0.2]),
 ]

@@ -17,7 +17,7 @@ from trajscore.datasets import make_trajectories
 skops = pytest.importorskip("skops.io")
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 GRID = {"features": ["prefix", "last"]}
-SUMMARY = {"features": "summary", "pooled": True}
+RUNNING = {"features": "running", "pooled": True}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def monitored(monkeypatch, capsys, path, lines, *options):
         {"threshold": "randomized_ville"},
         {"forecaster": "passthrough"},
         {"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())},
-        {"forecaster": PrefixForecaster(HistGradientBoostingClassifier(max_iter=3), **SUMMARY)},
+        {"forecaster": PrefixForecaster(HistGradientBoostingClassifier(max_iter=3), **RUNNING)},
         {"forecaster": GridSearchCV(PrefixForecaster(), GRID, scoring=tps_scorer, cv=3)},
     ],
     ids=["levels", "ties", "ville", "passthrough", "pipeline", "boosting", "search"],

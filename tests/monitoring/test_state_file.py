@@ -55,10 +55,10 @@ def steps(monitor):
     [
         {"alpha": [0.3, 0.1]},
         {"forecaster": PrefixForecaster(features="last")},
-        {"forecaster": PrefixForecaster(), "cross_fit": 3},
+        {"forecaster": PrefixForecaster()},
         {"ties": "randomized"},
     ],
-    ids=["running", "last", "cross-fitted", "randomised"],
+    ids=["running", "last", "prefix", "randomised"],
 )
 def test_a_monitor_goes_on_where_another_was(state, options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, Y)
@@ -272,7 +272,7 @@ def test_a_file_that_another_takes_the_place_of_is_not_written_to(state):
 def test_a_state_is_gone_on_with_only_by_its_own_process(state):
     PROCESS.monitor(state=state).update(0.4, "a")
     before, options = state.read_bytes(), {"alpha": [0.3, 0.1]}
-    pooled = PrefixForecaster(features="summary", pooled=True)
+    pooled = PrefixForecaster(features="running", pooled=True)
     others = [
         DensityRatioEProcess(**options).fit(X[:200], Y[:200]),
         *(DensityRatioEProcess(**options, **more).fit(X, Y) for more in (

@@ -95,7 +95,6 @@ def test_is_whole_thin_and_says_what_it_holds(name):
             assert all(np.ravel(area.get_linewidth())[0] == 0 for area in filled)
     assert repr(display).startswith(f"{name}(")
     assert len(repr(display)) < 300
-    assert display._repr_html_().startswith("<details>")
     # names are no formulas, and a plain savefig cuts nothing off
     figure = display.plot(name="a long name that costs $1 or $2").figure_
     written = [one.get_text() for one in figure.findobj(Text)]

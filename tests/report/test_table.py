@@ -320,7 +320,7 @@ def test_any_forecaster_calibrates_out_of_fold(short_wins, quick):
 def test_noise_stays_noise(rng, quick):
     y = np.arange(200) % 2
     X = TrajectoryArray(rng.random((800, 4)), [4] * 200, channels=list("abcd"))
-    model = PrefixForecaster(features="summary", pooled=True)
+    model = PrefixForecaster(features="running", pooled=True)
     report = evaluate(X, y, calibrator=model, families="log", intervals=quick)
     rows = report.table.loc[list("abcd")].xs("recalibrated", level="form")
     assert rows["AUROC"].mean() == pytest.approx(0.5, abs=0.08)

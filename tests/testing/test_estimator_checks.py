@@ -182,7 +182,7 @@ def test_each_fault_is_found():
 def test_good_ones_pass():
     for estimator in (Good(), Sure(), OffByHalfABillionth(), TraceAggregator(),
                       PlattCrossFitCalibrator(cv=3),
-                      PrefixForecaster(features="summary", pooled=True)):  # fmt: skip
+                      PrefixForecaster(features="running", pooled=True)):  # fmt: skip
         assert set(check_trajectory_estimator(estimator)) == set(FAULTS)
 
 

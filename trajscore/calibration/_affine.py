@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers, run_label
+from trajscore.core.values import as_array, as_numbers
 
 
 class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -99,9 +99,10 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         _check_finite(scores)
         check_classification_targets(labels)
         _warn_of_probabilities(scores)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
         weight = check_sample_weight(sample_weight, len(scores))
-        _check_columns(self.classes_, scores.shape[1], np.bincount(codes, weight))
+        scores, labels, weight = (each[weight > 0] for each in (scores, labels, weight))
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        _check_columns(self.classes_, scores.shape[1])
         # large margins are tamed for the optimiser only; the scale is put back below
         spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
         scaled = (scores - scores.max(axis=1, keepdims=True)) / spread
@@ -110,9 +111,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.scale_ = float(optimum.x[0] / spread)
         self.bias_ = optimum.x[1:] - optimum.x[1:].mean()
         self.n_iter_ = int(optimum.nit)
-        counted = weight > 0
-        calibrated = self.scale_ * scores[counted] + self.bias_
-        _warn_unless_converged(_margins(calibrated, codes[counted]), optimum)
+        _warn_unless_converged(_margins(self.scale_ * scores + self.bias_, codes), optimum)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -174,21 +173,11 @@ def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(own - z.max(axis=1))
 
 
-def _check_columns(classes: NDArray[Any], n_columns: int, weights: NDArray[Any]) -> None:
-    if n_columns < 2:
+def _check_columns(classes: NDArray[Any], n_columns: int) -> None:
+    if len(classes) != n_columns or n_columns < 2:
         raise ValueError(
-            "X has one column, so there is one class; give log-probabilities of at least two"
-        )
-    if len(classes) != n_columns:
-        raise ValueError(
-            f"y has {len(classes)} classes and X {n_columns} columns; every column needs runs "
-            f"of its class in the training data"
-        )
-    if not weights.all():
-        missing = run_label(classes[int(np.argmin(weights))])
-        raise ValueError(
-            f"all samples of class {missing} have a weight of 0; every column needs runs of its "
-            f"class in the training data"
+            f"y has {len(classes)} classes and X {n_columns} columns; give two columns or more, "
+            f"each with samples of its class that have some weight"
         )
 
 

@@ -14,8 +14,9 @@ from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_amount
 from trajscore.core.weights import Horizon, Weights
+
+_N_HALF = 1000  # training runs of which the isotonic map counts for one half
 
 
 class EnsembleCrossFitCalibrator(CrossFitCalibrator):
@@ -25,12 +26,12 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     need little data; with many runs the isotonic map does, which learns any rising shape. The mean
     keeps the order of the values, and no map has to be chosen, which with few runs is chance.
 
+    Of n training runs, the isotonic map's share is 1 / (1 + (1000 / n)^(2/3)), as the error of
+    isotonic regression falls with n^(-2/3). Of the rest, Platt's map has two thirds and the beta
+    map, which bends more, one third.
+
     Parameters
     ----------
-    n_half : float, default=1000
-        Number of training runs at which the isotonic map counts for one half. Of n runs, its share
-        is 1 / (1 + (n_half / n)^(2/3)), as the error of isotonic regression falls with n^(-2/3).
-        Of the rest, Platt's map has two thirds and the beta map, which bends more, one third.
     link : {"logit", "identity"}, default="logit"
         "logit" takes forecasts in [0, 1]. "identity" takes any signal that is higher where success
         is more likely; there is no beta map of it.
@@ -77,22 +78,17 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
 
     def __init__(
         self,
-        n_half: float = 1000,
         link: str = "logit",
         cv: Any = 2,
         weights: Weights = "early",
         horizon: Horizon = None,
         censored: str = "failure",
     ) -> None:
-        self.n_half = n_half
         self.link = link
         self.cv = cv
         self.weights = weights
         self.horizon = horizon
         self.censored = censored
-
-    def _check_parameters(self) -> None:
-        as_amount(self.n_half, "n_half")
 
     def _reads(self) -> dict[str, bool]:
         return PlattCrossFitCalibrator(link=self.link)._reads()
@@ -110,7 +106,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         members.append(IsotonicCrossFitCalibrator()._fit_map(sample))
         # the weights of a run add up to one on average: a run of weight 2 is two runs
         n_runs = float((sample.success + sample.failure).sum())
-        free = 1 / (1 + (self.n_half / n_runs) ** (2 / 3))
+        free = 1 / (1 + (_N_HALF / n_runs) ** (2 / 3))
         shares = (*((1 - free) * share for share in logistic), free)
         return EnsembleMap(sample.n_runs, sample.base_rate, free, False, tuple(members), shares)
 

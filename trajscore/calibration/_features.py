@@ -16,7 +16,7 @@ from trajscore.core.within_runs import cells_by_step, step_numbers
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
 
-FEATURES = ("prefix", "last", "summary", "running")
+FEATURES = ("prefix", "last", "running")
 
 # scores are clipped so far under the logarithm of odds; later steps share one indicator
 _CLIP, _OWN_STEPS = 1e-4, 9
@@ -43,12 +43,12 @@ class PrefixFeatures(NamedTuple):
         as_count(self.last, "last")
         if self.pooled and self.kind == "prefix":
             raise ValueError(
-                'pooled=True needs as many features at every step; use features="summary" or "last"'
+                'pooled=True needs as many features at every step; use features="running" or "last"'
             )
 
     @property
     def _are_statistics(self) -> bool:
-        return self.kind in ("summary", "running")
+        return self.kind == "running"
 
     def begin(self, n_runs: int, n_channels: int) -> Seen:
         """What is seen of runs before their first step."""
@@ -72,11 +72,9 @@ class PrefixFeatures(NamedTuple):
     def rows(self, seen: Seen, t: int | IntArray) -> FloatArray:
         """Features after step `t`, one row a run; of statistics `t` may differ between runs."""
         n_runs = len(seen[0])
-        if self.kind == "running":
+        if self._are_statistics:
             return _Statistics(*seen).rows_by_step(t)
-        if self.kind == "summary":
-            rows = _Statistics(*seen).rows()
-        elif callable(self.kind):
+        if callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
             back = np.maximum(np.minimum(t, self.last) - 1 - np.arange(self.last), 0)
@@ -148,13 +146,6 @@ class _Statistics(NamedTuple):
             previous=previous,
             last=scores,
         )
-
-    def rows(self) -> FloatArray:
-        """Mean, minimum, maximum, last value and last change of each channel."""
-        of_scores = (self.mean, self.low, self.high, self.last, self.last - self.previous)
-        rows = np.stack(of_scores, axis=2)
-        rows[self.n == 0] = np.nan
-        return rows.reshape(len(rows), -1)
 
     def rows_by_step(self, t: int | IntArray) -> FloatArray:
         """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""

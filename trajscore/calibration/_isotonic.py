@@ -13,8 +13,9 @@ from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_amount
 from trajscore.core.weights import Horizon, Weights
+
+_PRIOR = 0.5  # runs that are added at each end
 
 
 class IsotonicCrossFitCalibrator(CrossFitCalibrator):
@@ -22,14 +23,12 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
 
     Takes any signal that is higher where success is more likely, on whatever scale. It learns any
     rising shape, and so needs more runs than Platt's two numbers do: below about a thousand, hold
-    both against each other by a proper score.
+    both against each other by a proper score. Half a success is added at the lowest value, and half
+    a failure at the highest, so that no probability is 0 or 1, which one run could prove wrong at
+    any cost.
 
     Parameters
     ----------
-    prior : float, default=0.5
-        Runs that are added at the ends: as many successes at the lowest value, and failures at the
-        highest, so that no probability is 0 or 1, which one run could prove wrong at any cost.
-        0 is plain isotonic regression, clipped to [1e-6, 1 - 1e-6].
     cv, weights, horizon, censored : int or splitter, str or callable, int or "own", and str
         Folds, step weights and unobserved runs, as in `PlattCrossFitCalibrator`.
 
@@ -60,25 +59,20 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
 
     def __init__(
         self,
-        prior: float = 0.5,
         cv: Any = 2,
         weights: Weights = "early",
         horizon: Horizon = None,
         censored: str = "failure",
     ) -> None:
-        self.prior = prior
         self.cv = cv
         self.weights = weights
         self.horizon = horizon
         self.censored = censored
 
-    def _check_parameters(self) -> None:
-        as_amount(self.prior, "prior")
-
     def _fit_map(self, sample: CalibrationSample) -> IsotonicMap:
         success, failure = sample.success.copy(), sample.failure.copy()
-        success[0] += self.prior
-        failure[-1] += self.prior
+        success[0] += _PRIOR
+        failure[-1] += _PRIOR
         weight = success + failure
         rates = np.clip(isotonic_regression(success / weight, sample_weight=weight), CLIP, 1 - CLIP)
         rises = np.append(True, rates[1:] != rates[:-1])

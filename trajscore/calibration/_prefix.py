@@ -63,13 +63,12 @@ class PrefixForecaster(LearnedForecaster):
         ``C=0.3`` for ``features="running"``. One that takes missing values (NaN), as its tags in
         scikit-learn say, gets them: ``HistGradientBoostingClassifier()``, or a pipeline with a
         ``SimpleImputer(keep_empty_features=True)``. Others refuse them.
-    features : {"prefix", "last", "summary", "running"} or callable, default="prefix"
-        What the classifier sees after step t: all scores so far; the `last` scores; for each
-        channel, their mean, minimum, maximum, last value and last change ("summary"); or the first
-        and the last two scores, mean, minimum, maximum, standard deviation and mean log-odds, the
-        same times log t, and the step ("running"). A function gets an array of shape (n_runs, t,
-        n_channels) and returns one row a run. Statistics are of the scores that were recorded so
-        far, and missing while there are none.
+    features : {"prefix", "last", "running"} or callable, default="prefix"
+        What the classifier sees after step t: all scores so far; the `last` scores; or, for each
+        channel, the first and the last two scores, mean, minimum, maximum, standard deviation and
+        mean log-odds, the same times log t, and the step ("running"). A function gets an array of
+        shape (n_runs, t, n_channels) and returns one row a run. Statistics are of the scores that
+        were recorded so far, and missing while there are none.
     last : int, default=3
         Number of scores for ``features="last"``.
     pooled : bool, default=False
@@ -270,23 +269,18 @@ class PrefixForecaster(LearnedForecaster):
     ) -> tuple[State, FloatArray]:
         features, t, p = self._features(), state.t + 1, state.p
         seen = features.push(state.seen, scores, t)
-        model = self._model(t)
-        if self.end is not None:
-            p = self._at_or_before_end(features.rows(seen, t), done)
-        elif model is not None:
-            p = _success(model, features.rows(seen, t))
+        if self.pooled:
+            p = self._of_pooled(features.rows(seen, t), done)
+        elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:
+            p = _success(self.estimators_[t - 1], features.rows(seen, t))
         if done is None or not done.any():
             return State(t, p, seen), p
         return State(t, p[~done], without(seen, done)), p
 
-    def _model(self, t: int) -> Any:
-        """Classifier of a step; None where the forecast of the step before is kept."""
-        if self.pooled:
-            return self.estimators_[0]
-        return self.estimators_[t - 1] if t <= len(self.estimators_) else None
-
-    def _at_or_before_end(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
+    def _of_pooled(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
         """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""
+        if self.end is None:
+            return _success(self.estimators_[0], rows)
         p = np.full(len(rows), self.base_rate_)
         is_end = np.zeros(len(rows), dtype=bool) if is_end is None else is_end
         for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
@@ -302,10 +296,7 @@ class PrefixForecaster(LearnedForecaster):
         return np.concatenate(parts)
 
     def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
-        rows = self._features().at_all_steps(X)
-        if self.end is not None:
-            return self._at_or_before_end(rows, end_mask(X, X.ended))
-        return _success(self.estimators_[0], rows)
+        return self._of_pooled(self._features().at_all_steps(X), end_mask(X, X.ended))
 
 
 def _classifier(estimator: Any, C: float) -> Any:

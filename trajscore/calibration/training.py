@@ -70,15 +70,13 @@ class TrainingSteps:
         success, failure = (
             np.add.reduceat(counts * part, self._starts) for part in (self._success, self._failure)
         )
-        for total, name in ((self._success, "failed"), (self._failure, "succeeded")):
+        for total, kind in ((success, "failures"), (failure, "successes")):
             if total.sum() <= 0:
-                raise ValueError(f"all runs {name}; calibration needs successes and failures")
-        if success.sum() <= 0 or failure.sum() <= 0:
-            kind = "failures" if success.sum() <= 0 else "successes"
-            raise ValueError(
-                f"all runs of a fold are {kind}; calibration needs successes and failures in every "
-                f"fold: give more runs, or a smaller cv"
-            )
+                which = "all runs" if train.all() else "all runs of a fold"
+                raise ValueError(
+                    f"{which} are {kind}; calibration needs successes and failures in every fold: "
+                    f"give more runs, or a smaller cv"
+                )
         used = success + failure > 0
         n_runs = int(((self._run_weight > 0) & train).sum())
         sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)

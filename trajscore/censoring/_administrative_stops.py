@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
-from trajscore.censoring._conditional_mean import conditional_mean_test, quadratic_form
+from trajscore.censoring._conditional_mean import quadratic_form
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
 from trajscore.core.array import TrajectoryArray
@@ -21,7 +21,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_sample
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_numbers
+from trajscore.core.values import as_fraction
 from trajscore.core.within_runs import run_numbers, step_numbers
 
 
@@ -33,28 +33,12 @@ class StopTest:
     df: int
     pvalue: float
     table: pd.DataFrame
-    outcome: pd.DataFrame | None
     n_stops: int
     n_informative_stops: int  # stopped at a step that some other run of the stratum outlived
     alpha: float
 
-    @property
-    def outcome_pvalue(self) -> float:
-        """P-value of the test of outcomes; NaN if no run was resumed."""
-        return np.nan if self.outcome is None else float(self.outcome.loc["all", "pvalue"])
-
     def __str__(self) -> str:
-        if self.outcome is not None and self.outcome_pvalue < self.alpha:
-            side = "more" if self.outcome.loc["mean", "mean"] > 0 else "less"
-            return (
-                f"stops are not administrative, or q_z is wrong: resumed runs came to other "
-                f"outcomes than q_z expects (p = {self.outcome_pvalue:.2g}, {side} success in the "
-                f"mean); take q_z from resumed runs (ContinuationModel with branches=), or see "
-                f"tps_bounds"
-            )
         hidden = "dependence on what was not recorded cannot be seen"
-        if not np.isnan(self.outcome_pvalue):
-            hidden = f"outcomes of resumed runs are as q_z expects (p = {self.outcome_pvalue:.2g})"
         if np.isnan(self.pvalue):
             return (
                 f"nothing to test: none of the {self.n_stops} stops left a like run going at the "
@@ -83,8 +67,6 @@ def administrative_stop_test(
     features: Features = None,
     strata: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    continuation: ArrayLike | None = None,
-    q_z: ArrayLike | None = None,
     alpha: float = 0.05,
 ) -> StopTest:
     """Test whether stops depend on anything but the number of steps taken.
@@ -111,28 +93,21 @@ def administrative_stop_test(
         Clusters of runs that are not independent, such as the trials of a task. Give them where
         budgets or signals differ from task to task: the test takes 20 runs each of 20 tasks for
         400 independent runs otherwise, and rejects too often.
-    continuation : array-like of shape (n_runs,), optional
-        What became of stopped runs that were resumed (outcome, or share of successes; NaN for
-        the others), with `q_z`: tests the outcome itself.
-    q_z : array-like of shape (n_runs,), optional
-        Estimates for the stopped runs learnt from runs that went on, as by `ContinuationModel`.
     alpha : float, default=0.05
-        Level at which the text of the result takes a side: the test of outcomes decides, if there
-        is one, and else that of the history.
+        Level at which the text of the result takes a side.
 
     Returns
     -------
     StopTest
         statistic, df and pvalue (NaN where the data cannot tell), table (z and p-value of each
-        feature; z is positive where runs with large values were stopped more), outcome (the test
-        of outcomes, by `conditional_mean_test`), n_stops, n_informative_stops (those that some
-        like run outlived), and as ``str(test)`` the result in a sentence.
+        feature; z is positive where runs with large values were stopped more), n_stops,
+        n_informative_stops (those that some like run outlived), and as ``str(test)`` the result in
+        a sentence.
 
     Raises
     ------
     ValueError
-        If no run was stopped, too few were resumed for the test of outcomes, or all runs are of
-        one group.
+        If no run was stopped, or all runs are of one group.
 
     Warns
     -----
@@ -152,9 +127,9 @@ def administrative_stop_test(
 
     *It cannot see* stops that depend on the outcome through what was not recorded, the breach of
     Assumption 2 proper: the outcome is missing just for these runs. Only resumed runs show it:
-    give `continuation` and `q_z`. It also cannot see anything where one fixed budget stops every
-    run that reaches it, as there is nobody left to compare with: then the p-value is NaN, the
-    assumption rests on how the benchmark was run, and the text says so.
+    `conditional_mean_test` holds their outcomes against q_z. It also cannot see anything where one
+    fixed budget stops every run that reaches it, as there is nobody left to compare with: then the
+    p-value is NaN, the assumption rests on how the benchmark was run, and the text says so.
 
     References
     ----------
@@ -206,7 +181,6 @@ def administrative_stop_test(
         df=df,
         pvalue=pvalue,
         table=_table(score, variance, names),
-        outcome=_outcome_test(continuation, q_z, stop),
         n_stops=int(stop.sum()),
         n_informative_stops=n_informative,
         alpha=float(alpha),
@@ -284,16 +258,3 @@ def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.Data
     z = np.full(len(score), np.nan)
     np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
-
-
-def _outcome_test(
-    continuation: ArrayLike | None, q_z: ArrayLike | None, stop: BoolArray
-) -> pd.DataFrame | None:
-    if continuation is None and q_z is None:
-        return None
-    if continuation is None or q_z is None:
-        raise ValueError("continuation and q_z are given together: outcomes, and what to expect")
-    outcome = as_numbers(continuation, "continuation")
-    if outcome.shape != stop.shape:
-        raise ValueError(f"continuation must have one number for each of the {len(stop)} runs")
-    return conditional_mean_test(np.where(stop, outcome, np.nan), q_z)

@@ -254,13 +254,13 @@ def steps_at_risk(X: TrajectoryArray, stopped: BoolArray) -> tuple[BoolArray, Bo
     return ~end_mask(X, ~stopped), end_mask(X, stopped)
 
 
-def as_mask(stopped: ArrayLike, n_runs: int) -> BoolArray:
-    """Return which runs were stopped."""
-    mask = as_array(stopped, "stopped")
+def as_mask(which: ArrayLike, n_runs: int, name: str = "stopped") -> BoolArray:
+    """Return which runs an argument names."""
+    mask = as_array(which, name)
     if mask.dtype != bool or mask.shape != (n_runs,):
         raise ValueError(
-            f"stopped must be {n_runs} booleans, one for each run; for an audit give "
-            f"audit.mechanism == 'informative'"
+            f"{name} must be {n_runs} booleans, one for each run, such as audit.mechanism == "
+            f"'informative' of a termination_audit"
         )
     return mask
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.censoring._hazard import as_mask
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -25,7 +26,6 @@ from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.bootstrap_intervals import percentile_interval
@@ -258,10 +258,7 @@ def _predictors(X: Any) -> dict[str, Any]:
 
 def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:
     if scored is not None:
-        mask = as_array(scored, "scored")
-        if mask.dtype != bool or mask.shape != (len(sample),):
-            raise ValueError(f"scored must be {len(sample)} booleans, one for each run")
-        return mask
+        return as_mask(scored, len(sample), "scored")
     if recorded_stops(sample.X.meta)[0] is None:
         return np.ones(len(sample), dtype=bool)
     return termination_audit(sample.X, sample.y).scored()

@@ -18,7 +18,6 @@ from trajscore.cli.inputs import (
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules, read_gates
-from trajscore.gates._result import CheckResult
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -30,43 +29,27 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--margin", type=_margin)
     add("--undecided", choices=(UNDECIDED, PASS, FAIL))
     add("--json", type=Path, metavar="FILE")
-    add("--junit", type=Path, metavar="FILE")
     add_input_options(parser)
     add_censored(parser)
     return parser
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the verdict, write what is wanted, and return the exit code."""
-    wanted = {kind: getattr(arguments, kind) for kind in ("json", "junit")}
-    for kind, path in wanted.items():
-        if path is not None:
-            check_folder(f"--{kind}", path)
+    """Print the verdict, write it where it is wanted, and return the exit code."""
+    if arguments.json is not None:
+        check_folder("--json", arguments.json)
     rules = _rules(arguments)
     path = arguments.baseline
-    if path is not None and not path.exists():
-        raise ValueError(
-            f"--baseline: {path} does not exist; write it from earlier runs: "
-            f"trajscore check OLD --json {path}"
-        )
     baseline = None if path is None else read(path, arguments)
     new = read(arguments.new, arguments)
     if path is not None:
         note_if_same(path, arguments.new)
-    if rules.gates:
-        result = check(new, baseline, rules)
-    else:
-        result = CheckResult([], [], rules, new, None, None)
+    result = check(new, baseline, rules)
     print(result)
-    for kind, path in wanted.items():
-        if path is not None:
-            with replacing(path) as file:
-                file.write(getattr(result, f"to_{kind}")().encode())
-            print(f"wrote {path}")
-    if wanted["json"] is not None and not rules.gates:
-        print(
-            f"hold later runs against these with: trajscore check NEW --baseline {wanted['json']}"
-        )
+    if arguments.json is not None:
+        with replacing(arguments.json) as file:
+            file.write(result.to_json().encode())
+        print(f"wrote {arguments.json}")
     return result.exit_code
 
 
@@ -82,17 +65,7 @@ def _margin(text: str) -> float | str:
 
 def _rules(arguments: argparse.Namespace) -> Rules:
     if arguments.gates is None:
-        if arguments.margin is not None and arguments.baseline is None:
-            raise ValueError(
-                "--margin says how much lower than the baseline success may be; add --baseline"
-            )
-        gates = () if arguments.baseline is None else (Gate(margin=arguments.margin or 0.0),)
-        if not gates and arguments.json is None:
-            raise ValueError(
-                "there is nothing to check: give --baseline or --gates, or --json to write a "
-                "baseline"
-            )
-        rules = Rules(gates)
+        rules = Rules((Gate(margin=arguments.margin or 0.0),))
     elif arguments.margin is not None:
         raise ValueError("--margin does not go with --gates; write margin in the file")
     else:

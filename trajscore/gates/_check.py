@@ -25,22 +25,15 @@ from trajscore.gates._gate import (
     PASS,
     UNDECIDED,
     UNUSABLE,
-    DataRules,
     Gate,
     Rules,
     allowed,
     read_gates,
 )
 from trajscore.gates._measures import (
-    MARGIN,
-    OPTIONS,
-    Key,
     Measures,
     is_lower_better,
-    is_of_runs,
-    names_of,
     refuse_without_variation,
-    unknown_metric,
     within_range,
 )
 from trajscore.gates._result import CheckResult, GateResult
@@ -78,9 +71,8 @@ def check(
         Earlier ones.
     rules : str, Path or Gate, optional
         What must hold: the TOML file of gates, or one gate. The file has ``[[gate]]`` tables with
-        the parameters of `Gate`; ``level`` (0.05) and ``undecided`` for all of them; and a table
-        ``[data]`` with ``least_runs``, and the shares ``most_left_out`` of runs that do not count
-        and ``most_unobserved`` of runs without an outcome. Default: success is no worse than the
+        the parameters of `Gate`; and for all of them ``level`` (0.05), ``undecided``, and
+        ``least_runs`` that there must be. Default: success is no worse than the
         baseline's.
 
     Returns
@@ -91,7 +83,7 @@ def check(
     Raises
     ------
     ValueError
-        If there is neither a baseline nor a gate.
+        If there are fewer runs than `rules` ask for.
 
     Notes
     -----
@@ -119,9 +111,11 @@ def check(
     check_run_set("new", new)
     if baseline is not None:
         check_run_set("baseline", baseline)
-    all_rules = _rules(rules, baseline)
+    all_rules = _rules(rules)
+    least = all_rules.least_runs
+    if new.n_runs < least:
+        raise ValueError(f"new has {number_of(new.n_runs, 'run')}, and least_runs = {least}")
     matched = None if baseline is None else match(baseline, new)
-    problems = _data_problems(new, all_rules.data)
     measures = Measures(new), None if baseline is None else Measures(baseline)
     questions: dict[int, _Question] = {}
     results: dict[int, GateResult] = {}
@@ -138,46 +132,21 @@ def check(
     for (place, question), level in zip(questions.items(), levels, strict=True):
         results[place] = _decided(question, level, new.n_runs)
     gates = [results[place] for place in sorted(results)]
-    return CheckResult(gates, problems, all_rules, new, baseline, matched)
+    return CheckResult(gates, all_rules, new, baseline, matched)
 
 
-def _rules(rules: Rules | Gate | str | Path | None, baseline: RunSet | None) -> Rules:
+def _rules(rules: Rules | Gate | str | Path | None) -> Rules:
     if isinstance(rules, Gate):
         return Rules((rules,))
-    if isinstance(rules, str | Path):
-        return read_gates(rules)
-    checked = Rules() if rules is None else rules
-    if not isinstance(checked, Rules):
-        raise ValueError(f"rules must be a Gate, or the path of a file of gates, got {rules!r}")
-    if checked.gates:
-        return checked
-    if baseline is None:
-        raise ValueError("there is nothing to check: give a baseline, or gates")
-    return replace(checked, gates=(Gate(),))
-
-
-def _data_problems(new: RunSet, data: DataRules) -> list[str]:
-    """Say in what the data are not what is asked for."""
-    problems = []
-    if new.n_runs < data.least_runs:
-        problems.append(
-            f"the new set has {number_of(new.n_runs, 'run')}, and least_runs = {data.least_runs}"
-        )
-    all_runs = new.n_runs + new.n_left_out
-    for n, problem, name in (
-        (new.n_left_out, "runs left out", "most_left_out"),
-        (new.n_unobserved, "runs without an outcome", "most_unobserved"),
-    ):
-        most = getattr(data, name)
-        if n > most * all_runs:
-            problems.append(f"{problem}: {n} of {all_runs}, and {name} = {most:g}")
-    return problems
+    if rules is None:
+        return Rules()
+    return rules if isinstance(rules, Rules) else read_gates(rules)
 
 
 def _question(
     gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
 ) -> _Question:
-    key = _key(gate, new)
+    key = ours.key(gate.metric, gate.predictor, gate.form)
     refuse_without_variation(key, ours, theirs if gate.versus == BASELINE else None)
     sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus == BASELINE:
@@ -199,20 +168,6 @@ def _above_baseline(
     times, margin = allowed(gate, sign * float(np.sign(base.value)))
     above = difference(value, base, matched, times)
     return _Question(gate, value.value, base.value, above, sign, margin)
-
-
-def _key(gate: Gate, new: RunSet) -> Key:
-    if is_of_runs(gate.metric, new):
-        if gate.predictor is not None:
-            raise ValueError(f"{gate.metric} is of no predictor; leave out predictor")
-        return Key(gate.metric)
-    of_forecasts = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
-    if gate.metric not in of_forecasts:
-        raise unknown_metric(gate.metric, [*names_of(new), *of_forecasts])
-    if gate.predictor is None and len(new.predictors) != 1:
-        known = ", ".join(new.predictors) or "none"
-        raise ValueError(f"{gate.metric} is of a predictor; say of which one: there are {known}")
-    return Key(gate.metric, gate.predictor or new.predictors[0], gate.form)
 
 
 def _decided(question: _Question, level: float, n_runs: int) -> GateResult:

@@ -102,13 +102,9 @@ class Comparison:
         lines.append(
             f"Each interval holds with a chance of {100 * self.confidence_level:.4g}%, each of its "
             f"ends with {chance}, as in trajscore check; among many rows, some seem to change by "
-            f"chance."
+            f"chance. Where more runs are asked for, so many show a change of this size with a "
+            f"chance of {POWER:.0%}."
         )
-        if np.isfinite(self.table["runs_needed"]).any():
-            lines[-1] += (
-                f" With the stated number of more runs in each set, a change of this size would "
-                f"be shown {POWER:.0%} of the time."
-            )
         return "\n".join(lines)
 
 

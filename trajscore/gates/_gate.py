@@ -1,4 +1,4 @@
-"""What must hold of a set of runs: gates, and what the data must be like, from a TOML file."""
+"""What must hold of a set of runs: gates, of which a TOML file may have several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.values import as_path, check_choice, is_count, is_number, unknown_name
+from trajscore.core.values import as_count, as_path, check_choice, is_number, unknown_name
 from trajscore.gates._measures import SUCCESS, is_fraction
 from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
@@ -99,40 +99,24 @@ def allowed(gate: Gate, sign: float = 1.0) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class DataRules:
-    """What a set of runs must be like to be judged at all."""
-
-    least_runs: int = 1
-    most_left_out: float = 1.0
-    most_unobserved: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not is_count(self.least_runs):
-            raise ValueError(f"least_runs must be a whole number above 0, got {self.least_runs!r}")
-        for name in ("most_left_out", "most_unobserved"):
-            share = getattr(self, name)
-            if not _is_finite(share) or not 0 <= share <= 1:
-                raise ValueError(f"{name} must lie in [0, 1], got {share!r}")
-
-
-@dataclass(frozen=True)
 class Rules:
     """All that `check` asks for; what a file of gates holds."""
 
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[Gate, ...] = field(default_factory=lambda: (Gate(),))
     level: float = 0.05  # chance that any gate fails that holds, or passes that does not
     undecided: str = UNDECIDED
-    data: DataRules = field(default_factory=DataRules)
+    least_runs: int = 1  # so that what is left of a broken build does not pass as undecided
 
     def __post_init__(self) -> None:
         check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
         if not _is_finite(self.level) or not 0 < self.level < 0.5:
             raise ValueError(f"level must lie in (0, 0.5), got {self.level!r}")
+        as_count(self.least_runs, "least_runs")
 
 
 def read_gates(path: str | Path) -> Rules:
     """Read gates from a TOML file; a key that is not known is an error."""
-    file = as_path(path)
+    file = as_path(path, "rules")
     try:
         contents = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -142,26 +126,26 @@ def read_gates(path: str | Path) -> Rules:
             f"{file} is not a TOML file: {error}; a gate is a line [[gate]] and, below it, lines "
             f'such as metric = "success" and margin = 0.05'
         ) from error
-    gates, data = contents.pop("gate", []), contents.pop("data", {})
+    gates = contents.pop("gate", [])
     if not isinstance(gates, list) or not gates:
         raise ValueError(
             f"{file} has no gates; write a table for each: [[gate]], and "
             "below it lines such as metric = 'success'"
         )
     try:
-        _refuse_unknown(contents, ("level", "undecided", "data", "gate"), "")
-        checked = tuple(_build(Gate, gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
-        return Rules(checked, data=_build(DataRules, data, "[data]: "), **contents)
+        _refuse_unknown(contents, ("level", "undecided", "least_runs", "gate"), "")
+        checked = tuple(_build(gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
+        return Rules(checked, **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _build(kind: type, contents: Any, where: str) -> Any:
+def _build(contents: Any, where: str) -> Gate:
     if not isinstance(contents, Mapping):
         raise ValueError(f"{where}it must be a table, got {contents!r}")
-    _refuse_unknown(contents, [field_.name for field_ in fields(kind)], where)
+    _refuse_unknown(contents, [known.name for known in fields(Gate)], where)
     try:
-        return kind(**contents)
+        return Gate(**contents)
     except ValueError as error:
         raise ValueError(f"{where}{error}") from error
 

@@ -21,7 +21,7 @@ from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, RECALIBRATED, STEP_ERRORS, Note, Options
+from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
 from trajscore.report._missing import leave_out_missing
@@ -31,6 +31,7 @@ from trajscore.report._verdict import without_variation
 OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
+OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
@@ -73,22 +74,30 @@ class Measures:
         if key.metric in runs.spent:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
-            raise unknown_metric(key.metric, names_of(runs))
-        known = self.names(key.predictor)
+            raise unknown_metric(key.metric, runs)
+        if key.predictor not in self._of_predictors:
+            self._of_predictors[key.predictor] = _predictor_metrics(runs, key.predictor)
+        known = self._of_predictors[key.predictor]
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]
-        forms = {form for form, _ in known}
-        if key.form not in forms:
-            why = "could not be calibrated" if key.form == RECALIBRATED else "has no such form"
-            raise ValueError(f"predictor {key.predictor!r} {why}")
         names = [name for form, name in known if form == key.form]
+        if not names:  # forecasts as given have some metric always
+            raise ValueError(f"predictor {key.predictor!r} could not be calibrated")
         raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
-    def names(self, predictor: str) -> Mapping[tuple[str, str], Measure]:
-        """All metrics of a predictor by form and name."""
-        if predictor not in self._of_predictors:
-            self._of_predictors[predictor] = _predictor_metrics(self.runs, predictor)
-        return self._of_predictors[predictor]
+    def key(self, metric: str, predictor: str | None, form: str) -> Key:
+        """Say which number a gate is of."""
+        runs = self.runs
+        if metric in (SUCCESS, LENGTH, *runs.spent) or _PASS.fullmatch(metric):
+            if predictor is not None:
+                raise ValueError(f"{metric} is of no predictor; leave out predictor")
+            return Key(metric)
+        if metric not in OF_FORECASTS:
+            raise unknown_metric(metric, runs)
+        if predictor is None and len(runs.predictors) != 1:
+            known = ", ".join(runs.predictors) or "none"
+            raise ValueError(f"{metric} is of a predictor; say of which one: there are {known}")
+        return Key(metric, predictor or runs.predictors[0], form)
 
 
 def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
@@ -100,20 +109,12 @@ def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
         raise ValueError(f"predictor {name!r} {without_variation(values[0])}")
 
 
-def unknown_metric(metric: str, names: list[str]) -> ValueError:
+def unknown_metric(metric: str, runs: RunSet) -> ValueError:
     """Say that there is no such metric."""
+    trials = ["pass^2"] if most_trials(runs) > 1 else []
+    names = [SUCCESS, *trials, LENGTH, *runs.spent, *(OF_FORECASTS if runs.predictors else ())]
     hint = f"; add a column {metric!r}; " if metric in ("cost", "tokens") else "; "
     return ValueError(unknown_name("metric", metric, names).replace("; ", hint, 1))
-
-
-def names_of(runs: RunSet) -> list[str]:
-    """Names of what can be asked of runs without a predictor."""
-    return [SUCCESS, *(["pass^2"] if most_trials(runs) > 1 else []), LENGTH, *runs.spent]
-
-
-def is_of_runs(metric: str, runs: RunSet) -> bool:
-    """Whether a metric needs no predictor."""
-    return metric in (SUCCESS, LENGTH, *runs.spent) or bool(_PASS.fullmatch(metric))
 
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:

@@ -1,13 +1,11 @@
-"""What came of gates: numbers, words for a terminal, and JSON, Markdown and JUnit for machines."""
+"""What came of gates: numbers, words for a terminal, and JSON for machines."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -16,11 +14,9 @@ from trajscore.core.version import __version__
 from trajscore.gates._change import Matching
 from trajscore.gates._compare import interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
-from trajscore.gates._run_set import FORMAT, VERSION, RunSet
+from trajscore.gates._run_set import RunSet
 
-EXIT_CODES = {PASS: 0, FAIL: 1, UNUSABLE: 2, UNDECIDED: 3}
-WORST_FIRST = (UNUSABLE, FAIL, UNDECIDED, PASS)
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+EXIT_CODES = {UNUSABLE: 2, FAIL: 1, UNDECIDED: 3, PASS: 0}  # the worst first
 _TO_DECIDE = "To settle this, collect more runs or allow a wider margin."
 _ONE_LOOK = (
     "These bounds are for one look at the runs. To look again as runs arrive, use "
@@ -53,14 +49,11 @@ class CheckResult:
     Attributes
     ----------
     verdict : {"pass", "fail", "undecided", "unusable"}
-        The worst of all gates, where undecided ones count as the rules say; "unusable" where the
-        data are not what the rules ask for.
+        The worst of all gates, where undecided ones count as the rules say.
     passed, exit_code : bool, int
         Whether it is "pass"; 0 pass, 1 fail, 2 unusable, 3 undecided.
     gates : list of GateResult
         What came of each gate.
-    problems : list of str
-        What is wrong with the data.
     rules : Rules
         What was asked for.
     new, baseline : RunSet
@@ -70,7 +63,6 @@ class CheckResult:
     """
 
     gates: list[GateResult]
-    problems: list[str]
     rules: Rules
     new: RunSet = field(repr=False)
     baseline: RunSet | None = field(repr=False)
@@ -79,10 +71,8 @@ class CheckResult:
     @property
     def verdict(self) -> str:
         """The worst verdict of all gates."""
-        if self.problems:
-            return UNUSABLE
         verdicts = {self._counts_as(gate) for gate in self.gates}
-        return next((verdict for verdict in WORST_FIRST if verdict in verdicts), PASS)
+        return next((verdict for verdict in EXIT_CODES if verdict in verdicts), PASS)
 
     @property
     def passed(self) -> bool:
@@ -96,7 +86,6 @@ class CheckResult:
 
     def __str__(self) -> str:
         lines = [self._about()]
-        lines += [f"unusable   {problem}" for problem in self.problems]
         lines += [f"{gate.verdict:<10} {self._sentence(gate)}" for gate in self.gates]
         lines.append(f"{self.verdict.upper()}: {self._summary()}")
         if self.verdict == UNDECIDED:
@@ -105,53 +94,25 @@ class CheckResult:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """Return everything, the runs too, so that the text serves as the next baseline."""
+        """Return the verdict, each gate with its numbers, and how the sets are paired."""
         matched = self.matched
         return json.dumps(
             {
-                "format": FORMAT,
-                "version": VERSION,
+                "format": "trajscore check",
+                "version": 1,
                 "trajscore": __version__,
                 "verdict": self.verdict,
                 "exit_code": self.exit_code,
                 "level": self.rules.level,
-                "problems": self.problems,
                 "gates": plain([_fields(gate) for gate in self.gates]),
-                "paired_by": matched.by if matched else None,
-                "n_tasks": {
-                    "common": matched.n_common, "new": matched.n_new, "removed": matched.n_gone,
-                } if matched else None,
+                "paired_by": matched and matched.by,
+                "n_paired": matched and matched.n_common,
                 "n_runs": self.new.n_runs,
                 "n_left_out": self.new.n_left_out,
                 "n_unobserved": self.new.n_unobserved,
-                "runs": self.new.to_json(),
             },
             allow_nan=False,
-        )  # fmt: skip
-
-    def to_junit(self) -> str:
-        """Return a test a gate: failed, skipped where undecided, an error where unusable."""
-        suite = ET.Element("testsuite", name="trajscore check")
-        kinds = {FAIL: "failure", UNDECIDED: "skipped", UNUSABLE: "error"}
-        tests = [
-            (str(gate.gate), self._counts_as(gate), self._sentence(gate)) for gate in self.gates
-        ]
-        tests += [("data", UNUSABLE, problem) for problem in self.problems]
-        for name, verdict, text in tests:
-            case = ET.SubElement(
-                suite, "testcase", classname="trajscore.check", name=_NOT_IN_XML.sub("?", name)
-            )
-            if verdict != PASS:
-                ET.SubElement(case, kinds[verdict], message=_NOT_IN_XML.sub("?", text))
-        counts = Counter(verdict for _, verdict, _ in tests)
-        suite.attrib |= {
-            "tests": str(len(tests)),
-            "failures": str(counts[FAIL]),
-            "errors": str(counts[UNUSABLE]),
-            "skipped": str(counts[UNDECIDED]),
-        }
-        ET.indent(suite)
-        return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
+        )
 
     def _has_intervals(self) -> bool:
         return any(gate.low < gate.high for gate in self.gates)
@@ -174,16 +135,10 @@ class CheckResult:
         return pairing(self.baseline, self.new, self.matched)
 
     def _summary(self) -> str:
-        if self.problems:
-            return "; ".join(self.problems)
-        if not self.gates:
-            return "no gates were checked"
         counts = Counter(gate.verdict for gate in self.gates)
         came = ", ".join(
-            f"{counts[verdict]} {verdict}" for verdict in reversed(WORST_FIRST) if counts[verdict]
+            f"{counts[verdict]} {verdict}" for verdict in reversed(EXIT_CODES) if counts[verdict]
         )
-        if counts[UNDECIDED] and self.rules.undecided != UNDECIDED:
-            came = came.replace(UNDECIDED, f"{UNDECIDED}, counted as {self.rules.undecided}")
         at_once = ", for all gates at once" if len(self.gates) > 1 else ""
         if not self._has_intervals():
             return came

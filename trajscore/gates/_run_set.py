@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -32,9 +30,6 @@ from trajscore.report._runs import (
     counted,
     outcome_problem,
 )
-from trajscore.report.render.as_json import FORMAT as OF_A_REPORT
-
-FORMAT, VERSION = "trajscore check", 1
 
 
 class RunSet:
@@ -58,15 +53,14 @@ class RunSet:
         What each run took, such as ``{"cost": ..., "tokens": ...}``; NaN where that is not known.
     censored : {"failure", "drop"}, default="failure"
         What runs with outcome -1 count as, crashed ones too.
-    n_unread : int, default=0
-        Runs that are not here because they could not be read, or ended by an infrastructure
-        error; they are left out and counted, as are those whose `stop_reason` is such an error.
 
     Attributes
     ----------
     n_runs, n_left_out, n_unobserved : int
         Runs that count; runs that do not, those that were not read among them; and of both, runs
         without an observed outcome.
+    n_unread : int
+        Runs that `read` left out, as they could not be read or ended by an infrastructure error.
     predictors : list of str
         Names of the predictors.
     notes : str
@@ -96,7 +90,6 @@ class RunSet:
         stop_reason: ArrayLike | None = None,
         spent: Mapping[str, ArrayLike] | None = None,
         censored: str = "failure",
-        n_unread: int = 0,
     ) -> None:
         if X is None:
             index = y.index if isinstance(y, pd.Series) else None
@@ -115,10 +108,9 @@ class RunSet:
             check_index(values, self._sample.X.ids, name)
         self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._spent = {n: _one_a_run(n, values, n_runs) for n, values in named.items()}
-        self._n_unread = n_unread
         self.censored = censored
         self.notes = ""
+        self.n_unread = 0
         # whether the runs came with ids, by which they can be found again
         self.has_ids = not are_default_ids(self._sample.X.ids)
         reasons, kinds = self._stops
@@ -140,11 +132,8 @@ class RunSet:
         self.y: NDArray[Any] = codes[self._rows]
         self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
-        self._tasks = all_tasks
         self.tasks = None if all_tasks is None else all_tasks[self._rows]
-        self.spent: dict[str, FloatArray] = {
-            n: values[self._rows] for n, values in self._spent.items()
-        }
+        self.spent = {n: _one_a_run(n, v, n_runs)[self._rows] for n, v in named.items()}
 
     @classmethod
     def read(
@@ -155,16 +144,16 @@ class RunSet:
         censored: str = "failure",
         **reading: Any,
     ) -> Self:
-        """Read a table, a log, or what `check` wrote before.
+        """Read a table or a log.
 
         Parameters
         ----------
         path : str or Path
-            The file, as `trajscore report` takes it, or one that ``trajscore check --json`` wrote.
+            The file, as `trajscore report` takes it.
         fields : Fields
             Names of its columns.
         censored : {"failure", "drop"}, default="failure"
-            What runs with outcome -1 count as; of a file of ours, what they counted as before.
+            What runs with outcome -1 count as.
         **reading
             More on how to read it.
 
@@ -173,16 +162,7 @@ class RunSet:
         RunSet
             The runs; its `notes` say what was guessed.
         """
-        file = as_path(path)
-        kind = _format_of(file)
-        if kind == FORMAT:
-            return _of_file(cls, file)
-        if kind == OF_A_REPORT:
-            raise ValueError(
-                f"{file} is a report, which does not hold the runs themselves; give the table "
-                f"or log that it was made from, or a file of trajscore check --json"
-            )
-        inputs = load(file, fields, needs_scores=False, **reading)
+        inputs = load(as_path(path), fields, needs_scores=False, **reading)
         origin = inputs.origin
         runs = cls(
             inputs.predictors,
@@ -190,47 +170,11 @@ class RunSet:
             tasks=inputs.groups,
             spent=inputs.spent,
             censored=censored,
-            n_unread=len(origin.left_out) if isinstance(origin, FromLog) else 0,
         )
+        runs.n_unread = len(origin.left_out) if isinstance(origin, FromLog) else 0
         runs.notes = str(inputs)
         runs.has_ids = inputs.has_ids
         return runs
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all runs as JSON holds them; what is made of it again is equal in every digit."""
-        X = self._sample.X
-        reasons, kinds = self._stops
-        return {
-            "ids": X.ids.tolist(),
-            "tasks": None if self._tasks is None else self._tasks.tolist(),
-            "outcomes": self._sample.y.tolist(),
-            "censored": self.censored,
-            "stop_reason": _texts(reasons),
-            "stop_kind": _texts(kinds),
-            "lengths": X.lengths.tolist(),
-            "horizon": None if X.horizon is None else X.horizon.tolist(),
-            "predictors": {name: _null(value.cells) for name, value in self._sample.traces.items()},
-            "spent": {name: _null(value) for name, value in self._spent.items()},
-            "n_unread": self._n_unread,
-            "has_ids": self.has_ids,
-        }
-
-    @classmethod
-    def _of_json(cls, runs: Any) -> Self:
-        """Make a set of what `to_json` returned."""
-        stops = {name: runs[name] for name in ("stop_reason", "stop_kind") if runs[name]}
-        about = {name: runs[name] for name in ("lengths", "ids", "horizon")}
-        if stops:
-            about["meta"] = pd.DataFrame(stops, dtype=object)
-        X = {
-            name: TrajectoryArray(_numbers(cells), missing="allow", **about)
-            for name, cells in runs["predictors"].items()
-        }
-        spent = {name: _numbers(values) for name, values in runs["spent"].items()}
-        options = {name: runs[name] for name in ("tasks", "censored", "n_unread")}
-        run_set = cls(X, runs["outcomes"], spent=spent, **options)
-        run_set.has_ids = runs["has_ids"]
-        return run_set
 
     @property
     def traces(self) -> dict[str, TrajectoryArray]:
@@ -251,7 +195,7 @@ class RunSet:
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self._n_unread + len(self._sample) - self.n_runs
+        return self.n_unread + len(self._sample) - self.n_runs
 
     @property
     def n_unobserved(self) -> int:
@@ -272,7 +216,7 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        parts = [f"{self._n_unread} not readable, left out"] if self._n_unread else []
+        parts = [f"{self.n_unread} not readable, left out"] if self.n_unread else []
         if n := int(self._faults.sum()):
             parts.append(f"{n} ended by an infrastructure error, left out")
         if n := self.n_unobserved:
@@ -303,45 +247,7 @@ def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
 def check_run_set(name: str, runs: Any) -> None:
     """Refuse what is not a set of runs."""
     if not isinstance(runs, RunSet):
-        hint = (
-            "to pass gates, write rules="
-            if isinstance(runs, list)
-            else "wrap runs: RunSet(X, y), or read a file: RunSet.read(path)"
+        raise ValueError(
+            f"{name} must be a RunSet, got {type(runs).__name__}; make one: RunSet(X, y), or "
+            f"RunSet.read(path)"
         )
-        raise ValueError(f"{name} must be a RunSet, got {type(runs).__name__}; {hint}")
-
-
-def _format_of(path: Path) -> str:
-    """Which file of ours it is, if any."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        start = re.match(rb'\{\s*"format": "([a-z ]+)"', file.read(100))
-    return start[1].decode() if start else ""
-
-
-def _of_file(kind: type[RunSet], path: Path) -> Any:
-    again = "write it anew with trajscore check --json"
-    try:
-        written = json.loads(path.read_text())
-        if written["version"] == VERSION:
-            return kind._of_json(written["runs"])
-        other = written["version"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}; {again}") from error
-    raise ValueError(f"{path} is of version {other}, which this trajscore cannot read; {again}")
-
-
-def _numbers(values: list[float | None]) -> FloatArray:
-    return np.array(values, dtype=np.float64)
-
-
-def _null(values: FloatArray) -> list[float | None]:
-    """As `plain` has it, for the many cells of all runs."""
-    return [None if value != value else value for value in values.ravel().tolist()]
-
-
-def _texts(column: NDArray[Any] | None) -> list[str | None] | None:
-    if column is None:
-        return None
-    return [None if value is None or value != value else str(value) for value in column]

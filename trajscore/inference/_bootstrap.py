@@ -168,7 +168,7 @@ def paired_bootstrap(
     samples : DataFrame or array-like of shape (n_runs, n_columns)
         One score a run and predictor, such as columns of `trajscore.metrics.tps_samples`.
     reference : int or str, optional
-        Column that is subtracted from all columns, run by run.
+        Name of the column that is subtracted from all columns, run by run: of an array its number.
     n_resamples : int, default=10000
         Number of replicates.
     confidence_level : float, default=0.95
@@ -206,11 +206,13 @@ def paired_bootstrap(
     0   0.1  0.0   0.2
     1   0.0  0.0   0.0
     """
-    table = _table_of(samples)
+    table = scores_table(samples)
     values, names = table.to_numpy(), table.columns
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
-        values = values - values[:, [_column(reference, names)]]
+        if not isinstance(reference, Hashable) or reference not in names:
+            raise ValueError(f"reference {reference!r} is not one of the columns {names.tolist()}")
+        values = values - values[:, names == reference]
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
         values = values[np.lexsort(values.T)]
     units = resampling_units(len(values), groups)
@@ -232,13 +234,11 @@ def paired_bootstrap(
     return pd.DataFrame(columns, index=names)
 
 
-def _table_of(samples: Any) -> pd.DataFrame:
-    values = as_numbers(samples, "samples")
-    if values.ndim != 2 or not len(values):
-        raise ValueError(
-            f"samples must have one row a run and one column a predictor, got shape {values.shape}"
-        )
-    table = pd.DataFrame(values, columns=getattr(samples, "columns", None))
+def scores_table(samples: Any) -> pd.DataFrame:
+    """Return one row a run and one column a predictor, none missing."""
+    table = pd.DataFrame(as_numbers(samples, "samples"), columns=getattr(samples, "columns", None))
+    if not len(table):
+        raise ValueError("samples must have one row a run and one column a predictor; give some")
     refuse_missing_scores(table)
     return table
 
@@ -252,11 +252,3 @@ def refuse_missing_scores(table: pd.DataFrame) -> None:
             f"row {row}: the score of {table.columns[column]!r} is missing or infinite; drop the "
             f"run for all predictors, or score it"
         )
-
-
-def _column(reference: Any, names: pd.Index) -> int:
-    if isinstance(reference, Hashable) and reference in names:
-        return int(np.flatnonzero(names == reference)[0])
-    if isinstance(reference, (int, np.integer)) and -len(names) <= reference < len(names):
-        return int(reference)
-    raise ValueError(f"reference {reference!r} is not one of the columns {names.tolist()}")

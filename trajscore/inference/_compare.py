@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers
-from trajscore.inference._bootstrap import bootstrap_units, check_resamples, refuse_missing_scores
+from trajscore.inference._bootstrap import bootstrap_units, check_resamples, scores_table
 from trajscore.inference.units import Units, resampling_units
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
@@ -276,19 +276,12 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
-    if not isinstance(samples, (Mapping, pd.DataFrame)):
-        raise TypeError(
-            f"samples must be a dict or DataFrame of scores by predictor, "
-            f"got {type(samples).__name__}"
-        )
-    scores = samples if isinstance(samples, pd.DataFrame) else _from_mapping(samples)
-    table = scores.astype(np.float64)
+    table = scores_table(_from_mapping(samples) if isinstance(samples, Mapping) else samples)
     if table.shape[1] < 2:
         raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
-    refuse_missing_scores(table)
     return table
 
 
@@ -302,14 +295,11 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
             f"the predictors have scores of different numbers, or several a run ({sizes}); give "
             f"one a run"
         )
-    indexes = {
-        name: values.index for name, values in samples.items() if isinstance(values, pd.Series)
-    }
-    first = next(iter(indexes), None)
-    for name, index in indexes.items():
-        if not index.equals(indexes[first]):
+    series = {name: values for name, values in samples.items() if isinstance(values, pd.Series)}
+    for (one, first), (other, values) in pairwise(series.items()):
+        if not first.index.equals(values.index):
             raise ValueError(
-                f"the scores of {first!r} and {name!r} have different indexes; put both in one "
+                f"the scores of {one!r} and {other!r} have different indexes; put both in one "
                 f"order of runs, or give arrays, which are paired by position"
             )
     return pd.DataFrame(columns)

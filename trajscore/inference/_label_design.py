@@ -6,7 +6,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
@@ -23,7 +22,6 @@ from trajscore.core.values import (
     as_count,
     as_fraction,
     as_random_state,
-    check_choice,
     is_number,
     number_of,
 )
@@ -39,7 +37,6 @@ from trajscore.inference._labels import (
     weighted_rate,
 )
 
-TARGETS = ("margin", "score", "rate")
 # Shares of the draw that are uniform: a third, so that the forecast learns from all kinds of runs,
 # and of the rest three tenths, so that no run weighs too much.
 _UNIFORM = 1 / 3 + 2 / 3 * 0.3
@@ -50,18 +47,16 @@ _LEAST, _MOST = 0.03, 0.97
 class LabelDesign(BaseEstimator):
     """Choose which runs to label, with known probabilities.
 
-    Runs whose outcome is hard to forecast and moves the target far are more likely to be chosen.
+    Runs whose outcome is hard to forecast and moves the margin far are more likely to be chosen.
     Every run has a chance, so that `label_intervals` holds whatever the judge is worth.
 
     Parameters
     ----------
     n_labels : int, default=100
         Number of runs to label in this batch.
-    target : {"margin", "score", "rate"}, default="margin"
-        What is to be known best: the Trajectory Proper Score's margin over the best constant, the
-        score itself, or the success rate. The labels serve the other two as well.
     score, weights, horizon : score family and step weights
-        Score of the target, as in `trajscore.metrics.tps_score`.
+        Of the Trajectory Proper Score whose margin over the best constant is to be known best, as
+        in `trajscore.metrics.tps_score`. The labels serve the score and the success rate as well.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw.
 
@@ -83,7 +78,7 @@ class LabelDesign(BaseEstimator):
     Notes
     -----
     With g the forecast of a run's outcome, a run's probability is proportional to .53 plus .47
-    times the target's slope in the run's outcome times sqrt(g (1 - g)), over its mean. Before there
+    times the margin's slope in the run's outcome times sqrt(g (1 - g)), over its mean. Before there
     are labels, g is the mean of the judge's verdict and the last forecast, neither taken to be
     surer than .97; with 20 labels it is fitted to them. Runs are drawn systematically in the order
     of g, so that each batch has some of all kinds.
@@ -124,14 +119,12 @@ class LabelDesign(BaseEstimator):
     def __init__(
         self,
         n_labels: int = 100,
-        target: str = "margin",
         score: Any = "log",
         weights: Weights = "early",
         horizon: Horizon = None,
         random_state: Any = None,
     ) -> None:
         self.n_labels = n_labels
-        self.target = target
         self.score = score
         self.weights = weights
         self.horizon = horizon
@@ -151,7 +144,7 @@ class LabelDesign(BaseEstimator):
         Parameters
         ----------
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            One trace a run. Of a signal that leaves [0, 1] the target is the success rate.
+            One trace a run. Of a signal that leaves [0, 1] the success rate is to be known best.
         y : array-like of shape (n_runs,), optional
             Labels of earlier batches: 1 success, 0 failure, -1 not labelled.
         judge : array-like of shape (n_runs,), optional
@@ -172,7 +165,6 @@ class LabelDesign(BaseEstimator):
             If a parameter cannot be used, or no run is left to label.
         """
         n_labels = as_count(self.n_labels, "n_labels")
-        check_choice(self.target, "target", TARGETS)
         rng = as_random_state(self.random_state)
         traces = check_estimator_input(self, X, reset=True)
         outcomes = np.full(len(traces), CENSORED) if y is None else y
@@ -189,10 +181,9 @@ class LabelDesign(BaseEstimator):
         if label_probability is not None:
             known = check_label_probability(label_probability, sample.y)
             before = np.where(labelled, known, 1.0)
-        verdict = None if judge is None else check_verdict(judge, len(sample), "judge")
         order = sample.id_order()
         ordered = sample.take(order)
-        verdict = None if verdict is None else verdict[order]
+        verdict = None if judge is None else check_verdict(judge, len(sample))[order]
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= FEWEST_LABELS:
             fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
@@ -211,14 +202,12 @@ class LabelDesign(BaseEstimator):
         return self.rows_.copy()
 
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
-        """How far the target is expected to move by not knowing each run's outcome."""
+        """How far the margin is expected to move by not knowing each run's outcome."""
         metric, (low, high) = rate_of(len(X)), X.value_range()
-        if self.target != "rate" and low >= 0 and high <= 1:
+        if low >= 0 and high <= 1:
             family = get_family(self.score)
-            metric = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
-            if self.target == "margin":
-                rate = weighted_rate(metric).at(forecast)[0]
-                metric = above_constant(metric, family, rate)
+            score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
+            metric = above_constant(score, family, weighted_rate(score).at(forecast)[0])
         slope = metric.at(forecast)[2]
         return np.asarray(np.abs(slope) * np.sqrt(forecast * (1 - forecast)))
 
@@ -250,29 +239,26 @@ class LabelDesign(BaseEstimator):
 
 def labels_needed(
     half_width: float,
-    pilot: pd.Series | None = None,
     *,
-    n_runs: int | None = None,
+    n_runs: int,
     success_rate: float = 0.5,
     sensitivity: float = 0.5,
     specificity: float = 0.5,
     confidence_level: float = 0.95,
 ) -> int:
-    r"""Return how many labels it takes until an interval is as short as wanted.
+    r"""Return how many labels it takes until the interval of the success rate is short enough.
 
     Parameters
     ----------
     half_width : float
-        Half the width of the interval, such as 0.05 of the success rate.
-    pilot : Series, optional
-        A row of `label_intervals`, of any metric. The answer counts its labels.
-    n_runs : int, optional
-        Number of runs; needed without a pilot, where the metric is the success rate.
+        Half the width of the interval: 0.05 is 5 points.
+    n_runs : int
+        Number of runs.
     success_rate : float, default=0.5
-        What it is expected to be; read without a pilot, as are the next two.
+        What it is expected to be.
     sensitivity, specificity : float, default=0.5
         Share of successes, and of failures, on which the judge is expected to be right. At .5 it
-        says nothing.
+        says nothing; `label_intervals` has the shares on which it was wrong.
     confidence_level : float, default=0.95
         Level of the interval.
 
@@ -293,8 +279,7 @@ def labels_needed(
     Notes
     -----
     The variance is that of all runs being labelled, plus :math:`K (1/n - 1/N)` for n labels of N
-    runs. K comes from the pilot, or is the mean of p (1 - p) with p the success rate among the runs
-    of each verdict.
+    runs. K is the mean of p (1 - p) with p the success rate among the runs of each verdict.
 
     Examples
     --------
@@ -304,20 +289,13 @@ def labels_needed(
     217
     """
     level = as_fraction(confidence_level, "confidence_level")
-    if not is_number(half_width) or not 0 < half_width < math.inf:
-        raise ValueError(f"half_width must be finite and positive, got {half_width!r}")
-    if pilot is None and half_width >= 0.5:
+    if not is_number(half_width) or not 0 < half_width < 0.5:
         raise ValueError(
-            f"half_width must lie between 0 and 0.5, got {half_width:g}; 5 points are 0.05"
+            f"half_width must lie between 0 and 0.5, got {half_width!r}; 5 points are 0.05"
         )
-    if pilot is not None:
-        n, of_runs, of_labels = _of_pilot(pilot)
-    elif n_runs is None:
-        raise ValueError("give the pilot, a row of label_intervals, or n_runs, the number of runs")
-    else:
-        n, rate = as_count(n_runs, "n_runs", 2), as_fraction(success_rate, "success_rate")
-        right = as_fraction(sensitivity, "sensitivity"), as_fraction(specificity, "specificity")
-        of_runs, of_labels = rate * (1 - rate) / n, _unexplained(rate, *right)
+    n, rate = as_count(n_runs, "n_runs", 2), as_fraction(success_rate, "success_rate")
+    right = as_fraction(sensitivity, "sensitivity"), as_fraction(specificity, "specificity")
+    of_runs, of_labels = rate * (1 - rate) / n, _unexplained(rate, *right)
     z = float(ndtri((1 + level) / 2))
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
@@ -329,23 +307,6 @@ def labels_needed(
     # the variance is estimated, which costs z^2 / 2 labels (Guenther 1981)
     needed = math.ceil(1 / (spare / of_labels + 1 / n) + z**2 / 2) if of_labels > 0 else 0
     return min(max(needed, FEWEST_LABELS), n)
-
-
-def _of_pilot(pilot: Any) -> tuple[int, float, float]:
-    """Return the number of runs, and the variance by runs and by labels of a pilot."""
-    names = ("n_runs", "n_labels", "std_error", "std_error_all")
-    try:
-        n_runs, n_labels, error, error_all = (float(pilot[name]) for name in names)
-    except (KeyError, TypeError, IndexError, ValueError) as cause:
-        raise ValueError(
-            f"pilot must be a row of label_intervals, such as table.loc['success rate'], got "
-            f"{type(pilot).__name__}"
-        ) from cause
-    if math.isnan(error):
-        raise ValueError("the pilot has no interval, see its note; label more runs first")
-    apart = 1 / n_labels - 1 / n_runs
-    of_labels = (error**2 - error_all**2) / apart if apart > 0 else 0.0
-    return int(n_runs), error_all**2, of_labels
 
 
 def _unexplained(rate: float, sensitivity: float, specificity: float) -> float:

@@ -47,7 +47,6 @@ def label_intervals(
     *,
     label_probability: ArrayLike,
     judge: ArrayLike | None = None,
-    flagged: ArrayLike | None = None,
     score: Any = "log",
     weights: Weights = "early",
     horizon: Horizon = None,
@@ -69,9 +68,6 @@ def label_intervals(
         Chance with which each run was chosen to be labelled; only those of labelled runs are read.
     judge : array-like of shape (n_runs,), optional
         A judge's verdict on every run: 0 or 1, or a grade in [0, 1].
-    flagged : array-like of shape (n_runs,), optional
-        Whether a monitor flags each run: its false alarm rate is the share of successes that are
-        flagged, its power the share of failures.
     score, weights, horizon : score family and step weights
         As in `trajscore.metrics.tps_score`.
     groups : array-like of shape (n_runs,), optional
@@ -139,8 +135,7 @@ def label_intervals(
     sample = check_sample(X, y, groups=groups, allow_soft=False, single_channel=True)
     order = sample.id_order()
     probability = check_label_probability(label_probability, sample.y)[order]
-    verdict = None if judge is None else check_verdict(judge, len(sample), "judge")[order]
-    alarms = None if flagged is None else check_verdict(flagged, len(sample), "flagged")[order]
+    verdict = None if judge is None else check_verdict(judge, len(sample))[order]
     ordered = sample.take(order)
     labels = FewLabels.of(ordered.X, ordered.y, probability, verdict, ordered.groups)
     rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
@@ -151,10 +146,6 @@ def label_intervals(
         missed, passed = shares_by_outcome(1 - verdict)[0], shares_by_outcome(verdict)[1]
         rows["judge wrong on successes"] = labels.estimate(missed, level)
         rows["judge wrong on failures"] = labels.estimate(passed, level)
-    if alarms is not None:
-        false_alarms, caught = shares_by_outcome(alarms)
-        rows["false alarm rate"] = labels.estimate(false_alarms, level)
-        rows["power"] = labels.estimate(caught, level)
     low, high = ordered.X.value_range()
     if low >= 0 and high <= 1:
         name = f"TPS {family_name(family)}"
@@ -168,40 +159,30 @@ def label_intervals(
 
 def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
     """Return the probability of each run, of which those of labelled runs must be in (0, 1]."""
-    probability = as_numbers(label_probability, "label_probability")
-    if probability.ndim == 0:
-        probability = np.full(len(y), probability)
-    if probability.shape != (len(y),):
-        raise ValueError(
-            f"label_probability must be one number or {len(y)}, one for each run, got shape "
-            f"{probability.shape}"
-        )
-    bad = (y != CENSORED) & ~((probability > 0) & (probability <= 1))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: the run is labelled, but its label_probability is {probability[row]:g}; "
-            f"give the chance, above 0 and at most 1, with which it was chosen"
-        )
-    return probability
+    what = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
+    least = np.nextafter(0, 1)
+    return _one_a_run(label_probability, "label_probability", y != CENSORED, least, what)
 
 
-def check_verdict(verdict: Any, n_runs: int, name: str) -> FloatArray:
+def check_verdict(judge: Any, n_runs: int) -> FloatArray:
     """Return a verdict on each run, in [0, 1]."""
-    try:
-        values = as_numbers(verdict, name)
-    except ValueError as error:
-        raise ValueError(f"{error}; give 1 for success, 0 for failure") from error
-    if values.shape != (n_runs,):
+    what = "give 0, 1 or a grade between them for every run"
+    return _one_a_run(judge, "judge", np.ones(n_runs, dtype=bool), 0.0, what)
+
+
+def _one_a_run(given: Any, name: str, is_needed: BoolArray, least: float, what: str) -> FloatArray:
+    """Return a number for each run; where it is needed it lies between `least` and 1."""
+    values = as_numbers(given, name)
+    if values.ndim == 0:
+        values = np.full(len(is_needed), values)
+    if values.shape != is_needed.shape:
         raise ValueError(
-            f"{name} must be {n_runs} verdicts, one for each run, got shape {values.shape}"
+            f"{name} must be {len(is_needed)} numbers, one for each run, got shape {values.shape}"
         )
-    bad = ~((values >= 0) & (values <= 1))
+    bad = is_needed & ~((values >= least) & (values <= 1))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: {name} is {values[row]:g}; give 0, 1 or a grade between them for every run"
-        )
+        raise ValueError(f"row {row}: {name} is {values[row]:g}; {what}")
     return values
 
 

@@ -43,8 +43,8 @@ def runs_needed(
     ----------
     difference : float
         Difference to be seen, such as 0.01 of TPS.
-    samples : array-like of shape (n_runs,) or (n_runs, 2), optional
-        Scores of a pilot: paired differences, or the two predictors' columns.
+    samples : array-like of shape (n_runs,), optional
+        Paired differences of the scores of a pilot.
     sd : float, optional
         Standard deviation of the paired differences, instead of a pilot.
     groups : array-like of shape (n_runs,), optional
@@ -114,10 +114,8 @@ def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
 
 def _differences(samples: ArrayLike) -> FloatArray:
     values = as_numbers(samples, "samples")
-    if values.ndim == 2 and values.shape[1] == 2:
-        values = values[:, 0] - values[:, 1]
     if values.ndim != 1 or len(values) < 2:
-        raise ValueError("samples must be of shape (n_runs,) or (n_runs, 2), for 2 runs or more")
+        raise ValueError("samples must be the difference of each run, for 2 runs or more")
     refuse_missing_scores(pd.DataFrame({"difference": values}))
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(

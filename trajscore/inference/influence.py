@@ -53,12 +53,8 @@ class Spread:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        if self._units.codes is None:
-            covariance = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
-        else:
-            scaled = self.left_out() / self.n_runs
-            covariance = scaled.T @ scaled
-        values, vectors = np.linalg.eigh(covariance)
+        scaled = self.left_out() / self.n_runs
+        values, vectors = np.linalg.eigh(scaled.T @ scaled)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
 

@@ -5,34 +5,25 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.isotonic import IsotonicRegression
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.type_aliases import FloatArray
-from trajscore.monitoring._stopping_rule import StoppingRule, by_alpha, check_alphas
+from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas
 
 
 class OneLimit(StoppingRule):
-    """A rule with the same limit for all runs, a function of its `thresholds_`."""
+    """A rule with the same limit for all runs, minus its threshold."""
 
     _thresholds: FloatArray  # as arrays are kept in files that run no code, and tables are not
 
-    @property
-    def thresholds_(self) -> pd.Series:
-        """Threshold for each level."""
-        return by_alpha(self, self._thresholds, "threshold")
-
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
-        return np.full(len(X), self._limit(float(self.thresholds_[alpha])))
-
-    def _limit(self, threshold: float) -> float:
-        return -threshold
+        return np.full(len(X), -self._shown_threshold(alpha))
 
     def _shown_threshold(self, alpha: float) -> float:
-        return float(self.thresholds_[alpha])
+        return float(self._thresholds[self.alphas_.tolist().index(alpha)])
 
 
 class RawVerifier(OneLimit):
@@ -159,9 +150,6 @@ class CalibratedVerifier(OneLimit):
         self.isotonic_.fit(scores[order], outcomes[order])
         self._thresholds = self.alphas_
         return self
-
-    def _check(self, X: Any) -> TrajectoryArray:
-        return check_estimator_input(self, X, reset=False)
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return -np.asarray(self.isotonic_.predict(X.cells), dtype=np.float64)

@@ -25,7 +25,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
-from trajscore.monitoring._thresholds import TIE, Threshold, one_id, run_uniforms
+from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -115,17 +115,6 @@ class DensityRatio(NamedTuple):
         return run_maxima(X, self.monitored_values(X)) if len(X) else np.empty(0)
 
 
-class Fold(NamedTuple):
-    """A density ratio, and the largest log M of its fold's held-out successes, ascending."""
-
-    ratio: DensityRatio
-    maxima: FloatArray
-
-    def count(self, largest: Any) -> Any:
-        """How many of the held-out successes are at least as bad."""
-        return len(self.maxima) - np.searchsorted(self.maxima, largest - TIE, side="left")
-
-
 def _steps_left(lengths: IntArray, without_ends: bool) -> FloatArray:
     """Mean share of its steps that such a run still has, at each step and after all of them."""
     count, step = np.bincount(lengths)[1:], np.arange(1, int(lengths.max()) + 1)
@@ -144,29 +133,17 @@ def final_forecaster(forecaster: Any) -> Any:
     return forecaster if inside is None else final_forecaster(inside)
 
 
-class Progress(NamedTuple):
-    """How far a run has come: for each ratio the forecaster's state, and the largest value."""
-
-    states: tuple[Any, ...]
-    largest: tuple[float, ...]
-
-
 LARGEST_SCORE = 1e150
 """Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
 
 
 @dataclass(frozen=True)
 class FittedTest:
-    """All that decides on new runs, in a batch or step by step.
-
-    Without folds the statistic of a run is its monitored value. With folds it is minus one minus
-    the number of held-out successes that are at least as bad, each counted by its fold's ratio.
-    """
+    """All that decides on new runs, in a batch or step by step."""
 
     ratio: DensityRatio  # M, as it is shown
     alphas: tuple[float, ...]
     thresholds: tuple[Threshold, ...]  # of each level
-    folds: tuple[Fold, ...]
     randomized_end: bool  # whether the last value of a run that has ended is divided by a uniform
     seed: int  # of these uniforms
     n_channels: int
@@ -184,11 +161,6 @@ class FittedTest:
 
     def statistic(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
         """What is compared with limits, of every cell; log M may be known."""
-        if self.folds:
-            counts = [
-                fold.count(running_max(X, fold.ratio.monitored_values(X))) for fold in self.folds
-            ]
-            return -1.0 - np.sum(counts, axis=0)
         values = self.ratio.monitored_values(X, log_m)
         if self.randomized_end:
             values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
@@ -201,48 +173,28 @@ class FittedTest:
         stops = first_step_above(X, values, threshold.limits(X.ids))
         return log_m, threshold.p_values(running_max(X, values)), stops
 
-    def begin(self) -> Progress:
-        """Progress of a run before its first step."""
-        lives = self._lives()
-        return Progress(tuple(live.begin() for _, live in lives), (-np.inf,) * len(lives))
+    def begin(self) -> Any:
+        """State of the forecaster before a run's first step."""
+        return self._live().begin()
 
     def advance(
-        self,
-        progress: Progress,
-        scores: FloatArray,
-        run_id: Hashable,
-        step: int,
-        *,
-        done: bool = False,
-    ) -> tuple[Progress, float, float]:
-        """Progress of a run after the next step, with its log M and its statistic."""
-        states, log_m, values = [], [], []
-        for (ratio, live), before in zip(self._lives(), progress.states, strict=True):
-            state, F = _advanced(live, before, scores)
-            states.append(state)
-            log_m.append(float(ratio.of_forecasts(F)[0]))
-            values.append(log_m[-1] + ratio.going[min(step, len(ratio.going)) - 1])
-            if done:
-                F = _advanced(live, before, scores, _DONE)[1]
-                log_m[-1] = float(ratio.of_forecasts(F)[0])
-                values[-1] = float(ratio.last_value(values[-1], log_m[-1] + ratio.at_end))
-        largest = tuple(map(max, progress.largest, values))
-        statistic = values[0]
-        if self.folds:  # the first ratio is that of all runs, the others count
-            counts = [
-                fold.count(value) for fold, value in zip(self.folds, largest[1:], strict=True)
-            ]
-            statistic = -1.0 - float(sum(counts))
-        elif done and self.randomized_end:
-            statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
-        return Progress(tuple(states), largest), log_m[0], statistic
+        self, state: Any, scores: FloatArray, run_id: Hashable, step: int, *, done: bool = False
+    ) -> tuple[Any, float, float]:
+        """State of the forecaster after the next step of a run, with log M and the statistic."""
+        ratio, live = self.ratio, self._live()
+        after, F = _advanced(live, state, scores)
+        log_m = float(ratio.of_forecasts(F)[0])
+        statistic = log_m + ratio.going[min(step, len(ratio.going)) - 1]
+        if done:
+            F = _advanced(live, state, scores, _DONE)[1]
+            log_m = float(ratio.of_forecasts(F)[0])
+            statistic = float(ratio.last_value(statistic, log_m + ratio.at_end))
+            if self.randomized_end:
+                statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
+        return after, log_m, statistic
 
-    def _lives(self) -> list[tuple[DensityRatio, Live]]:
-        """Ratios that are followed, each with the live form of its forecaster."""
-        ratios = [self.ratio, *(fold.ratio for fold in self.folds)]
-        return [
-            (ratio, live_form(ratio.forecaster, self.n_channels, self.channels)) for ratio in ratios
-        ]
+    def _live(self) -> Live:
+        return live_form(self.ratio.forecaster, self.n_channels, self.channels)
 
     @property
     def expected_range(self) -> list[tuple[float, float]]:

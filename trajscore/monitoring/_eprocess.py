@@ -9,36 +9,30 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
-from trajscore.core.folds import assign_folds, held_out_rows, out_of_fold
+from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
-    as_count,
     as_fraction,
     as_random_state,
     check_choice,
     number_of,
 )
 from trajscore.core.within_runs import run_maxima
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, Fold, final_forecaster
+from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
-    by_alpha,
     one_of_each,
-    warn_longer,
 )
 from trajscore.monitoring._thresholds import (
     TIE,
-    Bonferroni,
     Conformal,
-    CrossConformal,
     HeldOut,
     Pac,
     PacMarginal,
@@ -102,19 +96,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         training runs still had after step t: flags come earlier and save more, and power falls a
         little. "conformal", "pac" and "pac_marginal" promise the same. Default: the same worth at
         every step.
-    cross_fit : int, optional
-        With "conformal": every run serves both purposes, in this many folds (cross-conformal).
-        The guarantee is then weaker, a mean rate of at most 2 alpha + 2 (1 - 1/k) / (n/k + 1) for n
-        successes and k folds, though close to alpha in practice.
     random_state : int, RandomState instance or None, default=0
         Draws the split, and the uniforms.
 
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M, weighted with `end_worth`; not with `cross_fit`.
+        Threshold on M, weighted with `end_worth`.
     forecaster_ : forecaster or None
-        Fitted on the runs that were not held out; with `cross_fit`, on all runs.
+        Fitted on the runs that were not held out.
     base_rate_ : float
         Success rate of the runs that were not held out.
     n_calibration_successes_ : int
@@ -146,9 +136,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     References
     ----------
-    Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, Algorithms 1 to 3. Vovk (2015),
-    Cross-conformal predictors; Barber et al. (2021), Predictive inference with the jackknife+,
-    for the bound.
+    Sadhuka et al. (2025), E-valuator, arXiv:2512.03109, Algorithms 1 to 3.
 
     Examples
     --------
@@ -175,7 +163,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         calibration_fraction: float = 0.5,
         wait: float = 0.0,
         end_worth: float | None = None,
-        cross_fit: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.forecaster = forecaster
@@ -187,7 +174,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.calibration_fraction = calibration_fraction
         self.wait = wait
         self.end_worth = end_worth
-        self.cross_fit = cross_fit
         self.random_state = random_state
 
     def fit(
@@ -232,15 +218,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         rows = self._held_out_rows(labels, known, calibration, clusters, random)
         held_out = np.isin(known, rows)
         runs, outcomes = traces[known].with_ended(), labels[known]
-        folds = () if self.cross_fit is None else self._fit_folds(runs, outcomes, random)
         ratio = self._ratio(runs[~held_out], outcomes[~held_out])
-        if folds:
-            maxima, uniforms = np.concatenate([fold.maxima for fold in folds]), np.empty(0)
-        else:
-            won = self._successes(held_out, outcomes, clusters[known], random)
-            maxima = ratio.largest(runs[won])
-            # not the uniforms of new runs with the same ids
-            uniforms = run_uniforms(runs.ids[won], seed + 1)
+        won = self._successes(held_out, outcomes, clusters[known], random)
+        maxima = ratio.largest(runs[won])
+        # not the uniforms of new runs with the same ids
+        uniforms = run_uniforms(runs.ids[won], seed + 1)
         thresholds = [self._threshold(alpha, seed) for alpha in self.alphas_.tolist()]
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
@@ -252,7 +234,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
             thresholds=tuple(thresholds),
-            folds=folds,
             randomized_end=self.threshold == "randomized_ville",
             seed=seed,
             n_channels=self.n_channels_in_,
@@ -263,19 +244,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             ),
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
-        may_be_alike = folds or self.end_worth is not None or len(maxima) < 2
+        may_be_alike = self.end_worth is not None or len(maxima) < 2
         if may_be_alike or np.ptp(maxima) < TIE:
             _warn_if_alike(ratio, runs)
         return self
-
-    @property
-    def thresholds_(self) -> pd.Series:
-        """Threshold on M for each level; with `cross_fit` there is none, an AttributeError."""
-        check_is_fitted(self)
-        if self.test_.folds:
-            raise AttributeError("a cross-fitted process counts held-out runs; it has no threshold")
-        values = [self._shown_threshold(alpha) for alpha in self.test_.alphas]
-        return by_alpha(self, values, "threshold")
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of M after every step.
@@ -288,7 +260,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            log M_t; with `cross_fit`, of the forecaster fitted on all runs.
+            log M_t.
 
         Raises
         ------
@@ -374,19 +346,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
                 f'one on M itself; take threshold="conformal", or leave end_worth out'
             )
-        if self.cross_fit is None:
-            return
-        as_count(self.cross_fit, "cross_fit", 2)
-        if self.threshold != "conformal" or self.ties != "strict":
-            raise ValueError('cross_fit needs threshold="conformal" and ties="strict"')
 
     def _threshold(self, alpha: float, seed: int) -> Threshold:
         """Return the threshold of a level, to be fitted."""
         of_ties = seed if self.ties == "randomized" else None
-        if self.cross_fit is not None:
-            return CrossConformal(alpha)
         if self.threshold == "bonferroni":
-            return Bonferroni(alpha, n_steps=self.longest_)
+            return Ville(alpha, n_steps=self.longest_)
         if self.threshold in FIXED:
             return Ville(alpha)
         if self.threshold == "conformal":
@@ -404,18 +369,16 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         random: Any,
     ) -> IntArray:
         """Rows that the threshold is set on, and nothing is learned from."""
-        if self.cross_fit is not None or self.threshold in FIXED:
+        if self.threshold in FIXED:
             if calibration is not None:
-                parameter = "cross_fit" if self.cross_fit is not None else "threshold"
                 raise ValueError(
-                    f"{parameter}={getattr(self, parameter)!r} holds out no runs; leave "
-                    f"calibration out"
+                    f"threshold={self.threshold!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
         share, seed = self.calibration_fraction, random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known], 2)
+        _check_split(y[known])
         is_grouped = len(np.unique(groups[known])) < len(known)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
@@ -456,23 +419,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             )
         return one_of_each(rows, groups, random)
 
-    def _fit_folds(self, X: TrajectoryArray, y: IntArray, random: Any) -> tuple[Fold, ...]:
-        """Learn from all folds but one, for each fold."""
-        n_folds = int(self.cross_fit or 0)
-        _check_split(y, n_folds)
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random.randint(2**31))
-        fits = out_of_fold(
-            assign_folds(splitter, X.ids, y), lambda train: self._ratio(X[train], y[train])
-        )
-        return tuple(
-            Fold(ratio, np.sort(ratio.largest(X[rows[y[rows] == 1]]))) for rows, ratio in fits
-        )
-
     # ------------------------------------------------------------------ using
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = super()._check(X)
-        warn_longer(traces, self.longest_, self.forecaster_)
         if message := self.test_.range_warning(traces.cells):
             warnings.warn(message, UserWarning, stacklevel=2)
         return traces
@@ -500,12 +450,12 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
     )
 
 
-def _check_split(y: IntArray, at_least: int) -> None:
+def _check_split(y: IntArray) -> None:
     """Refuse too few successes or failures."""
     for outcome, name in ((1, "success"), (0, "failure")):
         count = int((y == outcome).sum())
-        if count < at_least:
+        if count < 2:
             raise ValueError(
                 f"the runs have {number_of(count, name)} (n_samples = {len(y)}); splitting them "
-                f"needs at least {at_least}"
+                f"needs at least 2"
             )

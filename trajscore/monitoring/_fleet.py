@@ -54,12 +54,8 @@ class FleetChange(NamedTuple):
 class FleetStatus(NamedTuple):
     """What a fleet monitor says after an update."""
 
-    n_runs: int  # since the fit
     alarm: bool  # whether this update gave one
-    since: int  # of the last change; 0 without one
     cause: str  # of the last change; "" while it is not known
-    log_e_value: float  # that nearest to its threshold; 0 between an alarm and the next reference
-    log_threshold: float  # of the same quantity
 
 
 class FleetMonitor(BaseEstimator):
@@ -475,17 +471,7 @@ class FleetMonitor(BaseEstimator):
         self._begin(apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
-        last = self.changes_[-1] if self.changes_ else None
-        log_thresholds = self._log_thresholds
-        k = int(np.argmax(self._log_e - log_thresholds))
-        return FleetStatus(
-            n_runs=self.n_runs_,
-            alarm=alarm,
-            since=last.since if last else 0,
-            cause=last.cause if last else "",
-            log_e_value=float(self._log_e[k]),
-            log_threshold=float(log_thresholds[k]),
-        )
+        return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
 
 
 def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:

@@ -16,7 +16,7 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_random_state, number_of
 from trajscore.monitoring._baselines import OneLimit
-from trajscore.monitoring._stopping_rule import unfitted_forecaster, warn_longer
+from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
 
 
@@ -187,11 +187,6 @@ class LearnThenTestStop(OneLimit):
                 stacklevel=5,
             )
         return allowed
-
-    def _check(self, X: Any) -> TrajectoryArray:
-        traces = super()._check(X)
-        warn_longer(traces, self.longest_, self.forecaster_)
-        return traces
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         traces = X if self.forecaster_ is None else self.forecaster_.transform(X)

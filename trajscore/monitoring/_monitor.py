@@ -21,7 +21,7 @@ from trajscore.core.values import (
     outside_unit,
     to_unit,
 )
-from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest, Progress
+from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import longer_than_fitted
 from trajscore.monitoring._thresholds import one_id
@@ -37,8 +37,7 @@ class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
     `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the process has an `end_worth`. For a cross-fitted process, which counts held-out
-    successes, it is a difference of counts, and `log_threshold` is NaN.
+    where the process has an `end_worth`.
     """
 
     id: Hashable  # the run
@@ -344,8 +343,7 @@ class EProcessMonitor:
     def _new_run(self, run_id: Hashable) -> _Run:
         threshold = self.test.threshold(self.alpha)
         limit = float(threshold.limits(one_id(run_id))[0])
-        shown = np.nan if self.test.folds else limit
-        last = Decision(run_id, 0, 0.0, shown, False, np.inf)
+        last = Decision(run_id, 0, 0.0, limit, False, np.inf)
         return _Run(last, limit, -np.inf, self._begin, np.empty(0), None, 0.0)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
@@ -391,7 +389,7 @@ class _Run(NamedTuple):
     last: Decision
     limit: float
     largest: float
-    progress: Progress
+    progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step
     before: _Run | None  # as it was before that step
     time: float  # of that step, in seconds for which monitors have had the state
@@ -415,7 +413,6 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
     """Return what identifies a fitted process, for JSON."""
     return {
         "channels": list(test.channels or ()) or test.n_channels,
-        "folds": len(test.folds),
         "seed": test.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
         "thresholds": [

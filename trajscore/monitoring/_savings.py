@@ -10,8 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.core.within_runs import (
@@ -23,7 +21,6 @@ from trajscore.core.within_runs import (
 )
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
-    check_cost,
     rate_with_interval,
     spent_until,
 )
@@ -125,13 +122,7 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     """
     if not isinstance(process, StoppingRule):
         raise ValueError(f"process must be a fitted stopping rule, got {process!r}")
-    traces = process._check(X)
-    labels = check_outcomes(y, traces)
-    costs = check_cost(cost, traces)
-    traces, known = ended_where_known(traces, labels), labels != CENSORED
-    n_dropped = int((~known).sum())
-    if n_dropped:
-        traces, labels, costs = traces[known], labels[known], costs[known]
+    traces, labels, costs, n_dropped = process._observed(X, y, cost, allow_soft=True)
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
     account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
@@ -211,7 +202,7 @@ def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     limits = [process._limits(X, alpha) for alpha in alphas]
     stops = [first_step_above(X, statistic, limit) for limit in limits]
     table = account.shares(
-        np.array([process._shown_threshold(alpha) for alpha in alphas]),
+        process.thresholds_.to_numpy(),
         np.array([spent_until(X, spent, steps)[0].sum() for steps in stops]),
         np.array([y[steps == 0].sum() for steps in stops]),
     )

@@ -25,7 +25,7 @@ import numpy as np
 from trajscore.core.storage import replacing
 from trajscore.core.values import check_choice, check_file
 
-_VERSION = 2
+_VERSION = 3
 # Slot 0 has the owner; each other slot has a run, in the order in which runs were opened.
 _TABLE = "runs (slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
 _SYNCHRONOUS = {"normal": "OFF", "full": "FULL"}

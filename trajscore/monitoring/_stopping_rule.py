@@ -56,6 +56,7 @@ class StoppingRule(ABC, BaseEstimator):
     """
 
     alphas_: FloatArray
+    longest_: int  # steps of the longest run that a `forecaster_` was fitted on
     _needs_outcomes = False
 
     @abstractmethod
@@ -185,27 +186,39 @@ class StoppingRule(ABC, BaseEstimator):
         ValueError
             If no outcome is observed, or one is a grade; if costs are of other runs, or negative.
         """
-        traces = self._check(X)
-        costs = None if cost is None else check_cost(cost, traces)
-        labels = check_outcomes(y, traces, allow_soft=False)
-        traces = ended_where_known(traces, labels)
-        known = labels != CENSORED
-        if not known.any():
+        traces, labels, costs, n_dropped = self._observed(X, y, cost, allow_soft=False)
+        if not len(labels):
             raise ValueError(
-                f"none of the {len(labels)} runs has an observed outcome, so there are no rates"
+                f"none of the {n_dropped} runs has an observed outcome, so there are no rates"
             )
-        traces, labels = traces[known], labels[known]
-        costs = None if costs is None else costs[known]
         statistic = self._statistic(traces)
         rows = []
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
-            rates = _rates(traces, labels, stop, costs)
+            rates = _rates(traces, labels, stop, None if cost is None else costs)
             rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
-        return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=int((~known).sum()))
+        return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=n_dropped)
+
+    def _observed(
+        self, X: Any, y: Any, cost: Any, *, allow_soft: bool
+    ) -> tuple[TrajectoryArray, Any, TrajectoryArray, int]:
+        """Return runs with an observed outcome, these, their costs, and the number of others."""
+        traces = self._check(X)
+        costs, labels = check_cost(cost, traces), check_outcomes(y, traces, allow_soft=allow_soft)
+        traces, known = ended_where_known(traces, labels), labels != CENSORED
+        if known.all():
+            return traces, labels, costs, 0
+        return traces[known], labels[known], costs[known], int((~known).sum())
+
+    @property
+    def thresholds_(self) -> pd.Series:
+        """Threshold for each level, in the units that people know."""
+        check_is_fitted(self)
+        levels = self.alphas_.tolist()
+        values = [self._shown_threshold(alpha) for alpha in levels]
+        return pd.Series(values, index=pd.Index(levels, name="alpha"), name="threshold")
 
     def _shown_threshold(self, alpha: float) -> float:
-        """Threshold in the units that people know; subclasses say which."""
         return float("nan")
 
     def _level(self, alpha: float | None) -> float:
@@ -229,7 +242,12 @@ class StoppingRule(ABC, BaseEstimator):
         return first_step_above(X, self._statistic(X), self._limits(X, alpha))
 
     def _check(self, X: Any) -> TrajectoryArray:
-        return check_estimator_input(self, X, reset=False, single_channel=False)
+        traces = check_estimator_input(self, X, reset=False, single_channel=False)
+        if getattr(self, "forecaster_", None) is not None:  # fitted to runs that may be shorter
+            if longer := int((traces.lengths > self.longest_).sum()):
+                message = longer_than_fitted(number_of(longer, "run"), self.longest_)
+                warnings.warn(message, UserWarning, stacklevel=3)
+        return traces
 
     def _check_training(
         self, X: Any, y: Any, *, single_channel: bool = False
@@ -359,17 +377,3 @@ def longer_than_fitted(who: str, longest: int) -> str:
         f"{who} longer than the longest run in fitting, which has {number_of(longest, 'step')}; "
         f"after that step forecasts are extrapolated, or stay as they are"
     )
-
-
-def warn_longer(X: TrajectoryArray, longest: int, forecaster: Any) -> None:
-    """Warn, once for all runs, where a forecaster was fitted to shorter ones."""
-    longer = int((X.lengths > longest).sum())
-    if longer and forecaster is not None:
-        message = longer_than_fitted(number_of(longer, "run"), longest)
-        warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def by_alpha(rule: StoppingRule, values: ArrayLike, name: str) -> pd.Series:
-    """Return one value a level of a fitted rule."""
-    check_is_fitted(rule)
-    return pd.Series(values, index=pd.Index(rule.alphas_, name="alpha"), name=name)

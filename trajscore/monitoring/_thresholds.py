@@ -82,18 +82,12 @@ class Threshold(ABC):
 
 @dataclass
 class Ville(Threshold):
-    """1 / alpha: a nonnegative martingale that starts at 1 exceeds it with chance alpha at most."""
+    """1 / alpha, which a nonnegative martingale that starts at 1 exceeds with chance alpha at most.
 
-    def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
-        self.log_threshold = float(-np.log(self.alpha))
-        return self
+    Times a number of steps, each of which exceeds that with its share of alpha at most.
+    """
 
-
-@dataclass
-class Bonferroni(Threshold):
-    """T / alpha: each of T steps exceeds it with chance alpha / T at most."""
-
-    n_steps: int
+    n_steps: int = 1
 
     def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
         self.log_threshold = float(np.log(self.n_steps / self.alpha))
@@ -191,28 +185,6 @@ class PacMarginal(Pac):
     @property
     def _levels(self) -> tuple[float, float]:
         return 0.9 * self.alpha, 0.1 * self.alpha
-
-
-@dataclass
-class CrossConformal(Threshold):
-    """A limit on minus one plus the number of held-out successes that look at least as bad.
-
-    Flagged where that count is at most alpha (n + 1); there is no threshold on M itself.
-    """
-
-    def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
-        self._n = n = len(maxima)
-        self._largest_count = n + 1 - conformal_rank(n, self.alpha)
-        if not self._largest_count:
-            needed = conformal_needs(self.alpha)
-            _warn_too_few(n, "conformal", self.alpha, needed)
-        return self
-
-    def limits(self, ids: NDArray[Any]) -> FloatArray:
-        return np.full(len(ids), -self._largest_count - 0.5)
-
-    def p_values(self, largest: FloatArray) -> FloatArray:
-        return -largest / (self._n + 1)
 
 
 def randomised_conformal_limits(

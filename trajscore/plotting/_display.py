@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.optional import optional
@@ -68,6 +66,8 @@ class DisplayMixin(ABC):
         style = self._without_aliases(kwargs)
         self.line_ = self._draw(self.ax_, None if name is None else plain(name), **style)
         first = np.ravel(self.ax_)[0]
+        if name and isinstance(self.line_, list):
+            first.set_title(plain(name))
         handles, labels = first.get_legend_handles_labels()
         # several displays on the same axes share their references
         once = dict(zip(labels[::-1], handles[::-1], strict=True))
@@ -107,24 +107,9 @@ class DisplayMixin(ABC):
         return normalize_kwargs(style, getattr(import_module(f"matplotlib.{module}"), artist))
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{name}={_brief(value)}" for name, value in self._numbers().items())
+        shown = fields(self)  # type: ignore[arg-type]
+        numbers = ", ".join(f"{own.name}={_brief(getattr(self, own.name))}" for own in shown)
         return f"{type(self).__name__}({numbers})"
-
-    def _repr_html_(self) -> str:
-        parts = "".join(
-            f"<dt>{name}</dt><dd>{_as_html(value)}</dd>" for name, value in self._numbers().items()
-        )
-        return (
-            f"<details><summary>{type(self).__name__}: the numbers behind it</summary>"
-            f"<dl>{parts}</dl></details>"
-        )
-
-    def _numbers(self) -> dict[str, Any]:
-        """Return what the picture shows, by name."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)  # type: ignore[arg-type]
-        }
 
 
 class PredictionDisplayMixin(DisplayMixin):
@@ -274,18 +259,6 @@ def _brief(value: Any) -> str:
     if getattr(value, "shape", ()):
         return f"{type(value).__name__} of shape {value.shape}"
     return repr(value)
-
-
-def _as_html(value: Any) -> str:
-    """Show a field: tables as tables, and what has a name below it."""
-    if isinstance(value, Mapping):
-        return "".join(
-            f"<dl><dt>{html.escape(str(key))}</dt><dd>{_as_html(item)}</dd></dl>"
-            for key, item in value.items()
-        )
-    if isinstance(value, pd.DataFrame):
-        return value.to_html(max_rows=20)
-    return f"<pre>{html.escape(repr(value))}</pre>"
 
 
 def wilson_errors(rate: FloatArray, n: ArrayLike) -> list[FloatArray]:

@@ -121,8 +121,6 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
         left.set(xlabel="share of the run", ylabel="share of runs flagged")
         share_axis(left, "x", "y")
-        if name:
-            left.set_title(name)
         for panel in right:
             panel.axhline(0.5, zorder=1, **REFERENCE)
             panel.set_ylabel("AUROC of the runs that get there")

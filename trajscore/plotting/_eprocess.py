@@ -148,8 +148,6 @@ class EProcessDisplay(DisplayMixin):
             dashed = {"color": ink(), "linewidth": 1.2, "linestyle": "--", "label": label}
             ax.axhline(np.log(self.threshold), zorder=2, **dashed)
         ax.set_ylabel("log M (above the threshold: flagged)")
-        if name:
-            ax.set_title(name)
         step_axis(ax)
         return lines
 

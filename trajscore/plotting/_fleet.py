@@ -124,6 +124,4 @@ class FleetDisplay(DisplayMixin):
         ax.set(xlabel="run", ylabel="log e-value, as a share of the alarm's")
         room = min(len(self.changes), _ROWS) * 0.3
         ax.set_ylim(min(low, 0) - 0.1, max(high, 1) + room + 0.1)
-        if name:
-            ax.set_title(name)
         return lines

@@ -84,8 +84,6 @@ class ScoreDisplay(DisplayMixin):
             ax.axvline(self.reference, label="base rate", **REFERENCE)
         ax.set_yticks(range(len(predictors)), [plain(predictor) for predictor in predictors[::-1]])
         ax.set(xlabel=self.metric, ylim=(-0.6, len(predictors) - 0.4))
-        if name:
-            ax.set_title(name)
         return drawn
 
     def _size(self) -> tuple[float, float]:

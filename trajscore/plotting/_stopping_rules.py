@@ -126,8 +126,6 @@ class PowerDisplay(DisplayMixin):
         left.set_ylim(bottom=-0.02 * left.get_ylim()[1])
         right.set_ylabel("power (failing runs flagged)")
         share_axis(right, "y")
-        if name:
-            left.figure.suptitle(name)
         return lines
 
     def _new_axes(self) -> Any:
@@ -232,8 +230,6 @@ class SavingsDisplay(DisplayMixin):
             _explain_cross(ax)
         ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
         share_axis(ax, "x", "y")
-        if name:
-            ax.set_title(name)
         return lines
 
     def _legend(self) -> dict[str, Any]:

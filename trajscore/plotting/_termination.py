@@ -106,8 +106,6 @@ class TerminationDisplay(DisplayMixin):
             ax.text(n, height, text, va="center", fontsize="small")
         ax.set_yticks(place, [plain(reason) for reason in self.reasons.index])
         ax.set_xlabel("runs")
-        if name:
-            ax.set_title(name)
         ax.margins(x=0.25)
         return bars
 
