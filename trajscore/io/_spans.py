@@ -240,7 +240,6 @@ def _add_tool(
     thread.ran.add(id(call))
     if call.result is None and text is not None:
         thread.talk.set_result(step, call, text)
-        call.extra["result"] = "span"
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments
     call.id = call.id or key

@@ -110,10 +110,9 @@ class Thread:
                 self.results.add(known)
                 self.talk.add(message, index)
             return
-        if call.result is None or "result" in call.extra:  # the message's precedes the span's
+        if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
             call.error = True if message.get("error") else call.error
-        call.extra.pop("result", None)
 
     def _call_of_result(
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
