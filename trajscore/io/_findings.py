@@ -101,7 +101,7 @@ class Findings:
         there = f" (the runs have {examples(candidates)})" if candidates else ""
         return (
             f"no run has an outcome{there}; name its field with {{argument:outcome}}{hint}, or "
-            f"give a table with {{argument:outcomes}}"
+            f"give a table of run ids and outcomes with {{argument:outcomes}}"
         )
 
     def problem(self) -> str:
