@@ -22,6 +22,7 @@ from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
+from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
 
 _MAX_EXAMPLES = 3
@@ -91,18 +92,20 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        if table is not None:
-            return (
-                f"no run has an outcome: the ids of the log ({examples(tally.ids)}) are not in the "
-                f"table of outcomes ({examples(table)}); name the field of ids with {{argument:id}}"
-            )
         candidates = tally.candidates()
         hint = next((f", such as {hint}" for hint in outcome_candidates(candidates)), "")
         there = f" (the runs have {examples(candidates)})" if candidates else ""
-        return (
+        text = (
             f"no run has an outcome{there}; name its field with {{argument:outcome}}{hint}, or "
             f"give a table of run ids and outcomes with {{argument:outcomes}}"
         )
+        if table is not None:
+            text = (
+                f"no run has an outcome: the ids of the log ({examples(tally.ids)}) are not in the "
+                f"table of outcomes ({examples(table)}); name the field of ids with {{argument:id}}"
+            )
+        shorten(problem := ArgumentError(text))
+        return problem.text
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""

@@ -30,16 +30,16 @@ def refusals(path: Path, *, named: bool = True) -> Iterator[None]:
         short = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
         if not named and path.name not in str(error):
             short.text = f"{path}: {short.text}"
-        _shorten(short, str(path))
+        shorten(short, str(path))
         error.args = (short.in_options({}),)
         raise
 
 
-def _shorten(error: ArgumentError, path: str) -> None:
+def shorten(error: ArgumentError, path: str = "") -> None:
     """Shorten the path from the left, then lists in brackets, long names, and the end."""
-    first, *others = error.text.split(path)
-    error.text = path.join([first, Path(path).name.join(others)]) if others else first
-    if (over := _excess(error)) > 0:
+    before, own, rest = error.text.partition(path or "\n")
+    error.text = before + own + rest.replace(path or "\n", Path(path).name or " ")
+    if path and (over := _excess(error)) > 0:
         kept = max(len(path) - over - 1, _SHORTEST)
         error.text = error.text.replace(path, f"…{path[-kept:]}" if kept < len(path) - 1 else path)
     for long, short in _LONG:
@@ -47,7 +47,7 @@ def _shorten(error: ArgumentError, path: str) -> None:
             error.text = long.sub(short, error.text)
     while isinstance(error.value, dict) and len(error.value) > 2 and _excess(error) > 0:
         error.value.popitem()
-    if (over := _excess(error)) > 0:
+    while (over := _excess(error)) > 0:
         text = error.text[: -over - 1]
         error.text = f"{text[: text.rfind('{')] if text.count('{') > text.count('}') else text}…"
 
