@@ -55,13 +55,12 @@ def test_names_and_outcomes(write, tmp_path):
         ({"session_id": "s"}, None, ("s", None, -1)), ({}, None, ("trajectory-0", None, -1)),
         ({"trajectory_id": "t"}, result(), ("t", "task", 1)),
         ({"session_id": "s"}, result(0.5), ("trial", "task", 0)),
-        ({"trajectory_id": "t"}, result(None, step_name="one"), ("trial/one", "task/one", -1)),
         ({"trajectory_id": "t"}, {"verifier_result": {"rewards": {"x": 1}}}, ("t", None, 1)),
         ({"trajectory_id": "t"}, several, ("t", None, 0)),
     ):  # fmt: skip
         run = read(write, trajectory(**raw), beside)
         assert (run.id, run.task, run.outcome) == expected, (raw, beside)
-    assert read(write, trajectory(), several, reward="a").outcome == 1
+    assert read(write, trajectory(), several, outcome="rewards.a").outcome == 1
 
 
 def test_all_fields(write):
@@ -122,31 +121,6 @@ def test_which_result_is_that_of_a_trajectory(write):
     assert outcome("job/t/agent/trajectory.json") == 1
     write("job/t/agent/result.json", result(0))
     assert outcome("job/t/agent/trajectory.json") == 0
-    write("steps/result.json", result(1))  # a folder of steps further up is not of a trial
-    assert outcome("steps/x/t/agent/trajectory.json") == -1
-
-
-def test_steps_of_a_trial_have_their_own_results(write):
-    steps = [
-        {"step_name": "one", "verifier_result": {"rewards": {"reward": 0}}},
-        {"step_name": "two"} | ended_by("MaxStepsError"), {"step_name": "three"},
-    ]  # fmt: skip
-    write("job/t/result.json", result(1, step_results=steps))
-    paths = [
-        write(f"job/t/steps/{name}/agent/trajectory.json", trajectory())
-        for name in ("one", "two", "three", "four")
-    ]
-    runs = io.read_runs(paths, format="atif")
-    assert [(run.id, run.task, run.outcome, run.stop_reason) for run in runs] == [
-        ("trial/one", "task/one", 0, None), ("trial/two", "task/two", -1, "MaxStepsError"),
-        ("trial/three", "task/three", 1, None), ("trial", "task", 1, None),
-    ]  # fmt: skip
-    # the last verdict of the steps is that of the trial
-    verdicts = [{"verifier_result": {"rewards": {"reward": k}}} for k in (0, 1)]
-    for listed, outcome in ((verdicts, 1), (verdicts[::-1], 0), (None, -1), (["x"], -1)):
-        write("u/result.json", result(verifier_result=None, step_results=listed))
-        (run,) = io.read_runs(write("u/trajectory.json", trajectory()), format="atif")
-        assert run.outcome == outcome
 
 
 def test_a_trajectory_goes_on_in_other_files(write):
@@ -160,7 +134,6 @@ def test_a_trajectory_goes_on_in_other_files(write):
 
 
 def test_what_cannot_be_read(write):
-    path = write("t/trajectory.json", trajectory(trajectory_id="q"))
     loud = TURN | {"metrics": {"logprobs": [0.5]}}
     for steps, words in (
         (None, "no list of 'steps'"), (3, "no list of 'steps'"), ([TURN, 3], "message 1 is int"),
@@ -171,17 +144,6 @@ def test_what_cannot_be_read(write):
         raw = {"trajectory_id": "q", "steps": steps, "continued_trajectory_ref": "x"}
         with pytest.raises(ValueError, match=rf"run 'q' \(index 0\).*{words}"):
             read(write, trajectory() | raw)
-    write("t/trajectory.json", trajectory(trajectory_id="q"))
-    given = write("r.json", {"verifier_result": {"rewards": {"a": 1, "b": 0}}})
-    for options, error, words in (
-        ({"result": given}, ValueError, "run 'q'.*'reward'.* a, b .*reward="),
-        ({"result": given, "reward": "c"}, ValueError, "'c'.* a, b "),
-        ({"result": "nowhere.json"}, FileNotFoundError, r"nowhere\.json"),
-    ):
-        with pytest.raises(error, match=words):
-            io.read_runs(path, format="atif", **options)
-    with pytest.raises(ValueError, match="result is one file for 2"):
-        io.read_runs([path, path], format="atif", result=given)
     for content in ({"schema_version": 2}, {"steps": []}, {"trajectory_id": "t"}):
         with pytest.raises(ValueError, match=r"x\.json"):
             io.read_runs(write("x.json", content))

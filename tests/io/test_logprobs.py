@@ -131,8 +131,7 @@ def test_fields_that_are_not_read_are_named(write):
         ({"llm.0.logprob": -1, "llm.1.logprob": -1}, "2", "llm.logprob"),
     ):
         (note,) = (note for note in notes(**more) if "log-prob" in note)
-        start = f"{n} log-probability field{'s' * (n > '1')} not read, in 'messages.{name}'; "
-        assert note == f"{start}token_probability needs a list with one for each token"
+        assert note == f"{n} log-probability field{'s' * (n > '1')} not read, in 'messages.{name}'"
     for more in (
         {"logprobs": None, "log_prob": [], "logprobs_result": {"a": [None]}, "logprob": ""},
         {"avg_logprobs": 0.0, "logProb": [0, -9999.0], "x": {"logprobs": True, "top_logprobs": 5}},
@@ -188,6 +187,6 @@ def test_any_object_is_read_or_refused_in_words(write):
         try:
             n_read += len(io.read_runs(path)[0].steps)
         except ValueError as error:
-            refused.append((str(path) in str(error), error))
+            refused.append((path.name in str(error), error))
     assert all(names for names, _ in refused), refused
     assert n_read > len(refused) > 10

@@ -59,8 +59,7 @@ MORE = [
      [{"toolName": "f", "args": {"n": 3}}]}, [LOOK, CALL]),
     ({"tool_calls": [{"name": "f", "args": {"n": 3}}]}, [CALL]),
     ([{"toolCallId": "c", "toolName": "f", "input": {"n": 3}}], [CALL]),
-    ({"content": [{"id": "1", "name": "f", "arguments": '{"n": 3}'}], "thought": "Look"},
-     [LOOK, CALL]),
+    ({"content": [{"id": "1", "name": "f", "arguments": '{"n": 3}'}]}, [CALL]),
     ({"role": "assistant", "parts":
      [{"type": "tool_call", "id": "c", "name": "f", "arguments": {"n": 3}}]}, [CALL]),
 ]  # fmt: skip

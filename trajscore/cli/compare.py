@@ -10,11 +10,11 @@ from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
-    naming,
     note_if_same,
     reading,
 )
 from trajscore.gates import RunSet, compare
+from trajscore.io.refusals import refusals
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
-    with naming(path):
+    with refusals(path, named=False):
         runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
     for line in runs.notes.splitlines():
         print(f"{path}: {line}")

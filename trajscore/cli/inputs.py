@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -81,18 +80,6 @@ def check_folder(option: str, path: Path, ending: str = "") -> None:
         raise ValueError(f"{option}: {path} must end in {ending}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Name the file in an error, where a command reads several."""
-    try:
-        yield
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        problem = error if isinstance(error, ArgumentError) else ArgumentError(str(error))
-        raise ArgumentError(f"{path}: {problem.text}", problem.part, problem.value) from error
 
 
 def note_if_same(path: Path, other: Path) -> None:

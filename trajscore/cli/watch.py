@@ -13,7 +13,6 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
-    naming,
     note_if_same,
     number,
     reading,
@@ -25,6 +24,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
+from trajscore.io.refusals import refusals
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import FleetChange
 from trajscore.plotting import FleetDisplay
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs in their order, and say what was guessed and left out."""
-    with naming(path):
+    with refusals(path, named=False):
         inputs = load(path, **reading(arguments))
     X = inputs.predictors
     if isinstance(X, dict):

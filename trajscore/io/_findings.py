@@ -22,11 +22,11 @@ from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
 from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
+from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
 
-_MAX_CANDIDATES = 5
 _MAX_EXAMPLES = 3
-_ODD = {  # the word to count, and what is said of them
+_ODD = {  # what is counted, and what is said of it
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
@@ -35,13 +35,12 @@ _ODD = {  # the word to count, and what is said of them
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
     "durations": (
         "run",
-        "with the lines in the order of the file: small times fall, as durations do",
+        "with the lines in the order of the file: its times fall, as durations do",
     ),
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
     "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
-_MAX_ROLES = 12
 
 
 @dataclass
@@ -52,7 +51,7 @@ class Findings:
     tally: Tally = field(default_factory=Tally)
 
     def check_names(self, file: str) -> None:
-        """Refuse a log in which a named field is nowhere, or an outcome is a word."""
+        """Refuse a log in which a named field is nowhere, or an outcome is a word or a list."""
         tally, fields = self.tally, self.selection.fields
         if tally.words:
             bare = bare_name(fields.outcome or "")
@@ -60,47 +59,32 @@ class Findings:
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
         for (name, opposite), pairs in tally.counts.items():
             refuse_counts(pairs, name, opposite, f"{file}: ")
-        self._refuse_lists(file)
+        for name, (run, values) in tally.lists.items():
+            raise ArgumentError(
+                f"{file}: the outcome {name!r} has several values in run {run!r} "
+                f"({examples(values)}); if the last counts, pass {{argument:outcome={name}{LAST}}}",
+                "outcome",
+            )
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
-            if name is None or tally.used[part, name] or not tally.n_runs:
-                continue
-            if part == "outcome" and self.selection.table is not None:  # a column of the table
-                continue
-            raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
+            in_table = part == "outcome" and self.selection.table is not None
+            if name is not None and not tally.used[part, name] and tally.n_runs and not in_table:
+                raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role in self.selection.roles:
             if not tally.used["roles", role]:
-                known = [*tally.unknown_roles, *tally.names_of_users]
-                problem = unknown_name("role", role, known)
+                problem = unknown_name("role", role, [*tally.unknown_roles, *tally.names_of_users])
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
 
     def _not_there(self, part: str, name: str) -> str:
         """Say that a named field is nowhere, or is an object, and which there are."""
-        tally = self.tally
-        owner, known = ("run", list(tally.values))
+        owner, known = "run", list(self.tally.values)
         if part == "confidence":
-            owner, known = "turn", list(tally.names_of_turns)
-        if part == "outcome" and name in tally.objects:
-            known = [f"{name}.{inner}" for inner in tally.objects[name]]
-        if not known:
-            remedy = "leave {argument} out"
-            if part == "outcome":
-                remedy = "give a table of run ids and outcomes with {argument:outcomes}"
-            return f"no {owner} has a field {name!r}; {remedy}"
-        bare = bare_name(name) if part != "stop_reason" else name
-        known = [outcome_hint(other) for other in known] if bare != name else known
-        return unknown_name(f"field of a {owner}", name, known)
-
-    def _refuse_lists(self, file: str) -> None:
-        """Refuse outcomes of which runs have several."""
-        for name, (run, values) in self.tally.lists.items():
-            raise ArgumentError(
-                f"{file}: the outcome {name!r} has several values in run {run!r}, "
-                f"{', '.join(map(repr, values[:_MAX_EXAMPLES]))} ...; if the last one counts, pass "
-                f"{{argument:outcome={name}{LAST}}}; otherwise name another field with "
-                f"{{argument}}, or give a table of run ids and outcomes with {{argument:outcomes}}",
-                "outcome",
-            )
+            owner, known = "turn", list(self.tally.names_of_turns)
+        elif part == "outcome" and name in self.tally.objects:
+            known = [f"{name}.{inner}" for inner in self.tally.objects[name]]
+        if part != "stop_reason" and bare_name(name) != name:
+            known = list(map(outcome_hint, known))
+        return f"{unknown_name(f'field of a {owner}', name, known)}; or leave {{argument}} out"
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
@@ -108,23 +92,20 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        ids = examples(tally.ids)
-        if table is not None:
-            return (
-                f"no run has an outcome: no run id of the log ({ids}) is in the table of outcomes "
-                f"({examples(table)}); name the field with the table's ids with {{argument:id}}"
-            )
-        fields = []
-        for name, counts in list(tally.candidates().items())[:_MAX_CANDIDATES]:
-            common = ", ".join(f"{value} {n}" for value, n in counts.most_common(_MAX_EXAMPLES))
-            fields.append(f"{name!r}: {common}{', ...' * (len(counts) > _MAX_EXAMPLES)}")
-        candidates = f" (the runs have {'; '.join(fields)})" if fields else ""
-        hints = outcome_candidates(tally.candidates())
-        hint = f", such as {hints[0]}" if hints else ""
-        return (
-            f"no run has an outcome{candidates}; name the field with {{argument:outcome}}{hint}, "
-            f"or give a table of run ids ({ids} ...) and outcomes with {{argument:outcomes}}"
+        candidates = tally.candidates()
+        hint = next((f", such as {hint}" for hint in outcome_candidates(candidates)), "")
+        there = f" (the runs have {examples(candidates)})" if candidates else ""
+        text = (
+            f"no run has an outcome{there}; name its field with {{argument:outcome}}{hint}, or "
+            f"give a table of run ids and outcomes with {{argument:outcomes}}"
         )
+        if table is not None:
+            text = (
+                f"no run has an outcome: the ids of the log ({examples(tally.ids)}) are not in the "
+                f"table of outcomes ({examples(table)}); name the field of ids with {{argument:id}}"
+            )
+        shorten(problem := ArgumentError(text))
+        return problem.text
 
     def problem(self) -> str:
         """Say what keeps the runs from being judged, and what to name; "" otherwise."""
@@ -132,28 +113,21 @@ class Findings:
         return next(filter(None, problems), "")
 
     def role_problem(self) -> str:
-        """Ask who acts under roles that are not known, where these have most turns; or ""."""
-        unknown, n_agent = self.tally.unknown_roles, self.tally.n_turns
-        named = self.tally.names_of_users.items()
-        users = Counter({name: n for name, n in named if name not in self.selection.roles})
-        if users:
-            names = users
-            problem = (
-                f"{number_of(users.total(), 'turn')} of the user have the names of several users, "
-                f"or of an agent"
-            )
-        elif unknown.total() > n_agent:
-            names = unknown
-            problem = (
-                f"{number_of(n_agent, 'turn')} of the agent and {unknown.total():,} of roles that "
-                f"are not known"
-            )
-        else:
-            return ""
-        listed = [name for name, _ in names.most_common(_MAX_ROLES)]
+        """Ask who acts under names of users, or under roles that have most turns; or ""."""
+        tally, roles = self.tally, self.selection.roles
+        names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
+        problem = (
+            f"{number_of(names.total(), 'turn')} of the user have several names, or an agent's"
+        )
+        if not names:
+            names = tally.unknown_roles
+            if names.total() <= tally.n_turns:
+                return ""
+            problem = f"{names.total():,} turns of roles not known, {tally.n_turns:,} of the agent"
+        listed = [name for name, _ in names.most_common(_MAX_EXAMPLES)]
         return (
-            f"{problem} ({', '.join(map(repr, listed))}); say which are the agent's, the user's or "
-            f"the environment's, for example with {{argument:roles={listed[0]}=agent}}"
+            f"{problem} ({examples(listed)}); say who is the agent, the user or the environment, "
+            f"such as {{argument:roles={listed[0]}=agent}}"
         )
 
     def id_problem(self) -> str:
@@ -176,49 +150,13 @@ class Findings:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
         for (owner, name), n in sorted(tally.unused.items()):
+            part = "outcome" if owner == "run" else "confidence"
             if n:
-                part, owners = ("outcome", "runs") if owner == "run" else ("confidence", "turns")
                 notes.append(
-                    f"{number_of(n, 'score')} of {owners} named {name!r} not used; to use "
-                    f"{'it' if n == 1 else 'them'}, pass {{argument:{part}={outcome_hint(name)}}}"
+                    f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
+                    f"{{argument:{part}={outcome_hint(name)}}}"
                 )
-        if tables := tally.tables:
-            notes.append(
-                f"{number_of(len(tables), 'table')} beside the logs not read, such as {tables[0]}; "
-                f"if it holds outcomes, pass {{argument:outcomes={tables[0]}}}"
-            )
-        return [*notes, *self._odd_turns(), *self._joined_records()]
-
-    def _odd_turns(self) -> Iterator[str]:
-        """Say of turns, calls and results what could not be made of them."""
-        for kind, (word, sentence) in _ODD.items():
-            if n := self.tally.odd[kind]:
-                yield f"{number_of(n, word)} {sentence}"
-        if unknown := self.tally.unknown_roles:
-            (role, _), *_ = unknown.most_common()
-            yield (
-                f"{number_of(unknown.total(), 'turn')} of roles that are not known, such as "
-                f"{role!r}, taken as the environment's; if it is an agent's, pass "
-                f"{{argument:roles={role}=agent}}"
-            )
-        remedy = "; token_probability needs a list with one for each token"
-        for counts, noun, more in (
-            (self.tally.unread, "text", ""),
-            (self.tally.unread_logprobs, "log-probability field", remedy),
-        ):
-            if counts:
-                fields = ", ".join(repr(name) for name, _ in counts.most_common(_MAX_EXAMPLES))
-                yield f"{number_of(counts.total(), noun)} not read, in {fields}{more}"
-
-    def _joined_records(self) -> Iterator[str]:
-        """Say which records may be of one run."""
-        tally = self.tally
-        if n := tally.n_beginnings():
-            yield (
-                f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another "
-                f"run; if they are calls or states of one run, name what these share with "
-                f"{{argument:id}}"
-            )
+        return [*notes, *self._counts()]
 
     def _readings(self) -> Iterator[str]:
         """Say how outcomes and confidences were read, where names or words are not plain."""
@@ -228,10 +166,38 @@ class Findings:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
             yield words
-        if (bare := bare_name(confidence)) != confidence:
-            yield f"confidence: 1 minus {bare!r}"
-        elif sounds_bad(confidence):
+        if bare_name(confidence) == confidence and sounds_bad(confidence):
             yield (
                 f"confidence: high {confidence!r} stands for success; if it stands for failure, "
                 f"pass {{argument:confidence={outcome_hint(confidence)}}}"
+            )
+
+    def _counts(self) -> Iterator[str]:
+        """Say what no part of a run used, or what could not be made of it."""
+        tally = self.tally
+        if tally.tables:
+            yield (
+                f"{number_of(len(tally.tables), 'table')} beside the logs not read; if one holds "
+                f"outcomes, pass {{argument:outcomes={tally.tables[0]}}}"
+            )
+        for kind, (word, sentence) in _ODD.items():
+            if n := tally.odd[kind]:
+                yield f"{number_of(n, word)} {sentence}"
+        if unknown := tally.unknown_roles:
+            ((role, _),) = unknown.most_common(1)
+            yield (
+                f"{number_of(unknown.total(), 'turn')} of roles that are not known, taken as the "
+                f"environment's; if it is an agent's, pass {{argument:roles={role}=agent}}"
+            )
+        for counts, noun in (
+            (tally.unread, "text"),
+            (tally.unread_logprobs, "log-probability field"),
+        ):
+            if counts:
+                names = examples(name for name, _ in counts.most_common())
+                yield f"{number_of(counts.total(), noun)} not read, in {names}"
+        if n := tally.n_beginnings():
+            yield (
+                f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another; if "
+                f"they are of one run, name what they share with {{argument:id}}"
             )

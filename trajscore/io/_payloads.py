@@ -51,10 +51,9 @@ def _from_text(text: str, role: str | None) -> list[Any]:
     if role != "user" or not _SPEAKER.match(text):
         return [{"role": role, "content": text}]
     _, *parts = _SPEAKER.split(text)  # the turns of a dialogue, as AutoGen's tracer writes them
-    turns = zip(parts[::2], parts[1::2], strict=True)
     return [
         {"role": who.lower(), "content": "" if words.strip() == "None" else words.strip("\n")}
-        for who, words in turns
+        for who, words in zip(parts[::2], parts[1::2], strict=True)
     ]
 
 
@@ -162,8 +161,6 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
     if vercel:
         parts = [{"type": "text", "text": text}] if isinstance(text, str) else text or []
         message = {"role": "assistant", "content": [*parts, *vercel]}
-    if isinstance(fields.get("thought"), str) and isinstance(text, list):  # AutoGen's
-        message["content"] = [{"type": "text", "text": fields["thought"]}, *text]
     reason = fields.get("finish_reason", fields.get("finishReason"))
     return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
 

@@ -6,11 +6,9 @@ finds the order, the conversation that each call repeats, the results of tools, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 from trajscore.io._conversation import (
@@ -26,8 +24,6 @@ from trajscore.io._thread import Thread
 from trajscore.io._vocabulary import NOT_TOOLS, Kind, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.text import text_of
-
-_GENERATOR = re.compile(r"\"?<\w*generator object .* at 0x[0-9a-fA-F]+>\"?")
 
 
 @dataclass(slots=True)
@@ -54,8 +50,6 @@ class Span:
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
         self.parent = None if self.parent == self.id else self.parent
-        if isinstance(self.outputs, str) and _GENERATOR.fullmatch(self.outputs.strip()):
-            self.outputs = None  # a stream, which the tracer did not read
 
 
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
@@ -65,28 +59,26 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     thread = Thread(talk)
     turns: dict[str, Step] = {}
     for index, (span, ends) in enumerate(tree.visits()):
-        if span.kind == "model" and not tree.repeats(span):
-            if not ends:
-                _add_model(tree, thread, span, index, turns)
+        if span.kind == "other" or tree.repeats(span):
+            _add_values(tree, thread, span, index, ends, run)
+        elif ends or (span.kind == "tool" and tree.is_tool_again(span)):
+            continue
         elif span.kind == "tool":
-            if not ends and not tree.is_tool_again(span):
-                _add_tool(thread, span, index, turns, alone=not tree.has_models)
+            _add_tool(thread, span, index, turns, alone=not tree.has_models)
+        elif tree.is_answered(span):
+            _add_answer(thread, span, index, turns)
         else:
-            value = span.outputs if ends else span.inputs
-            messages = messages_in(value, None)
-            thread.weave(messages, index)
-            if not messages and value is not None and tree.is_outermost_with_values(span):
-                run.extra["output" if ends else "input"] = unnested(value)
+            thread.weave(messages_in(span.inputs, "user"), index)
     if not any(step.actor == "agent" for step in talk.steps):
         for span in tree.answers()[:1]:
             _add_answer(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
-    if n := len(tree.unanswered()):
-        run.extra["unanswered"] = n
+    unanswered = [s for s in tree.spans if s.kind == "model" and not tree.is_answered(s)]
+    run.extra |= {"unanswered": len(unanswered)} if unanswered else {}
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
-    add_tokens(run, (span.tokens for span in tree.unanswered()))
+    add_tokens(run, (span.tokens for span in unanswered))
     return run
 
 
@@ -101,7 +93,6 @@ class _Tree:
         self._has_text = any(s.kind == "model" and (s.inputs or s.outputs) for s in spans)
         self.has_models = any(span.kind == "model" for span in spans)
         self._by_id = {span.id: span for span in spans}
-        _complete_answers(spans, self._by_id)
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
             is_inner = span.parent in self._by_id
@@ -159,17 +150,9 @@ class _Tree:
 
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
-        if span.outputs is not None:
-            return True
-        if span.inputs is None and any(outer.kind == "model" for outer in self._around(span)):
-            return False
         has_more = span.error or span.scores or span.tokens.get("output")
-        return bool(has_more) or not self._has_text
-
-    def unanswered(self) -> list[Span]:
-        """Return the records that calls of a model began, without their answers."""
-        models = (span for span in self.spans if span.kind == "model")
-        return [span for span in models if not self.repeats(span) and not self.is_answered(span)]
+        is_known = span.outputs is not None or bool(has_more) or not self._has_text
+        return is_known or self.repeats(span)
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
@@ -195,49 +178,31 @@ class _Tree:
                     stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
 
 
-def _complete_answers(spans: list[Span], by_id: dict[str, Span]) -> None:
-    """Take the messages of a call around another one, where the inner one recorded text only."""
-    inner_of: dict[str, list[Span]] = {}
-    for span in spans:
-        if span.kind == "model" and span.parent is not None and span.parent in by_id:
-            inner_of.setdefault(span.parent, []).append(span)
-    for name, (inner, *others) in inner_of.items():
-        outer = by_id[name]
-        is_text = inner.outputs is not None and not messages_in(inner.outputs, None)
-        if not others and outer.kind == "model" and is_text and messages_in(outer.outputs, None):
-            inner.outputs = outer.outputs
-
-
 def moment(value: Any) -> int | None:
     """Return a time as a whole number that can be compared with others of the same log.
 
     >>> moment("2026-01-01T00:00:00Z") < moment("2026-01-01T00:00:00.5Z"), moment("17"), moment("")
     (True, 17, None)
     """
-    if isinstance(value, bool) or value in (None, ""):
-        return None
-    if isinstance(value, (int, float)) or (isinstance(value, str) and value.isdigit()):
-        try:
-            return int(value)
-        except (ValueError, OverflowError):  # NaN, infinite, too long
-            return None
     try:
+        if isinstance(value, float) or str(value).isdigit():
+            return int(value)
         time = datetime.fromisoformat(str(value))
-    except ValueError:
+    except (ValueError, OverflowError):  # NaN, infinite, too long, or no time
         return None
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6)
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
 # ------------------------------------------------------------------ what spans add
 
 
-def _add_model(tree: _Tree, thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
-    """Add what a call of a model was given and answered."""
-    if tree.is_answered(span):
-        _add_answer(thread, span, index, turns)
-    else:
-        thread.weave(messages_in(span.inputs, "user"), index)
+def _add_values(tree: _Tree, thread: Thread, span: Span, index: int, ends: bool, run: Run) -> None:
+    """Add the messages of a span around others; what else the outermost one holds is the run's."""
+    value = span.outputs if ends else span.inputs
+    messages = messages_in(value, None)
+    thread.weave(messages, index)
+    if not messages and value is not None and tree.is_outermost_with_values(span):
+        run.extra["output" if ends else "input"] = unnested(value)
 
 
 def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
@@ -258,7 +223,7 @@ def _add_tool(
     result, key = result_in(span.outputs)
     key = span.call or key
     text = None if span.outputs is None else text_of(result)
-    arguments = _without_wrapper(read_arguments(unnested(span.inputs)))
+    arguments = read_arguments(unnested(span.inputs))
     step, call = _call_of_span(thread, key, span.name, arguments, text)
     if step is None or call is None:
         step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
@@ -275,20 +240,10 @@ def _add_tool(
     thread.ran.add(id(call))
     if call.result is None and text is not None:
         thread.talk.set_result(step, call, text)
-        call.extra["result"] = "span"
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments
     call.id = call.id or key
     call.error = span.error if call.error is None else call.error
-
-
-def _without_wrapper(arguments: Any) -> Any:
-    """Return the arguments that a tracer recorded as those of a Python function."""
-    if isinstance(arguments, dict) and "kwargs" in arguments:
-        positional = arguments.keys() - {"kwargs"}
-        if positional <= {"args"} and not arguments.get("args"):
-            return read_arguments(unnested(arguments["kwargs"]))
-    return arguments
 
 
 def _call_of_span(
@@ -300,20 +255,15 @@ def _call_of_span(
         return step, call
     # a span may have other words before the name of the call
     names = {name, *str(name).split()[-1:], str(name).rpartition(".")[2]} if name else set()
-    named = [
+    left = [
         (step, call)
         for step in thread.talk.steps
         for call in step.tool_calls
-        if id(call) not in thread.ran and call.name in names
+        if id(call) not in thread.ran
     ]
+    named = [pair for pair in left if pair[1].name in names]
     if not named and arguments and "." in str(name):  # of a function around the tool
-        agents = (step for step in reversed(thread.talk.steps) if step.actor == "agent")
-        named = [
-            (step, call)
-            for step in islice(agents, 1)
-            for call in step.tool_calls
-            if id(call) not in thread.ran and call.arguments == arguments
-        ]
+        named = [pair for pair in left if pair[1].arguments == arguments]
     inner = arguments.get("input", arguments) if isinstance(arguments, dict) else arguments
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
     # with the same arguments and result, as far as they are known

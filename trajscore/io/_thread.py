@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping
 from difflib import SequenceMatcher
-from itertools import groupby
 from typing import Any
 
 from trajscore.io._conversation import Conversation, read_call, role_of
@@ -31,7 +30,7 @@ class Thread:
 
     def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
-        messages = self._joined_as_known([m for m in messages if not _says_nothing(m)])
+        messages = [message for message in messages if not _says_nothing(message)]
         turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
         places = iter(self._align(turns))
         woven: list[Step] = []
@@ -53,18 +52,6 @@ class Thread:
             calls = (call for call in woven[-1].tool_calls if not ids or call.id in ids)
             waiting = [(woven[-1], call) for call in calls]
         return woven
-
-    def _joined_as_known(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Join messages of the agent that are one turn of the conversation."""
-        joined = messages[:1]
-        for message in messages[1:]:
-            if _is_agents(joined[-1]) and _is_agents(message) and _key(joined[-1]) not in self.keys:
-                turn = _joined([joined[-1], message])
-                if _key(turn) in self.keys:
-                    joined[-1] = turn
-                    continue
-            joined.append(message)
-        return joined
 
     def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
         """Return for each turn its place; or None, and before which place it belongs."""
@@ -90,9 +77,8 @@ class Thread:
 
     def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
-        ids = [call.id for call in _calls(message)]
-        steps = [self.talk.call_of_id(key)[0] for key in ids if key is not None]
-        if not ids or None in ids or None in steps:
+        steps = [self.talk.call_of_id(call.id)[0] for call in _calls(message)]
+        if not steps or None in steps:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 
@@ -124,13 +110,9 @@ class Thread:
                 self.results.add(known)
                 self.talk.add(message, index)
             return
-        if call.result is None:
+        if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
             call.error = True if message.get("error") else call.error
-        elif "result" in call.extra and call.result != text:
-            call.extra["output"] = call.result  # of the span; the message's takes precedence
-            self.talk.set_result(step, call, text, last)
-        call.extra.pop("result", None)
 
     def _call_of_result(
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
@@ -151,8 +133,9 @@ class Thread:
         woven = self.weave(history, index)
         ends = (k + 1 for k, step in enumerate(self.talk.steps) if woven and step is woven[-1])
         place = next(ends, 0) if history else len(self.keys)
-        messages = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
-        turns = self._add_answer(_turns_of_answer(messages), index, place)
+        answers = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
+        said = [message for message in answers if not _says_nothing(message)]
+        turns = self._add_answer(said or answers[:1], index, place)
         if not history and inputs not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
                 turn.extra.setdefault("input", inputs)
@@ -196,24 +179,6 @@ def _says_nothing(message: Mapping[str, Any]) -> bool:
     """Tell a message of the agent without any text or call, as some tracers repeat its calls."""
     has_more = message.get("tool_calls") or message.get("function_call")
     return _is_agents(message) and not has_more and not message.get("content")
-
-
-def _turns_of_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join the messages of one answer that follow each other: they are one turn."""
-    groups = groupby(messages, key=_is_agents)
-    parts = ((of_agent, list(group)) for of_agent, group in groups)
-    return [m for of_agent, group in parts for m in ([_joined(group)] if of_agent else group)]
-
-
-def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one turn of several messages, with the texts and the calls of all."""
-    if len(messages) == 1:
-        return messages[0]
-    joined = {name: value for message in messages for name, value in message.items()}
-    texts = [text_of(message.get("content")) for message in messages]
-    calls = [call for message in messages for call in as_list(message.get("tool_calls"))]
-    joined["content"] = "\n".join(filter(None, texts))
-    return joined | ({"tool_calls": calls} if calls else {})
 
 
 def _key(message: Mapping[str, Any]) -> Hashable:

@@ -25,6 +25,7 @@ from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
 from trajscore.io._unread import count_unread
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths, tables_in
+from trajscore.io.refusals import refusals
 from trajscore.io.registry import (
     Format,
     detect_format,
@@ -87,7 +88,7 @@ def read_runs(
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
         compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
         the format, which the page of the format explains: ``fields`` of "jsonl", ``max_turns`` of
-        "tau_bench", ``scorer`` of "inspect", ``result`` and ``reward`` of "atif".
+        "tau_bench", ``scorer`` of "inspect".
 
     Returns
     -------
@@ -176,7 +177,17 @@ def stream_runs(
 ) -> RunStream:
     """Return the runs of a log as a stream; it warns of runs that are left out only if asked."""
     places = list_paths(path)
-    of_format = dict(options or {})
+    with refusals(places[0]):
+        return _stream(places, format, dict(options or {}), one_by_one, warns)
+
+
+def _stream(
+    places: list[Path],
+    format: str | Format | None,  # noqa: A002
+    of_format: dict[str, Any],
+    one_by_one: bool,
+    warns: bool,
+) -> RunStream:
     selection = Selection.take(of_format)
     if not isinstance(format, (str, Format, type(None))):
         raise ValueError(f"format must be the name of a format, got {format!r}")
@@ -209,19 +220,26 @@ class _Reading:
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
         left_out, readable = [], False
         for file in files:
-            for run in self._runs_of(file):
-                readable = readable or _fits(run)
-                left_out += [run] if isinstance(run, LeftOut) and not readable else []
-                yield run
-        if all(file.is_head for file in files):
-            raise self._no_runs(files[0])
-        self.findings.check_names(str(files[0].path))
-        if not readable:
-            if problem := self.findings.role_problem():
-                raise ArgumentError(f"{files[0].path}: {problem}", "roles")
-            raise ValueError(
-                f"none of the {len(left_out)} runs can be read as {self.format.name}: {left_out[0]}"
-            )
+            with refusals(file.path):
+                for run in self._runs_of(file):
+                    readable = readable or _fits(run)
+                    left_out += [run] if isinstance(run, LeftOut) and not readable else []
+                    yield run
+        with refusals(files[0].path):
+            if all(file.is_head for file in files):
+                raise self._no_runs(files[0])
+            self.findings.check_names(str(files[0].path))
+            if not readable:
+                raise self._unreadable(left_out, files[0])
+
+    def _unreadable(self, left_out: list[LeftOut], file: LogFile) -> ValueError:
+        if problem := self.findings.role_problem():
+            return ArgumentError(f"{file.path}: {problem}", "roles")
+        first, name = left_out[0], self.format.name
+        which = str(first).removeprefix(f"{first.file}, ")
+        return ValueError(
+            f"{first.file}: none of the {len(left_out)} runs can be read as {name}: {which}"
+        )
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
         """Yield the runs of one file, which must hold runs of this format."""

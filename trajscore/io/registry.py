@@ -13,7 +13,6 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import unknown_name
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._unknown import unknown_json
 from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
@@ -28,6 +27,7 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
+from trajscore.io.refusals import unknown_json
 
 _MAX_NAMES = 12  # in an error
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.values import as_path
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
@@ -17,7 +14,6 @@ from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _RESULT = "result.json"
-_STEPS = "steps"
 _STEP = frozenset(
     {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
 )
@@ -26,17 +22,10 @@ _RUN = frozenset({"trajectory_id", "steps"})
 _PARTS = ("trajectory.cont-", "trajectory.summarization-")
 
 
-@dataclass
-class _Options:
-    result: str | PathLike[str] | None = None
-    reward: str = "reward"
-
-
 @register
 class ATIF(Format):
     name, holds = "atif", "steps"
     beside = ("schema_version", "trajectory_id", "agent")
-    options = _Options
 
     def recognise(self, head: Head) -> bool:
         if head.listed:
@@ -51,30 +40,26 @@ class ATIF(Format):
         files = (path for path in place.rglob("trajectory*.json*") if path.is_file())
         return sorted(path for path in files if not path.name.startswith(_PARTS))
 
-    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
-        if options.result is not None and file.n_files > 1:
-            raise ValueError(f"result is one file for {file.n_files} trajectories; leave it out")
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         file.is_head = file.path.name == _RESULT
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, file.whole())
 
-    def run(self, raw: dict[str, Any], place: Place, options: _Options) -> Run:
-        result = _result_of(place.file, options)
-        of_step = (result.get("trial_name"), result.get("step_name"))
-        step = None if None in of_step else "/".join(map(str, of_step))
-        names = (step, raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
-        name = place.name(*names)
+    def run(self, raw: dict[str, Any], place: Place, options: Any) -> Run:
+        files = (folder / _RESULT for folder in place.file.parents[:2])
+        result = next((LogFile(file).whole() for file in files if file.is_file()), {})
+        name = place.name(raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
         reason = as_fields(result.get("exception_info")).get("exception_type")
         place.stop_reason = None if reason is None else str(reason)
-        rewards = as_fields(result.get("verifier_result")).get("rewards")
-        reward = _choose_reward(rewards, place, options.reward)
+        rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
+        only = next(iter(rewards.values())) if len(rewards) == 1 else None
+        reward = rewards.get("reward", only)
         talk, n_copied = _read_steps(raw, place)
-        task = result.get("task_name"), result.get("step_name")
         run = Run(
             id=name,
             outcome=as_outcome(reward),
             stop_reason=place.stop_reason,
-            task="/".join(map(str, filter(None, task))) or None,
+            task=result.get("task_name"),
             trial=result.get("trial_name"),
             meta={
                 "reward": reward,
@@ -84,7 +69,7 @@ class ATIF(Format):
             extra=leftover(raw, _RUN),
         )
         if result:
-            run.extra["result"] = result
+            run.extra |= {"result": result, "rewards": rewards}
         if n_copied:
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
@@ -103,49 +88,6 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
         raw |= {name: more[name] for name in ("final_metrics",) if name in more}
         rest = more.get("continued_trajectory_ref")
     return raw
-
-
-# ------------------------------------------------------------------ how it ended
-
-
-def _result_of(trajectory: Path, options: _Options) -> dict[str, Any]:
-    """Read Harbor's result of a trajectory, from its folder or the folders above."""
-    named = None if options.result is None else as_path(options.result, "result")
-    above = [folder / _RESULT for folder in trajectory.parents[:2]]
-    of_step = _STEPS in (folder.name for folder in trajectory.parents[2:3])
-    places = [named] if named else [*above, *([trajectory.parents[3] / _RESULT] if of_step else [])]
-    file = next((place for place in places if place.is_file()), None)
-    if file is None and named is not None:
-        raise FileNotFoundError(f"{named} is not a file; give the path of Harbor's result.json")
-    result = {} if file is None else LogFile(file).whole()
-    return _of_step(result, trajectory.parents[1].name if of_step else None)
-
-
-def _of_step(result: dict[str, Any], name: str | None) -> dict[str, Any]:
-    """Return the result of a step of a trial; without a step, the last verdict of its steps."""
-    listed = result.get("step_results")
-    steps = [s for s in listed if isinstance(s, dict)] if isinstance(listed, list) else []
-    own = next((s for s in steps if name is not None and s.get("step_name") == name), None)
-    if own is not None:
-        ended = own if own.get("verifier_result") or own.get("exception_info") else result
-        end = {part: ended.get(part) for part in ("verifier_result", "exception_info")}
-        return {**result, **end, "step_name": name}
-    if steps and not result.get("verifier_result"):
-        return {**result, "verifier_result": steps[-1].get("verifier_result")}
-    return result
-
-
-def _choose_reward(rewards: Any, place: Place, name: str) -> Any:
-    if not isinstance(rewards, Mapping) or not rewards:
-        return None
-    if isinstance(name, str) and name in rewards:
-        return rewards[name]
-    if len(rewards) == 1:
-        return next(iter(rewards.values()))
-    raise ValueError(
-        f"{place}: no reward is named {name!r}; choose one of {', '.join(map(str, rewards))} with "
-        f"reward="
-    )
 
 
 # ------------------------------------------------------------------ steps

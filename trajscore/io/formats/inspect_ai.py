@@ -9,9 +9,9 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import sounds_bad
 from trajscore.core.optional import optional
-from trajscore.io._conversation import Conversation, as_number
+from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome
-from trajscore.io._thread import Thread
+from trajscore.io._spans import Span, add_spans
 from trajscore.io._vocabulary import is_own_score, token_counts
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
@@ -56,10 +56,6 @@ class Inspect(Format):
     def run(self, sample: Any, place: Place, options: _Options) -> Run:
         epoch = getattr(sample, "epoch", None)
         name = place.name(getattr(sample, "uuid", None), f"{sample.id}-{epoch}")
-        talk = _Transcript(place)
-        if not talk.add_events(getattr(sample, "events", None) or []):
-            for index, message in enumerate(getattr(sample, "messages", None) or []):
-                talk.add(_dump(message), index)
         scores = {
             name: _value(score.value)
             for name, score in (getattr(sample, "scores", None) or {}).items()
@@ -75,6 +71,11 @@ class Inspect(Format):
             meta={"reward": score},
             extra=_dump(sample, _BULK) | ({"scores": scores} if scores else {}),
         )
+        talk, spans = Conversation(place), _spans(getattr(sample, "events", None) or [])
+        if any(span.kind == "model" for span in spans):
+            return add_spans(talk, spans, run)
+        for index, message in enumerate(getattr(sample, "messages", None) or []):
+            talk.add(_dump(message), index)
         return talk.finish(run)
 
 
@@ -119,77 +120,57 @@ def _score(scores: Mapping[str, Any], scorer: str | None, place: Place) -> Any:
     return value
 
 
-class _Transcript(Conversation):
-    """Follows the events of a sample."""
+def _spans(events: list[Any]) -> list[Span]:
+    """Return the calls of models and tools but a scorer's; a rating is of the last model's."""
+    spans: list[Span] = []
+    of_scorers: set[Any] = set()
+    n_scorers = 0  # that have begun and not ended, in older logs
+    for index, event in enumerate(events):
+        kind, own = getattr(event, "event", None), getattr(event, "span_id", None)
+        if kind == "span_begin":
+            is_inner = getattr(event, "parent_id", None) in of_scorers
+            of_scorers |= {event.id} if is_inner or event.type in ("scorer", "scorers") else set()
+        elif kind == "step" and getattr(event, "type", None) == "scorer":
+            n_scorers += 1 if event.action == "begin" else -1
+        elif kind == "score" and getattr(event, "intermediate", False):
+            value = getattr(event.score, "value", None)
+            last = next((span for span in reversed(spans) if span.kind == "model"), None)
+            if last is not None and isinstance(value, (int, float)):
+                last.extra = {"confidence": value}
+        elif n_scorers > 0 or getattr(event, "role", None) == "grader" or own in of_scorers:
+            continue
+        elif kind == "model":
+            spans += _call_of_model(event, index)
+        elif kind == "tool":
+            spans.append(_call_of_tool(event, index))
+    return spans
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._spans: dict[Any, tuple[Any, Any]] = {}
-        self._scoring = 0
-        self._thread = Thread(self)
 
-    def add_events(self, events: list[Any]) -> bool:
-        """Add the turns of all events; return whether the model was called."""
-        called = False
-        for index, event in enumerate(events):
-            kind = getattr(event, "event", None)
-            if kind == "span_begin":
-                self._spans[event.id] = (getattr(event, "parent_id", None), event.type)
-            elif kind == "step" and getattr(event, "type", None) == "scorer":
-                self._scoring += 1 if event.action == "begin" else -1
-            elif kind == "score" and getattr(event, "intermediate", False):
-                self._add_confidence(event, index)
-            elif self._by_scorer(event):
-                continue
-            elif kind == "model":
-                called |= self._add_call(event, index)
-            elif kind == "tool":
-                self._add_tool(event, index)
-        return called
+def _call_of_model(event: Any, index: int) -> list[Span]:
+    choices = getattr(getattr(event, "output", None), "choices", None)
+    if not choices or getattr(event, "error", None) is not None:
+        return []  # a call that failed gave no turn
+    fields = _dump(choices[0].message)
+    fields["logprobs"] = _dump(getattr(choices[0], "logprobs", None))
+    if getattr(choices[0], "stop_reason", None) is not None:
+        fields["finish_reason"] = choices[0].stop_reason
+    inputs = list(map(_dump, getattr(event, "input", None) or []))
+    tokens = token_counts(_dump(getattr(event.output, "usage", None)))
+    return [Span(index, "model", inputs=inputs, outputs=[fields], tokens=tokens)]
 
-    def _by_scorer(self, event: Any) -> bool:
-        if self._scoring > 0 or getattr(event, "role", None) == "grader":
-            return True
-        span = getattr(event, "span_id", None)
-        while span in self._spans:
-            parent, kind = self._spans[span]
-            if kind in ("scorer", "scorers"):
-                return True
-            span = parent
-        return False
 
-    def _add_call(self, event: Any, index: int) -> bool:
-        choices = getattr(getattr(event, "output", None), "choices", None)
-        if not choices or getattr(event, "error", None) is not None:
-            return False  # a call that failed gave no turn
-        choice = choices[0]
-        fields = _dump(choice.message)
-        fields["logprobs"] = _dump(getattr(choice, "logprobs", None))
-        if getattr(choice, "stop_reason", None) is not None:
-            fields["finish_reason"] = choice.stop_reason
-        fields["tokens"] = token_counts(_dump(getattr(event.output, "usage", None)))
-        inputs = [_dump(message) for message in getattr(event, "input", None) or []]
-        self._thread.add_call(inputs, [fields], index)
-        return True
-
-    def _add_tool(self, event: Any, index: int) -> None:
-        error = getattr(event, "error", None)
-        text = text_of(_plain(getattr(event, "result", None)))
-        if error is not None and not text:
-            text = str(getattr(error, "message", error))
-        self.add_result(
-            text,
-            index=index,
-            key=str(event.id) if getattr(event, "id", None) else None,
-            name=getattr(event, "function", None),
-            error=error is not None,
-        )
-
-    def _add_confidence(self, event: Any, index: int) -> None:
-        last = next((step for step in reversed(self.steps) if step.actor == "agent"), None)
-        value = getattr(event.score, "value", None)
-        if last is not None and isinstance(value, (int, float)):
-            last.confidence = as_number(value, "confidence", index)
+def _call_of_tool(event: Any, index: int) -> Span:
+    error = getattr(event, "error", None)
+    text = text_of(_plain(getattr(event, "result", None)))
+    return Span(
+        index,
+        "tool",
+        name=getattr(event, "function", None),
+        inputs=_plain(getattr(event, "arguments", None)),
+        outputs=text if error is None or text else str(getattr(error, "message", error)),
+        call=getattr(event, "id", None),
+        error=error is not None,
+    )
 
 
 def _dump(value: Any, without: set[str] | None = None) -> dict[str, Any]:
