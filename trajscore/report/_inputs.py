@@ -37,15 +37,11 @@ from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.tables import (
     PARTS,
     agent_rows,
+    beyond_unit,
     choose_columns,
-    constants,
     guess_first_step,
     read_table,
-    scales_of,
-    settings,
-    skipped,
-    with_fractions,
-    with_last_outcome,
+    unused_numbers,
     with_scales,
     with_times,
 )
@@ -254,25 +250,24 @@ def _load_table(
         rule=rule,
     )
     groups = None if group is None else X.meta[group]
-    left_out: dict[str, str] = {}
+    not_used = []
     if "scores" in guessed:
-        X, left_out = _without_leaky_columns(X, y)
+        X, leaks = _without_leaky_columns(X, y)
         guessed["scores"] = X.channels or ()
-        left_out |= dict.fromkeys(settings(frame, chosen), "is named like a cost or a setting")
-        one_value = constants(frame, chosen).items()
-        left_out |= {name: f"has one value, {value:g}" for name, value in one_value}
-    left_out = {name: f"{why}; name it with --score to judge it" for name, why in left_out.items()}
-    left_out |= {
-        name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
-        for name, top in skipped(frame, chosen).items()
-    }
+        not_used += [
+            f"Left out: column {name!r} {why}; name it with --score to judge it"
+            for name, why in leaks.items()
+        ]
+        if others := [name for name in unused_numbers(frame, chosen) if name not in per_run]:
+            not_used.append(
+                f"{number_of(len(others), 'column')} of numbers not used ({', '.join(others)}); to "
+                f"judge one, pass --score {others[0]}"
+            )
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
-    beyond = scales_of(frame, [name for name in X.channels or () if name not in scaled])
-    not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     not_used += [
-        f"column {name!r} has values above 1, which are judged as they are; add --scale "
-        f"{name}={top:g} if {top:g} means certainty"
-        for name, top in beyond.items()
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass --scale {name}=100"
+        for name in beyond_unit(frame, [own for own in X.channels or () if own not in scaled])
     ]
     counted = first if first_step is None and step is not None else None
     if ended is not None:
@@ -302,10 +297,8 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    frame, fields = with_last_outcome(frame, fields)
     frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings, rule)
-    frame, in_per_cent = with_fractions(frame, fields)
-    return frame, fields, (*how, *remarks, *in_per_cent)
+    return frame, fields, (*how, *remarks)
 
 
 def _notes_on_outcome(
