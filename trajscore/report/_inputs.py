@@ -22,7 +22,6 @@ from trajscore.core.meanings import (
     check_map,
     check_polarity,
     note_on_words,
-    refuse_counts_in,
     turned_note,
 )
 from trajscore.core.runs_of_table import runs_of_table
@@ -213,7 +212,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, rule, max_size)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, rule, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -224,7 +223,6 @@ def _load_table(
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
-    refuse_counts_in(frame, str(chosen.outcome), meanings)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     frame, notes = agent_rows(frame, replace(chosen, step=step))
@@ -288,7 +286,6 @@ def _read_steps(
     path: Path,
     fields: Fields,
     outcomes: Any,
-    meanings: Mapping[str, float],
     rule: Rule | None,
     max_size: int | None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
@@ -297,7 +294,7 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings, rule)
+    frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
     return frame, fields, (*how, *remarks)
 
 
