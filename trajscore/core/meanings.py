@@ -73,7 +73,7 @@ def outcome_candidates(fields: Mapping[str, Iterable[Any]]) -> list[str]:
     return [
         f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}"
         for name, meanings in maps.items()
-        if {SUCCESS, FAILURE} <= set(meanings.values())
+        if {SUCCESS, FAILURE} <= {*meanings.values()} and len(meanings) <= _MOST_NAMED
     ]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.meanings import bare_name, outcome_candidates, words_of
 from trajscore.core.optional import optional
 from trajscore.core.stops import stop_columns
 from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
@@ -133,7 +133,7 @@ def choose_columns(
     usual = {part: _usual_column(frame, part, fields) for part in PARTS}
     missing = [part for part, name in usual.items() if not name and part != "stop_reason"]
     if missing:
-        raise _missing_parts(missing, columns)
+        raise _missing_parts(missing, frame)
     named = {"id": fields.ids} | {part: getattr(fields, part) for part in PARTS if part != "id"}
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name and not named[part]
@@ -193,18 +193,23 @@ def _usual_column(frame: pd.DataFrame, part: str, fields: Fields) -> Any:
     return next(iter(names), None)
 
 
-def _missing_parts(parts: list[str], columns: Sequence[Any]) -> ArgumentError:
+def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
+    words = frame.select_dtypes(["object", "string"])
+    candidates = outcome_candidates(
+        {str(name): words[name].dropna().map(str).unique() for name in words}
+    )
+    such = f"such as {candidates[0]}, " if candidates else ""
     hints = {
         "step": f" ({ROWS} for the order of the rows; {{argument:wide}} where a row is a run)",
-        "outcome": " (or give a table of run ids and outcomes with {argument:outcomes})",
+        "outcome": f" ({such}or give a table of run ids and outcomes with {{argument:outcomes}})",
     }
     problems = "; ".join(
         f"no column has a usual name of the {PARTS[part]} ({', '.join(USUAL[part][:3])} ...), name "
         f"it with {{argument:{part}}}{hints.get(part, '')}"
         for part in parts
     )
-    return ArgumentError(f"{problems}; there are: {_listed(columns)}", parts[0])
+    return ArgumentError(f"{problems}; there are: {_listed(frame.columns)}", parts[0])
 
 
 def _no_scores(frame: pd.DataFrame, chosen: Fields) -> ArgumentError:
