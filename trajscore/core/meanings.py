@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.values import number_of, parse_number, split_pairs
+from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
 # fmt: off
 _USUAL = {  # what an error proposes; only the user decides
@@ -127,29 +127,20 @@ def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]
         raise ArgumentError(
             f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
         )
-    pairs = _pairs(outcome_map) if isinstance(outcome_map, str) else dict(outcome_map or {})
-    meanings = {_word(word): value for word, value in pairs.items()}
+    pairs = (
+        split_pairs(outcome_map) if isinstance(outcome_map, str) else (outcome_map or {}).items()
+    )
+    meanings = {_word(word): as_mapped(value, {}) for word, value in pairs}
     for word, value in meanings.items():
-        number = isinstance(value, (int, float, np.number)) and (0 <= value <= 1 or value == -1)
-        if not number:
+        is_outcome = is_number(value) and (0 <= value <= 1 or value == CENSORED)
+        if not word or not is_outcome:
+            problem = f"{word!r} means {value!r}" if word else f"{value!r} is not a pair"
             raise ArgumentError(
-                f"{{argument}}: {word!r} means {value!r}; give 1 for success, 0 for failure, -1 "
-                f"for not observed, or a grade between 0 and 1",
+                f"{{argument}}: {problem}; give words and what they mean, such as "
+                f"pass=1,fail=0: 1 for success, 0 for failure, -1 for not observed, or a grade",
                 "outcome_map",
             )
     return {word: float(value) for word, value in meanings.items()}
-
-
-def _pairs(text: str) -> dict[str, Any]:
-    pairs: dict[str, Any] = {}
-    for word, value in split_pairs(text):
-        if not word:
-            raise ArgumentError(
-                f"{{argument}}: {value!r} is not a pair such as pass=1", "outcome_map"
-            )
-        number = parse_number(value)
-        pairs[word] = value if number is None else number
-    return pairs
 
 
 def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:

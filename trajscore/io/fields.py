@@ -9,7 +9,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
-from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, plain_name
+from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -102,12 +102,6 @@ def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
 @lru_cache(maxsize=1024)  # lines of one log have the same names
 def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
     return {part: names_among(known, names) for part, known in USUAL.items()}
-
-
-def names_among(known: Iterable[str], names: Sequence[Any]) -> tuple[Any, ...]:
-    """Return those names that are known, in the order of the known ones."""
-    plain = {plain_name(name): name for name in reversed(names)}
-    return tuple(plain[name] for name in map(plain_name, known) if name in plain)
 
 
 def dig(fields: Any, path: str) -> Any:

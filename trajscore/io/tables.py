@@ -16,7 +16,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import bare_name, outcome_candidates, words_of
 from trajscore.core.optional import optional
-from trajscore.core.stops import stop_columns
+from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
 from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import (
@@ -26,7 +26,6 @@ from trajscore.io.fields import (
     TIME_WORDS,
     USUAL,
     Fields,
-    names_among,
     several_runs,
     usual_names,
 )

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.stops import names_among
 from trajscore.core.values import is_number, number_of
-from trajscore.io.fields import ROWS, SCORES, Fields, names_among, usual_names
+from trajscore.io.fields import ROWS, SCORES, Fields, usual_names
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
