@@ -127,20 +127,22 @@ def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]
         raise ArgumentError(
             f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
         )
-    pairs = (
+    pairs: Iterable[tuple[Any, Any]] = (
         split_pairs(outcome_map) if isinstance(outcome_map, str) else (outcome_map or {}).items()
     )
-    meanings = {_word(word): as_mapped(value, {}) for word, value in pairs}
-    for word, value in meanings.items():
-        is_outcome = is_number(value) and (0 <= value <= 1 or value == CENSORED)
-        if not word or not is_outcome:
-            problem = f"{word!r} means {value!r}" if word else f"{value!r} is not a pair"
+    meanings: dict[str, float] = {}
+    for word, value in pairs:
+        number: Any = parse_number(value) if isinstance(value, str) else value
+        is_outcome = is_number(number) and (0 <= number <= 1 or number == CENSORED)
+        if word == "" or not is_outcome:
+            problem = f"{_word(word)!r} means {value!r}" if word else f"{value!r} is not a pair"
             raise ArgumentError(
                 f"{{argument}}: {problem}; give words and what they mean, such as "
                 f"pass=1,fail=0: 1 for success, 0 for failure, -1 for not observed, or a grade",
                 "outcome_map",
             )
-    return {word: float(value) for word, value in meanings.items()}
+        meanings[_word(word)] = float(number)
+    return meanings
 
 
 def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
