@@ -72,8 +72,9 @@ def test_bad_input_ends_with_one_sentence(folder, fit):
     frame = pd.read_csv("runs.csv")
     frame[["run_id", "step", "solved"]].to_csv("no_score.csv", index=False)
     frame.assign(judge=np.nan).to_csv("missing.csv", index=False)
+    frame.rename(columns={"noise": "score"}).to_csv("two.csv", index=False)
     for words, named in [
-        ("runs.csv --out p.skops", "judge, noise; name those by --score"),
+        ("two.csv --out p.skops", "judge, score; name those by --score"),
         ("runs.csv --out none/p.skops", "--out: the folder none"),
         ("runs.csv --out p.pickle", "must end in .skops"),
         ("runs.csv --score judge --alpha 2 --out p.skops", "alpha"),

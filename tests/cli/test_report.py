@@ -116,19 +116,16 @@ def test_clusters_and_groups(frame, report):
 
 
 def test_what_gives_the_outcome_away_is_no_guess(frame, report):
-    frame = frame.rename(columns={"confidence": "c"})
-    frame["final_reward"] = frame["solved"] * 0.7
     last = ~frame["run_id"].duplicated(keep="last")
-    frame["state"] = frame["noise"].mask(last, 0.1 + 0.5 * frame["solved"])
+    frame["forecast"] = frame["noise"].mask(last, 0.1 + 0.5 * frame["solved"])
     _, out, _ = report(frame)
-    assert "scores: columns 'c', 'noise'" in out
-    assert "Left out: column 'final_reward'" in out
-    assert "Left out: column 'state'" in out
-    _, out, _ = report(frame, "--score state")
-    assert "note: state: separates successes from failures" in out
-    code, _, err = report(frame.drop(columns=["c", "noise"]))
+    assert "scores: column 'confidence'" in out
+    assert "Left out: column 'forecast'" in out
+    _, out, _ = report(frame, "--score forecast")
+    assert "note: forecast: separates successes from failures" in out
+    code, _, err = report(frame.drop(columns="confidence"))
     assert code == 2
-    assert "'final_reward'" in err
+    assert "'forecast'" in err
 
 
 @pytest.mark.filterwarnings("default")

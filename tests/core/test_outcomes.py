@@ -148,7 +148,7 @@ def test_maps_that_are_refused():
         (3, "outcome_map .* 3"),
         ("", "outcome_map"),
         ("pass", "outcome_map: 'pass'.*pass=1"),
-        ("=1", "outcome_map: '1'"),
+        ("=1", "outcome_map: .1."),
         ("pass=yes", "outcome_map: 'pass' .*'yes'"),
         *(({"pass": v}, "outcome_map: 'pass'") for v in (1.01, -0.01, -2, None, float("nan"))),
     ):
@@ -166,7 +166,7 @@ def test_a_column_in_which_1_is_failure_must_be_turned_or_said():
             outcomes([1, 0], name)
     for name in (
         "error_free", "no_errors", "non_toxic", "notHarmful", "safety", "harmless", "harmlessness",
-        "success", "unbiased", "harmony", "costume_free", "correct", "reward",
+        "success", "unbiased", "harmony", "correct", "reward", "entropy_confidence", "decoded",
     ):  # fmt: skip
         assert outcomes([1, 0.25, -1, None], name) == [1, 0.25, -1, -1], name
     assert outcomes([1, 0], "failed", "1=1,0=0") == [1, 0]
@@ -178,7 +178,7 @@ def test_a_column_in_which_1_is_failure_must_be_turned_or_said():
     ):
         with pytest.raises(ValueError, match=words):
             outcomes(["yes", "no"], outcome, outcome_map)
-    with pytest.raises(ValueError, match="outcome='failed' outcome_map={'unknown': -1}"):
+    with pytest.raises(ValueError, match="outcome='failed' outcome_map={'unknown': '[?]'}"):
         outcomes(["yes", "no", "unknown"], "not failed")
     frame = pd.DataFrame({"run": [0, 1], "p": 0.5, "not failed": [1, 0]})
     columns = {"id": "run", "step": None, "value": "p", "outcome": "not failed"}

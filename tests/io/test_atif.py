@@ -107,7 +107,7 @@ def test_an_exception_is_the_stop(write):
     for name in ("EnvironmentStartTimeoutError", "VerifierTimeoutError"):  # faults of the bench
         write("t/result.json", result() | ended_by(name))
         path = write("t/trajectory.json", trajectory() | {"steps": []})
-        with pytest.warns(UserWarning, match=f"1 of 1 run is excluded.*{name} 1"):
+        with pytest.warns(UserWarning, match=f"1 of 1 run is left out.*{name} 1"):
             assert not io.read_runs(path, format="atif")
 
 

@@ -65,9 +65,9 @@ def test_tables_that_cannot_be_used(log):
         (TABLE.drop(columns="run_id"), {}, ("session, solved, grade", "'id'")),
         (TABLE, {"outcome": "grades"}, ("'grades'", "'grade'")),
         (TABLE[["run_id", "grade"]], {}, ("run_id, grade", "outcome")),
-        (words, {}, ("outcome='verdict'", "outcome_map=")),
-        (TABLE[["run_id"]].assign(failed=[1, 0, 1]), {}, ("outcome='not failed'",)),
-        (counts, {}, ("'passed' and 'failed'", "outcome_map=")),
+        (words, {}, ("run_id, verdict", "outcome")),
+        (TABLE[["run_id"]].assign(failed=[1, 0, 1]), {}, ("run_id, failed", "outcome")),
+        (counts, {}, ("is 3 in run '1'", "outcome_map=")),
         (TABLE.assign(run_id=list("uvw")), {}, ("'1', '2', '3'", "'u', 'v', 'w'", "id=")),
     ]:
         with pytest.raises(ValueError, match="outcome") as caught:

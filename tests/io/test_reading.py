@@ -45,7 +45,7 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
 
 def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
     path = chats({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
-    with pytest.warns(UserWarning, match=r"2 of 3 runs are excluded \(user_error 2\)"):
+    with pytest.warns(UserWarning, match=r"2 of 3 runs are left out, as .* \(user_error 2\)"):
         runs = io.read_runs(path)
     assert [run.id for run in runs] == ["r0"]
     left, _ = runs.left_out
@@ -93,7 +93,7 @@ def test_a_warning_counts_all_and_names_some(write):
     with pytest.warns(UserWarning, match="4 of 9 runs") as caught:
         io.read_runs(write("a.json", [*runs, *excluded, *bad]))
     said = str(caught[0].message)
-    assert "2 of 9 runs are excluded (user_error 2)" in said
+    assert "2 of 9 runs are left out, as the harness lost them" in said
     assert [f"'b{k}'" in said for k in range(4)] == [True] * 3 + [False]
     assert "3 more" in said
 
@@ -131,7 +131,7 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
         io.read_runs(chats(bad, bad))
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
         assert len(io.read_runs(chats(bad, {}))) == 1
-    with pytest.warns(UserWarning, match="1 of 1 run is excluded"):
+    with pytest.warns(UserWarning, match="1 of 1 run is left out"):
         assert len(io.read_runs(chats({"stop_reason": "user_error"}))) == 0
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
         assert len(io.read_runs([chats(bad, name="1.json"), chats({}, name="2.json")])) == 1

@@ -68,7 +68,7 @@ def test_what_a_format_of_ones_own_leaves_out(register, write):
     register(like_games(run=run))
     stopped = {**GAME, "stop": "infrastructure_error"}
     games = [GAME, {**GAME, "moves": []}, stopped, {**GAME, "game": "deep"}]
-    with pytest.warns(UserWarning, match=r"2 of 4 runs .*1 of 4 runs is excluded"):
+    with pytest.warns(UserWarning, match=r"2 of 4 runs .*1 of 4 runs is left out"):
         runs = io.read_runs(write("a.json", games))
     assert [(one.index, one.reason, one.kind) for one in runs.left_out] == [
         (1, "nobody moved", "malformed"),

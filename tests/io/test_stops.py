@@ -16,7 +16,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:.* excluded:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* left out:UserWarning")
 def test_every_reader_gives_the_same_answer(write):
     stopped = [{"id": reason, "messages": [TURN], "stop_reason": reason} for reason in KINDS]
     rows = [{"run": reason, "text": "x", "stop_reason": reason} for reason in KINDS]
@@ -38,7 +38,7 @@ def test_a_rule_is_asked_before_the_table(write, talk):
     assert [run.stop_kind for run in found] == ["informative", "administrative", "unknown"]
     found = io.read_runs(path, rule=lambda reason: "administrative")
     assert [run.stop_kind for run in found] == ["administrative"] * 3
-    with pytest.warns(UserWarning, match=r"1 of 3 runs is excluded \(x 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of 3 runs is left out, as .* \(x 1\)"):
         found = list(io.iter_runs(path, rule={"x": "excluded"}))
     assert len(found) == 2
 
@@ -106,7 +106,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
             {k: None if pd.isna(v) else v for k, v in row.items()} | {"text": "x"} for row in rows
         ]
         path = write("a.jsonl", rows, lines=True) if lines else write("a.json", chats())
-        with pytest.warns(UserWarning, match=rf"12 of 126 runs are excluded \({LOST} 12\)"):
+        with pytest.warns(UserWarning, match=rf"12 of 126 runs are left out, as .* \({LOST} 12\)"):
             runs = io.read_runs(path)
         assert [run.kind for run in runs.left_out] == ["excluded"] * 12
         X, y = StepConfidence().fit_transform(runs)["verbal"], io.outcomes(runs)

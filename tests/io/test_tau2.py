@@ -40,7 +40,7 @@ def test_the_stop_reason_comes_before_the_reward(write):
 
 def test_faults_of_the_bench_are_excluded_and_counted(write):
     for reason in ("user_error", "infrastructure_error", "unexpected_error"):
-        with pytest.warns(UserWarning, match=rf"1 of 2 runs is excluded \({reason} 1\)"):
+        with pytest.warns(UserWarning, match=rf"1 of 2 runs is left out, as .* \({reason} 1\)"):
             runs = read(write, simulation("a"), simulation("b", reason, 0.0, messages=[]))
         assert [run.id for run in runs] == ["a"]
         assert [(one.id, one.index, one.kind) for one in runs.left_out] == [("b", 1, "excluded")]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import bare_name, refuse_counts_in, turned_note
+from trajscore.core.meanings import bare_name, turned_note
 from trajscore.io.fields import Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset, parquet_files
 from trajscore.io.tables import choose_columns, guess_first_step
@@ -41,7 +41,6 @@ def batches_of(
     files = parquet_dataset(path)
     head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
     chosen, guessed = choose_columns(head, fields)
-    refuse_counts_in(head, str(chosen.outcome), {})
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
     check_by(by, list(head.columns))

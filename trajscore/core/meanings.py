@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,43 +15,27 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
-# What an error proposes; only the user decides.
 # fmt: off
-_USUAL = {
-    1: ("pass", "passed", "success", "succeeded", "successful", "yes", "y", "true", "t", "correct",
-        "resolved", "solved", "ok", "good", "win", "won", "completed", "done", "c"),
-    0: ("fail", "failed", "failure", "no", "n", "false", "f", "incorrect", "wrong", "unresolved",
-        "unsolved", "bad", "loss", "lost", "error", "i"),
+_USUAL = {  # what an error proposes; only the user decides
+    SUCCESS: ("pass", "passed", "success", "succeeded", "yes", "y", "true", "correct", "resolved",
+              "solved", "ok", "win", "won", "completed", "done"),
+    FAILURE: ("fail", "failed", "failure", "no", "n", "false", "incorrect", "wrong", "unresolved",
+              "unsolved", "loss", "lost", "error"),
     CENSORED: ("timeout", "unknown", "none", "na", "n/a", "cancelled", "canceled", "skipped",
                "pending", "aborted", "running"),
 }
-# Words and their beginnings of which a high value is bad, and words that turn them.
-_BAD = re.compile(
-    r"(?!\w*(?:free|less(?:ness)?)$)(?:abort|abus|anomal|attack|bad$|bias|bug|block|cancel|complain|contradict|"
-    r"cost|crash|danger|decept|deceiv|defect|denied|entropy|err(?:or|on|s?$)|escalat|exceed|fabricat|fail|flag|fraud|"
-    r"hallucinat|harm(?!on)|hate|illegal|inaccura|incoheren|incorrect|inject|insult|invalid|"
-    r"irrelevan|jail(?:b|$)|leak|loss|malicious|misinform|mislead|mistake|nsfw|offens|penalt|"
-    r"perplex|pii$|profan|refus|regret|reject|risk|spam|stereotyp|stuck|sycophan|timeout|toxi[cn]|truncat|uncertain|unfaithful|"
-    r"ungrounded|unresolved|unsafe|unsolved|unsuccess|violat|violen|vulnerab|wrong)"
-)
-_NEGATIONS = {
-    "avoid", "avoidance", "avoided", "avoids", "free", "less", "never", "no", "non", "not",
-    "prevented", "prevention", "resistance", "robustness", "without", "zero",
+_FAILURES = {  # words in names of which a high value is bad
+    "bad", "bias", "cost", "crash", "crashed", "entropy", "error", "errors", "exception",
+    "fail", "failed", "fails", "failure", "failures", "flagged", "hallucinated", "hallucination",
+    "hallucinations", "harm", "harmful", "incorrect", "leak", "leakage", "loss", "lost", "penalty",
+    "perplexity", "pii", "refusal", "refused", "risk", "risks", "timeout", "toxic", "toxicity",
+    "uncertainty", "unresolved", "unsafe", "unsolved", "violation", "violations", "wrong",
 }
-# Words in the names of outcomes; an error asks about fields that have one.
-_OUTCOMES = {
-    "correct", "outcome", "passed", "resolved", "return", "reward", "rewards",
-    "solved", "succeeded", "success",
-}
-_TURNED = "not "
-COUNTED = {  # names of outcomes that may be counts of tests, and what is counted beside them
-    "passed": ("failed",), "succeeded": ("failed",), "success": ("failed", "failure"),
-    "correct": ("incorrect", "wrong"), "solved": ("unsolved",), "resolved": ("unresolved",),
-}
-_ANSWERS = ("yes", "y", "true", "t", "no", "n", "false", "f")  # to the question that a name asks
+_TURNED_BY = {"confidence", "free", "no", "non", "not", "without", "zero"}  # words that turn these
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
 # fmt: on
-MOST_NAMED = 12
+_TURNED = "not "
+_MOST_NAMED = 12
 
 
 def words_of(name: str) -> set[str]:
@@ -71,11 +54,8 @@ def sounds_bad(name: str) -> bool:
     ['exit_code', 'failed']
     """
     words = words_of(name)
-    if {"entropy", "confidence"} <= words:  # as StepConfidence names what is high without entropy
-        return False
-    if re.search(r"(?:exit|return|ret)_?(?:code|status)$", name.lower()):  # 0 is success
-        return True
-    return any(map(_BAD.match, words)) and not words & _NEGATIONS
+    is_code = name.lower().endswith(("exit_code", "exit_status", "return_code"))  # 0 is success
+    return is_code or (bool(words & _FAILURES) and not words & _TURNED_BY)
 
 
 def outcome_hint(name: str) -> str:
@@ -84,24 +64,17 @@ def outcome_hint(name: str) -> str:
 
 
 def outcome_candidates(fields: Mapping[str, Iterable[Any]]) -> list[str]:
-    """Return how to name the fields that may be the outcome, by their words or names.
+    """Return how to name the fields whose words are usual ones for success and failure.
 
-    >>> outcome_candidates({"failed": [0, 1], "price": [0, 1]})
-    ['{argument:outcome=not failed}']
-    >>> outcome_candidates({"status": ["pass", "fail"]})
+    >>> outcome_candidates({"status": ["pass", "fail"], "model": ["a", "b"]})
     ['{argument:outcome=status} {argument:outcome_map=pass=1,fail=0}']
     """
-    return list(filter(None, (_candidate(name, list(of)) for name, of in fields.items())))
-
-
-def _candidate(name: str, values: list[Any]) -> str:
-    if any(isinstance(value, str) for value in values):
-        meanings = propose(map(str, values), name)
-        is_named = {SUCCESS, FAILURE} <= set(meanings.values()) and len(meanings) <= MOST_NAMED
-        return f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}" * is_named
-    is_flag = sounds_bad(name) and set(values) == {0, 1}
-    is_grade = bool(words_of(name) & _OUTCOMES) and all(0 <= value <= 1 for value in values)
-    return f"{{argument:outcome={outcome_hint(name)}}}" * (is_flag or is_grade)
+    maps = {name: propose(map(str, values), name) for name, values in fields.items()}
+    return [
+        f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}"
+        for name, meanings in maps.items()
+        if {SUCCESS, FAILURE} <= {*meanings.values()} and len(meanings) <= _MOST_NAMED
+    ]
 
 
 def bare_name(name: str, known: Container[str] = ()) -> str:
@@ -154,29 +127,22 @@ def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]
         raise ArgumentError(
             f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
         )
-    pairs = _pairs(outcome_map) if isinstance(outcome_map, str) else dict(outcome_map or {})
-    meanings = {_word(word): value for word, value in pairs.items()}
-    for word, value in meanings.items():
-        number = isinstance(value, (int, float, np.number)) and (0 <= value <= 1 or value == -1)
-        if not number:
+    pairs: Iterable[tuple[Any, Any]] = (
+        split_pairs(outcome_map) if isinstance(outcome_map, str) else (outcome_map or {}).items()
+    )
+    meanings: dict[str, float] = {}
+    for word, value in pairs:
+        number: Any = parse_number(value) if isinstance(value, str) else value
+        is_outcome = is_number(number) and (0 <= number <= 1 or number == CENSORED)
+        if word == "" or not is_outcome:
+            problem = f"{_word(word)!r} means {value!r}" if word else f"{value!r} is not a pair"
             raise ArgumentError(
-                f"{{argument}}: {word!r} means {value!r}; give 1 for success, 0 for failure, -1 "
-                f"for not observed, or a grade between 0 and 1",
+                f"{{argument}}: {problem}; give words and what they mean, such as "
+                f"pass=1,fail=0: 1 for success, 0 for failure, -1 for not observed, or a grade",
                 "outcome_map",
             )
-    return {word: float(value) for word, value in meanings.items()}
-
-
-def _pairs(text: str) -> dict[str, Any]:
-    pairs: dict[str, Any] = {}
-    for word, value in split_pairs(text):
-        if not word:
-            raise ArgumentError(
-                f"{{argument}}: {value!r} is not a pair such as pass=1", "outcome_map"
-            )
-        number = parse_number(value)
-        pairs[word] = value if number is None else number
-    return pairs
+        meanings[_word(word)] = float(number)
+    return meanings
 
 
 def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
@@ -202,14 +168,6 @@ def _word(value: Any) -> str:
     return str(value).strip().lower()
 
 
-def listed_outcomes(name: Any) -> ValueError:
-    """Return the error for a column of outcomes that holds lists."""
-    return ValueError(
-        f"column {name!r} holds a list or an object; give one outcome a run, in pandas "
-        f"df.explode([{name!r}, ...]) with the other lists of samples"
-    )
-
-
 def map_outcomes(
     column: pd.Series, meanings: Mapping[str, float], is_turned: bool = False
 ) -> pd.Series:
@@ -219,7 +177,7 @@ def map_outcomes(
     try:
         codes, kinds = pd.factorize(column)  # missing values are -1
     except TypeError:
-        raise listed_outcomes(column.name) from None
+        raise ValueError(f"column {column.name!r} holds a list or an object a run") from None
     outcomes = [as_mapped(kind, meanings) for kind in kinds]
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
@@ -238,7 +196,7 @@ def refuse_words(
 
     The map of an outcome that was to be turned goes with its `bare` name.
     """
-    shown = [word for word, _ in words.most_common(MOST_NAMED)]
+    shown = [word for word, _ in words.most_common(_MOST_NAMED)]
     more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
     name = f"{{argument:outcome={bare}}} " if bare else ""
     raise ArgumentError(
@@ -250,65 +208,12 @@ def refuse_words(
     )
 
 
-def opposite_of(name: str, known: Iterable[Any]) -> str | None:
-    """Return the field that counts what an outcome does not: beside "passed" it is "failed"."""
-    usual = COUNTED.get(name.lower(), ())
-    return next((str(other) for other in known if str(other).lower() in usual), None)
-
-
-def counts_tests(value: Any, other: Any = None) -> bool:
-    """Tell a number of tests, beside the `other` number, from an outcome, which is 0, 1 or a grade.
-
-    >>> counts_tests(3), counts_tests(1, 2), counts_tests(1, 0), counts_tests(True, 2)
-    (True, True, False, False)
-    """
-    if isinstance(value, (bool, np.bool_)) or not is_number(value):
-        return False
-    beside = is_number(other) and not isinstance(other, bool) and math.isfinite(other)
-    return bool(1 < value < math.inf or (beside and value in (0, 1) and value + other != 1))
-
-
-def refuse_counts(
-    pairs: Collection[tuple[Any, Any]], name: str, opposite: str | None, where: str = ""
-) -> None:
-    """Refuse an outcome that counts tests, or has another scale.
-
-    `pairs` are its distinct values in runs, with those of its opposite.
-    """
-    odd = next((pair for pair in pairs if counts_tests(*pair)), None)
-    if odd is None:
-        return
-    found = f"the outcome {name!r} is {odd[0]:g} in a run, which is not a grade from 0 to 1"
-    if opposite is not None:
-        found = f"{name!r} and {opposite!r} are {odd[0]:g} and {odd[1]:g} in a run: counts of tests"
-    raise ArgumentError(
-        f"{where}{found}; name another field with {{argument}}, say what each value means with "
-        f"{{argument:outcome_map}}, or give a table of run ids and outcomes with "
-        f"{{argument:outcomes}}",
-        "outcome",
-    )
-
-
-def refuse_counts_in(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> None:
-    """Refuse a column of outcomes that counts tests, or has another scale."""
-    name = bare_name(outcome, frame.columns)
-    if name not in frame or frame[name].dtype.kind not in "iuf":
-        return
-    opposite = None if meanings else opposite_of(name, frame.select_dtypes("number"))
-    names = [name] if opposite is None else [name, opposite]
-    whole = frame[names][~frame[name].between(0, 1, inclusive="neither")]
-    rows = whole.dropna().drop_duplicates().itertuples(index=False, name=None)
-    pairs = [(as_mapped(value, meanings), *(other or (None,))) for value, *other in rows]
-    refuse_counts(pairs, name, opposite)
-
-
 def propose(words: Iterable[str], name: str = "") -> Meanings:
-    """Return what words usually mean, with a question mark at those that are not usual.
+    """Return what words usually mean, with a question mark where that is not clear.
 
-    >>> propose(["yes", "pass"]), propose(["yes", "pass"], "has_error")
-    ({'yes': 1, 'pass': 1}, {'yes': 0, 'pass': 1})
+    >>> propose(["yes", "pass", "meh"]), propose(["yes"], "has_error")
+    ({'yes': 1, 'pass': 1, 'meh': '?'}, {'yes': '?'})
     """
     usual: dict[str, Any] = {word: value for value, words in _USUAL.items() for word in words}
-    if sounds_bad(name):
-        usual |= {word: 1 - usual[word] for word in _ANSWERS}
-    return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)
+    known = {} if sounds_bad(name) else usual
+    return Meanings((word, known.get(word.strip().lower(), "?")) for word in words)

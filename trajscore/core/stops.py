@@ -165,13 +165,19 @@ def settle_stops(
     ([1, -1, 0, -1, 1], ['administrative', 'complete', 'unknown', 'excluded'])
     """
     recorded = np.asarray(y)
-    names = normalize_reasons(reasons, len(recorded))
+    names = normalize_reasons(reasons)
     codes, known = pd.factorize(names)
     rule_of = _as_function(rule)
     meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
     if kinds is not None:
-        noted = _check_kinds(kinds, len(recorded))
-        meant = np.where(pd.isna(noted), meant, noted)
+        noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
+        bad = (noted.notna() & ~noted.isin(MECHANISMS)).to_numpy()
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f"row {row}: stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}"
+            )
+        meant = noted.where(noted.notna(), meant).to_numpy()
     outcomes = settled(recorded, meant)
     seen = outcomes != CENSORED
     mechanism = np.where(seen & (meant != EXCLUDED), COMPLETE, meant)
@@ -188,29 +194,35 @@ def settle_stops(
     return Stops(outcomes, mechanism, counts)
 
 
+def note_on_lost(reasons: Counter[str], n_runs: int) -> str:
+    """Say how many runs of all the harness lost, by their reasons."""
+    n = reasons.total()
+    are, them = ("is", "it") if n == 1 else ("are", "them")
+    return (
+        f"{n:,} of {number_of(n_runs, 'run')} {are} left out, as the harness lost {them}, whatever "
+        f"outcome was recorded ({_listed(reasons)})"
+    )
+
+
 def notes_on_stops(counts: Counter[tuple[str, str]], n_runs: int) -> Iterator[str]:
     """Say which runs were lost or not observed, and which reasons are not known, with counts."""
     lost, cut, unknown = (
         Counter({name: n for (of, name), n in counts.items() if of == kind})
         for kind in (EXCLUDED, ADMINISTRATIVE, UNKNOWN)
     )
-    if n := lost.total():
-        are = "is" if n == 1 else "are"
-        yield (
-            f"{n:,} of {number_of(n_runs, 'run')} {are} left out, as the harness lost "
-            f"{'it' if n == 1 else 'them'}, whatever outcome was recorded ({_listed(lost)})"
-        )
+    if lost:
+        yield note_on_lost(lost, n_runs)
     if n := cut.total():
         are = "is" if n == 1 else "are"
         yield (
             f"{number_of(n, 'run')} that a budget ended without a success {are} not observed "
             f"({_listed(cut)})"
         )
-    if n := unknown.total():
+    if unknown:
         name = unknown.most_common(1)[0][0]
         yield (
-            f"{number_of(n, 'run')} ended for reasons that are not known ({_listed(unknown)}) and "
-            f"count as recorded; say what each means, such as "
+            f"{number_of(unknown.total(), 'run')} ended for reasons that are not known "
+            f"({_listed(unknown)}) and count as recorded; say what each means, such as "
             f"{{argument:rule={name}=excluded}}, administrative, informative or complete"
         )
 
@@ -221,14 +233,19 @@ def _listed(reasons: Counter[str]) -> str:
     return ", ".join([*common, *([f"{more} more"] if more else [])])
 
 
-def stop_names(columns: Iterable[Any]) -> list[Any]:
+def names_among(known: Iterable[str], names: Iterable[Any]) -> tuple[Any, ...]:
+    """Return those names that are known, however written, in the order of the known ones.
+
+    >>> names_among(("run_id", "step"), ["Step", "runId", "x"])
+    ('runId', 'Step')
+    """
+    plain = {plain_name(name): name for name in reversed(list(names))}
+    return tuple(plain[name] for name in map(plain_name, known) if name in plain)
+
+
+def stop_names(columns: Iterable[Any]) -> tuple[Any, ...]:
     """Return the columns that tell why runs ended by their names."""
-    names = {plain_name(name): name for name in reversed(list(columns))}
-    return [
-        names[plain_name(name)]
-        for name in (*STOP_FIELDS, *ERROR_FIELDS)
-        if plain_name(name) in names
-    ]
+    return names_among((*STOP_FIELDS, *ERROR_FIELDS), columns)
 
 
 def stop_columns(frame: pd.DataFrame) -> list[Any]:
@@ -295,11 +312,9 @@ def recorded_stops(
     return meta["stop_reason"].to_numpy(dtype=object), kinds if rule is None else None
 
 
-def normalize_reasons(reasons: ArrayLike, n_runs: int | None = None) -> NDArray[Any]:
+def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:
     """Return stop reasons in lower case, with "_" between words, "" where missing."""
     codes, names = pd.factorize(np.asarray(reasons, dtype=object))
-    if n_runs is not None and len(codes) != n_runs:
-        raise ValueError(f"stop_reason must have one reason a run: {n_runs}, got {len(codes)}")
     return np.array([*map(_normalize, names), ""], dtype=object)[codes]
 
 
@@ -308,20 +323,6 @@ def _normalize(reason: Any) -> str:
 
 
 _PLAIN_ERRORS = {plain_name(name) for name in ERROR_FIELDS}
-
-
-def _check_kinds(kinds: ArrayLike, n_runs: int) -> NDArray[Any]:
-    column = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
-    if len(column) != n_runs:
-        raise ValueError(f"there are {len(column)} kinds of stops for {n_runs} runs")
-    bad = (~column.isin(MECHANISMS) & column.notna()).to_numpy()
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: stop_kind {column[row]!r} is not one of {', '.join(MECHANISMS)}; "
-            f"correct it, or say why runs ended with stop_reason="
-        )
-    return column.to_numpy(dtype=object)
 
 
 def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:

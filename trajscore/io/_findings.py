@@ -12,7 +12,6 @@ from trajscore.core.meanings import (
     note_on_words,
     outcome_candidates,
     outcome_hint,
-    refuse_counts,
     refuse_words,
     sounds_bad,
     turned_note,
@@ -57,8 +56,6 @@ class Findings:
             bare = bare_name(fields.outcome or "")
             bare = bare if bare != fields.outcome else ""
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
-        for (name, opposite), pairs in tally.counts.items():
-            refuse_counts(pairs, name, opposite, f"{file}: ")
         for name, (run, values) in tally.lists.items():
             raise ArgumentError(
                 f"{file}: the outcome {name!r} has several values in run {run!r} "

@@ -16,7 +16,6 @@ from trajscore.core.meanings import (
     bare_name,
     check_map,
     check_polarity,
-    opposite_of,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule, as_reason, choose_reason
@@ -68,7 +67,7 @@ class Selection:
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
         rule, max_size = (options.pop(name, None) for name in ("rule", "max_size"))
-        table = read_outcomes(options.pop("outcomes", None), fields, meanings, rule)
+        table = read_outcomes(options.pop("outcomes", None), fields, rule)
         roles = _check_roles(options.pop("roles", None))
         return cls(fields, rule, meanings, table, roles, max_size)
 
@@ -160,32 +159,25 @@ class Selection:
         run.extra.pop(str(name), None)
         chosen = name if self.table is not None else named or name
         tally.used["outcome", str(chosen)] += value is not None
-        if self.table is None and value is not None:
-            self._note_counts(record, str(name), value, tally)
-        outcome = self._as_outcome(value, tally)
+        outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
 
-    def _note_counts(self, record: Mapping[str, Any], name: str, value: Any, tally: Tally) -> None:
-        """Note a number and its opposite, which tell whether the log counts tests or has grades."""
-        owner, _, last = name.rpartition(".")
-        number = as_mapped(value, self.meanings)
-        if not is_number(number) or isinstance(number, bool) or 0 < number < 1:
-            return
-        fields = dig(record, owner) if owner and name not in record else record
-        named = isinstance(fields, Mapping) and not self.meanings
-        other = opposite_of(last, fields) if named else None
-        path = name.removesuffix(last) + other if other else None
-        tally.counts.setdefault((name, path), set()).add((number, other and scalar(fields[other])))
-
-    def _as_outcome(self, value: Any, tally: Tally) -> float:
+    def _as_outcome(self, value: Any, name: str, run: Run, tally: Tally) -> float:
         meaning = as_mapped(value, self.meanings)
         if isinstance(value, str):
             tally.texts.add(value)
         if isinstance(meaning, str):
             tally.words[meaning] += 1
         grade = as_grade(meaning)
+        if grade is None and is_number(meaning):  # counts of tests, or another scale
+            raise ArgumentError(
+                f"{run.meta['file']}: the outcome {name!r} is {meaning:g} in run {run.id!r}, which "
+                f"is not a grade from 0 to 1; name another field with {{argument}}, or say what "
+                f"each value means with {{argument:outcome_map}}",
+                "outcome",
+            )
         if grade is None:
             raise MalformedRunError(
                 f"the outcome is {value!r}; expected true, false, -1 or a number in [0, 1], or a "

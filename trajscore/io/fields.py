@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import bare_name, words_of
-from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, plain_name
-from trajscore.core.values import is_number
+from trajscore.core.meanings import bare_name
+from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -20,7 +19,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "step": (
         "num_steps", "step_idx", "step", "step_id", "step_number", "t", "turn", "move",
-        "timestamp", "time", "ts", "created_at", "start_time",
+        "timestamp", "ts", "created_at", "start_time",
     ),
     "outcome": (
         "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
@@ -51,6 +50,12 @@ USUAL: dict[str, tuple[str, ...]] = {
 # fmt: on
 """The usual names of each part, the most specific first; "runId" is the same as "run_id"."""
 
+SCORES = (
+    *USUAL["confidence"], "value", "judge", "verbal", "token_probability", "entropy_confidence",
+    "action_token_probability", "action_entropy_confidence",
+)  # fmt: skip
+"""The usual names of predictors in tables: of confidences, and those that this package writes."""
+
 NAMED_PARTS = ("steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 """Parts of a log of any JSON, which a user names."""
 
@@ -68,14 +73,6 @@ WITHIN = (
 TIME_WORDS = {"time", "timestamp", "ts", "at"}
 """Words in the names of fields that hold times."""
 
-_EARLIEST = 1e8  # of a clock, in seconds since 1970
-
-
-def may_be_duration(name: str, value: Any) -> bool:
-    """Tell a time that is too small for a date: how long a step took, or when since the start."""
-    return bool(words_of(name) & TIME_WORDS) and is_number(value) and abs(value) < _EARLIEST
-
-
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 
@@ -87,16 +84,12 @@ LAST = ".-1"
 """What follows the name of a list of outcomes, of which the last one counts."""
 
 
-def several_runs(
-    names: Sequence[str], run: str, own: Sequence[str], *, is_guessed: bool = True
-) -> ArgumentError:
-    """Return the error for an id under which fields have several values."""
-    ids = " ".join(f"{{argument:id={name}}}" for name in own)
-    others = " ".join(f"{{argument:id={name}}}" for name in names)
+def several_runs(name: str, run: str, ids: Sequence[str]) -> ArgumentError:
+    """Return the error for an id that nobody named, under which a field has several values."""
+    own = " ".join(f"{{argument:id={own}}}" for own in ids)
     return ArgumentError(
-        f"run {run!r} has several values of {' and '.join(map(repr, names))}; if each is a run of "
-        f"its own, pass {ids} {others}; "
-        f"if not, {f'pass {ids}' if is_guessed else 'number its steps anew'}",
+        f"run {run!r} has several values of {name!r}; if each is a run of its own, pass {own} "
+        f"{{argument:id={name}}}; if not, pass {own}",
         "id",
     )
 
@@ -108,11 +101,7 @@ def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)  # lines of one log have the same names
 def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
-    lower = {plain_name(name): name for name in reversed(names)}
-    return {
-        part: tuple(lower[usual] for usual in map(plain_name, known) if usual in lower)
-        for part, known in USUAL.items()
-    }
+    return {part: names_among(known, names) for part, known in USUAL.items()}
 
 
 def dig(fields: Any, path: str) -> Any:
@@ -168,6 +157,14 @@ class Fields:
     def named_parts(self) -> dict[str, str]:
         """The names of the parts of any JSON log."""
         return {part: name for part in NAMED_PARTS if (name := getattr(self, part)) is not None}
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The names of the predictors of a table."""
+        scores = dict.fromkeys((*self.scores, *self.risks, *(name for name, _ in self.scales)))
+        if self.confidence is None or self.confidence in scores:
+            return tuple(scores)
+        return (self.confidence, *scores)
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -11,12 +11,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
-from trajscore.core.meanings import (
-    bare_name,
-    outcome_candidates,
-    refuse_counts_in,
-    turned_note,
-)
+from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io.fields import Fields, usual_names
@@ -34,12 +29,7 @@ JOINED = "outcome in the table of outcomes"
 _MAX_EXAMPLES = 3
 
 
-def read_outcomes(
-    source: Any,
-    names: Fields,
-    meanings: Mapping[str, float] | None = None,
-    rule: Rule | None = None,
-) -> OutcomeTable | None:
+def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> OutcomeTable | None:
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
         return None
@@ -54,19 +44,13 @@ def read_outcomes(
             "outcomes",
         )
     outcome = _outcome_column(frame, names)
-    refuse_counts_in(frame, outcome, meanings or {})
     own_reason = names.stop_reason in frame.columns
     stops = [names.stop_reason] if own_reason else stop_columns(frame)
-    reasons = (
-        reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else [None] * len(frame)
-    )
+    reasons = reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else None
+    ends = pd.DataFrame({"outcome": frame[outcome].to_numpy(dtype=object), "stop_reason": reasons})
     rows = [
-        {
-            part: value
-            for part, value in (("outcome", own), ("stop_reason", reason))
-            if pd.notna(value)
-        }
-        for own, reason in zip(frame[outcome], reasons, strict=True)
+        {part: value for part, value in row.items() if pd.notna(value)}
+        for row in ends.to_dict("records")
     ]
     table = OutcomeTable(zip(ids, rows, strict=True))
     table.is_turned = outcome != (names.outcome or outcome)
@@ -74,14 +58,10 @@ def read_outcomes(
 
 
 def join_outcomes(
-    frame: pd.DataFrame,
-    names: Fields,
-    source: Any,
-    meanings: Mapping[str, float] | None = None,
-    rule: Rule | None = None,
+    frame: pd.DataFrame, names: Fields, source: Any, rule: Rule | None = None
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Add the outcomes of another table to a long table, by id; also return notes on both."""
-    table = read_outcomes(source, names, meanings, rule)
+    table = read_outcomes(source, names, rule)
     if table is None:
         return frame, names, ()
     ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
@@ -139,10 +119,8 @@ def _outcome_column(frame: pd.DataFrame, names: Fields) -> Any:
     if name is not None:
         problem = unknown_name("column", name, columns)
         raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", "outcome")
-    hints = outcome_candidates({str(n): frame[n].dropna().unique().tolist() for n in frame.columns})
-    hint = f", such as {hints[0]}" if hints else ""
     raise ArgumentError(
         f"the table of outcomes has no column of outcomes; name one of its columns "
-        f"({', '.join(columns)}) with {{argument}}{hint}",
+        f"({', '.join(columns)}) with {{argument}}",
         "outcome",
     )

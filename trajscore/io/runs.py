@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.core.stops import note_on_lost
 from trajscore.core.values import is_iterable, number_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
@@ -38,17 +39,12 @@ class LeftOut:
 
 def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
     """Say how many runs are left out and why, and name the first."""
-    of_all = number_of(n_runs + len(left_out), "run")
+    n_all = n_runs + len(left_out)
     reasons = Counter(run.reason for run in left_out if run.kind == "excluded")
-    n_malformed = len(left_out) - reasons.total()
-    counts = []
-    if n_malformed:
-        are = "is" if n_malformed == 1 else "are"
-        counts.append(f"{n_malformed} of {of_all} could not be read and {are} left out")
-    if reasons:
-        names = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-        are = "is" if reasons.total() == 1 else "are"
-        counts.append(f"{reasons.total()} of {of_all} {are} excluded ({names})")
+    counts = [note_on_lost(reasons, n_all)] if reasons else []
+    if n := len(left_out) - reasons.total():
+        are = "is" if n == 1 else "are"
+        counts.insert(0, f"{n} of {number_of(n_all, 'run')} could not be read and {are} left out")
     malformed_first = sorted(left_out, key=lambda run: run.kind == "excluded")
     examples = "; ".join(map(str, malformed_first[:_MAX_EXAMPLES]))
     more = f"; and {len(left_out) - _MAX_EXAMPLES} more" if len(left_out) > _MAX_EXAMPLES else ""

@@ -15,7 +15,7 @@ from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
 _COUNTED = (
-    "replaced_scores", "unanswered", "without_role", "lines_of_run", "durations",
+    "replaced_scores", "unanswered", "without_role", "lines_of_run",
 )  # fmt: skip
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
@@ -34,7 +34,6 @@ class Tally:
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
-    counts: dict[tuple[str, str | None], set[Any]] = field(default_factory=dict)  # maybe of tests
     lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
     objects: dict[str, list[str]] = field(default_factory=dict)  # named outcomes, with their fields
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand

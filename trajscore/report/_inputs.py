@@ -22,7 +22,6 @@ from trajscore.core.meanings import (
     check_map,
     check_polarity,
     note_on_words,
-    refuse_counts_in,
     turned_note,
 )
 from trajscore.core.runs_of_table import runs_of_table
@@ -37,15 +36,11 @@ from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.tables import (
     PARTS,
     agent_rows,
+    beyond_unit,
     choose_columns,
-    constants,
     guess_first_step,
     read_table,
-    scales_of,
-    settings,
-    skipped,
-    with_fractions,
-    with_last_outcome,
+    unused_numbers,
     with_scales,
     with_times,
 )
@@ -217,7 +212,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, meanings, rule, max_size)
+    frame, fields, remarks = _read_steps(path, fields, outcomes, rule, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -228,7 +223,6 @@ def _load_table(
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
-    refuse_counts_in(frame, str(chosen.outcome), meanings)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     frame, notes = agent_rows(frame, replace(chosen, step=step))
@@ -254,25 +248,24 @@ def _load_table(
         rule=rule,
     )
     groups = None if group is None else X.meta[group]
-    left_out: dict[str, str] = {}
+    not_used = []
     if "scores" in guessed:
-        X, left_out = _without_leaky_columns(X, y)
+        X, leaks = _without_leaky_columns(X, y)
         guessed["scores"] = X.channels or ()
-        left_out |= dict.fromkeys(settings(frame, chosen), "is named like a cost or a setting")
-        one_value = constants(frame, chosen).items()
-        left_out |= {name: f"has one value, {value:g}" for name, value in one_value}
-    left_out = {name: f"{why}; name it with --score to judge it" for name, why in left_out.items()}
-    left_out |= {
-        name: f"has values above 1; add --scale {name}={top:g} if {top:g} means certainty"
-        for name, top in skipped(frame, chosen).items()
-    }
+        not_used += [
+            f"Left out: column {name!r} {why}; name it with --score to judge it"
+            for name, why in leaks.items()
+        ]
+        if others := [name for name in unused_numbers(frame, chosen) if name not in per_run]:
+            not_used.append(
+                f"{number_of(len(others), 'column')} of numbers not used ({', '.join(others)}); to "
+                f"judge one, pass --score {others[0]}"
+            )
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
-    beyond = scales_of(frame, [name for name in X.channels or () if name not in scaled])
-    not_used = [f"Left out: column {name!r} {why}" for name, why in left_out.items()]
     not_used += [
-        f"column {name!r} has values above 1, which are judged as they are; add --scale "
-        f"{name}={top:g} if {top:g} means certainty"
-        for name, top in beyond.items()
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass --scale {name}=100"
+        for name in beyond_unit(frame, [own for own in X.channels or () if own not in scaled])
     ]
     counted = first if first_step is None and step is not None else None
     if ended is not None:
@@ -293,7 +286,6 @@ def _read_steps(
     path: Path,
     fields: Fields,
     outcomes: Any,
-    meanings: Mapping[str, float],
     rule: Rule | None,
     max_size: int | None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
@@ -302,10 +294,8 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    frame, fields = with_last_outcome(frame, fields)
-    frame, fields, remarks = join_outcomes(frame, fields, outcomes, meanings, rule)
-    frame, in_per_cent = with_fractions(frame, fields)
-    return frame, fields, (*how, *remarks, *in_per_cent)
+    frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
+    return frame, fields, (*how, *remarks)
 
 
 def _notes_on_outcome(

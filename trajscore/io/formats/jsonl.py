@@ -22,7 +22,6 @@ from trajscore.io.fields import (
     USUAL,
     Fields,
     dig,
-    may_be_duration,
     several_runs,
     steps_field,
     stop_paths,
@@ -176,11 +175,10 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     own = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
-            raise several_runs([name], str(place.run), [own])
+            raise several_runs(name, str(place.run), [own])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    ordered, are_durations = _in_order(steps, fields)
-    for index, line in enumerate(ordered):
+    for index, line in enumerate(_in_order(steps, fields)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     for line in lines:
@@ -193,7 +191,6 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
         of_run |= values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
-    run.extra |= {"durations": 1} if are_durations else {}
     run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
     return _with_roles(run, steps, fields)
 
@@ -219,13 +216,11 @@ def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
     return Run(id=str(place.run), task=task, trial=trial, extra=dict(record))
 
 
-def _in_order(
-    lines: list[Mapping[str, Any]], fields: Fields
-) -> tuple[list[Mapping[str, Any]], bool]:
-    """Return the steps in order, and whether small times fall, which are durations."""
+def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
+    """Return the steps in the order of their numbers or times."""
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
-        return lines, False
+        return lines
     if any(number is None for number in numbers):
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
@@ -236,14 +231,11 @@ def _in_order(
                 f"its step should be a number, but line {row} of the run has {number!r}"
             )
     order = sorted(range(len(keys)), key=keys.__getitem__)  # equal times as in the log
-    falls = order != sorted(order)
     is_time = bool(words_of(name) & TIME_WORDS) or isinstance(keys[0], int)
-    if falls and fields.step is None and all(may_be_duration(name, key) for key in keys):
-        return lines, True
     for before, after in pairwise(order):
         if keys[before] == keys[after] and not is_time:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
-    return [lines[k] for k in order], False
+    return [lines[k] for k in order]
 
 
 def _key(number: Any) -> float | int | None:
