@@ -20,7 +20,6 @@ from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.parallel import Work
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.report import EvaluationOptions
 from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE, card_table
 from trajscore.report._data import Options
 from trajscore.report._rows import predictor_rows
@@ -99,7 +98,7 @@ def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str
         return TOO_FEW
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
     rows = predictor_rows(judged, calibrator_maker("platt", OPTIONS.weights), Work(), [])
-    return str(card_table(rows, OPTIONS, EvaluationOptions(), Work()).iloc[0]["card"])
+    return str(card_table(rows, OPTIONS).iloc[0]["card"])
 
 
 def main() -> None:

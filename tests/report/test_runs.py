@@ -158,27 +158,6 @@ def test_predictors_are_judged_on_the_same_runs(gappy, quick):
     pd.testing.assert_frame_equal(report.table, alone.table)
 
 
-def test_each_predictor_is_judged_on_its_own_runs(gappy, quick):
-    X, y = gappy
-    report = evaluate(X, y, missing="own_runs", **FAST, intervals=quick)
-    assert report.table["n_runs"].tolist() == [180, 185, 200, 200, 200]
-    assert report.pairs is None  # which would be of other runs
-    assert report.excluded.to_numpy().tolist() == [
-        ["a", "a value of a is missing", 20],
-        ["b", "a value of b is missing", 15],
-    ]
-    rows = np.flatnonzero([not np.isnan(run).any() for run in X["a"]])
-    weight = np.array([(1 / np.sqrt(np.arange(1, n + 1))).sum() for n in X["a"].lengths[rows]])
-    rate = weight @ y[rows] / weight.sum()  # of these runs, over forecasts
-    own = X["a"][rows]
-    base = metrics.tps_score(y[rows], own.with_cells(np.full(len(own.cells), rate)))
-    row = report.table.loc[("a", "as_given")]
-    assert row["TPS log"] == pytest.approx(metrics.tps_score(y[rows], own))
-    assert row["TPS log margin"] == pytest.approx(row["TPS log"] - base)
-    counted = metrics.tps_score(y[rows], report.traces["alive rate", "as_given"][rows])
-    assert row["TPS log over_alive"] == pytest.approx(row["TPS log"] - counted)
-
-
 def test_a_stated_value_holds_until_the_next_one(gappy, quick):
     X, y = gappy
     report = evaluate(X, y, missing="ffill", **FAST, intervals=quick)
@@ -198,10 +177,8 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
         "a": X.with_cells(np.where(half, X.cells, np.nan)),
         "b": X.with_cells(np.where(half, np.nan, X.cells)),
     }
-    with pytest.raises(ValueError, match="0 of 200 runs .*'own_runs'"):
+    with pytest.raises(ValueError, match="0 of 200 runs .*one predictor at a time"):
         evaluate(halves, y)
-    own = evaluate(halves, y, missing="own_runs", **FAST, intervals=quick)
-    assert own.table["n_runs"].tolist()[:2] == [100, 100]
     none = {"a": X, "none": X.with_cells(np.full(len(X.cells), np.nan))}
     report = evaluate(none, y, **FAST, intervals=quick)
     assert report.predictors == ["a"]

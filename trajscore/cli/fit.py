@@ -30,7 +30,7 @@ from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
-from trajscore.report._missing import whole_runs
+from trajscore.report._runs import whole_runs
 
 _TOO_FEW = "not tried on runs that were held out: half of these runs are too few to fit a guard"
 

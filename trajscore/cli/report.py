@@ -28,8 +28,8 @@ from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
-from trajscore.report._missing import MISSING
 from trajscore.report._monitoring import tokens_of, without_threshold
+from trajscore.report._runs import MISSING
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5

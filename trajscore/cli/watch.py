@@ -29,7 +29,7 @@ from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import FleetChange
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
-from trajscore.report._missing import whole_runs
+from trajscore.report._runs import whole_runs
 
 _QUANTITIES = {
     "length": "the lengths of runs changed",

@@ -24,8 +24,8 @@ from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
 from trajscore.report._margins import row_metrics
-from trajscore.report._missing import leave_out_missing
 from trajscore.report._rows import base_rate, predictor_rows
+from trajscore.report._runs import leave_out_missing
 from trajscore.report._verdict import without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
@@ -155,19 +155,20 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
         )
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
-    alone = leave_out_missing(alone, "own_runs", notes)
+    alone = leave_out_missing(alone, notes)
     rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
     metrics: dict[tuple[str, str], Measure] = {}
+    # among all runs that count, of which some have no forecast that is judged
+    places = runs.places(alone.runs.source_rows)
     for row in rows:
-        # places among all runs that count, of which some have no forecast that is judged
-        covered = replace(row.runs, rows=runs.places(row.runs.source_rows))
-        own = row_metrics(replace(row, runs=covered), OPTIONS)
-        constant = row_metrics(base_rate(row.traces, covered, OPTIONS.weights), OPTIONS)
+        own = row_metrics(row, OPTIONS)
+        constant = row_metrics(base_rate(row.traces, row.runs, OPTIONS.weights), OPTIONS)
         for name, statistic in own.items():
-            metrics[row.form, name] = Measure(statistic)
+            metrics[row.form, name] = Measure(replace(statistic, rows=places))
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                metrics[row.form, f"{name}{MARGIN}"] = Measure(statistic - reference)
+                margin = replace(statistic - reference, rows=places)
+                metrics[row.form, f"{name}{MARGIN}"] = Measure(margin)
     if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics

@@ -21,7 +21,6 @@ from trajscore.core.stops import EXCLUDED, recorded_stops, settle_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, as_path, number_of
 from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.report._from_log import FromLog
 from trajscore.report._inputs import load
 from trajscore.report._runs import (
     Judged,
@@ -163,7 +162,6 @@ class RunSet:
             The runs; its `notes` say what was guessed.
         """
         inputs = load(as_path(path), fields, needs_scores=False, **reading)
-        origin = inputs.origin
         runs = cls(
             inputs.predictors,
             inputs.y,
@@ -171,7 +169,7 @@ class RunSet:
             spent=inputs.spent,
             censored=censored,
         )
-        runs.n_unread = len(origin.left_out) if isinstance(origin, FromLog) else 0
+        runs.n_unread = inputs.n_left_out
         runs.notes = str(inputs)
         runs.has_ids = inputs.has_ids
         return runs
@@ -223,9 +221,9 @@ class RunSet:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
-            stops = (None if column is None else column[~self._faults] for column in self._stops)
-            excluded = counted(self._sample.y[~self._faults], *stops).excluded
-            parts += [f"forecasts of {n} not judged ({why})" for (_, why), n in excluded.items()]
+            reasons, kinds = (None if of is None else of[~self._faults] for of in self._stops)
+            excluded = counted(self._sample.y[~self._faults], reasons, kinds).excluded
+            parts += [f"forecasts of {n} not judged ({why})" for why, n in excluded.items()]
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"

@@ -25,9 +25,9 @@ from trajscore.report._cards import (
 )
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData, columns_of
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import reliability
+from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import say
 from trajscore.report._verdict import listed, over_counting, side_of_zero
 

@@ -8,7 +8,7 @@ paired by run, at a level that is shared out over all cards of a table (Bonferro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import pandas as pd
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.equal_length import FEWEST
-from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
@@ -95,26 +94,21 @@ def decide(card: Any) -> str:
 # -------------------------------------------------------------------- from rows to cards
 
 
-def card_table(
-    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work, n_tables: int = 1
-) -> pd.DataFrame:
+def card_table(rows: list[Row], options: Options, n_tables: int = 1) -> pd.DataFrame:
     """Return the cards, at a level shared out over all predictors and over as many tables."""
     forms: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.predictor not in REFERENCES:
             forms.setdefault(row.predictor, {})[row.form] = row
-    shared = 1 - (1 - draws.confidence_level) / (len(forms) * n_tables)
-    level = replace(draws, confidence_level=shared)
-    cards = work.share(lambda own: _card(own, options, level), list(forms.values()))
+    level = 1 - (1 - options.draws.confidence_level) / (len(forms) * n_tables)
+    cards = options.work.share(lambda own: _card(own, options, level), list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
-def cards_and_pairs(
-    rows: list[Row], options: Options, draws: EvaluationOptions, work: Work
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+def cards_and_pairs(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return the cards, which predictors are tied with the best, and all pairs of them."""
-    cards = card_table(rows, options, draws, work)
-    pairs = pair_table(rows, cards, options, draws)
+    cards = card_table(rows, options)
+    pairs = pair_table(rows, cards, options)
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
@@ -133,20 +127,20 @@ def n_rarer(cards: Any) -> Any:
     return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
-def _card(forms: dict[str, Row], options: Options, draws: EvaluationOptions) -> dict[str, Any]:
-    """Decide about one predictor, at the level of `draws`."""
-    runs, level = forms[AS_GIVEN].runs, draws.confidence_level
+def _card(forms: dict[str, Row], options: Options, level: float) -> dict[str, Any]:
+    """Decide about one predictor."""
+    runs = forms[AS_GIVEN].runs
     n, n_success = len(runs), float(runs.labels.sum())
     units = any_units(runs.groups, n)
-    differences, matters = _differences(forms, options) if n else ({}, 0.0)
-    ends = _intervals(differences, units, draws) if n > 1 else {}
+    differences, matters = _differences(forms, options)
+    ends = _intervals(differences, units, options.draws, level) if n > 1 else {}
     if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope, signal_high = None, np.nan
-    if RECALIBRATED in forms and n:
+    if RECALIBRATED in forms:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
         signal_high = slope.most(level, ends.get(RECALIBRATED))
-    card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / max(n, 1)}
+    card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / n}
     card |= {"n_needed": 0, "only_value": forms[AS_GIVEN].only_value, "signal_high": signal_high}
     for name in ESTIMATES:
         card |= zip(columns_of(name), ends.get(name, (np.nan,) * 3), strict=True)
@@ -179,7 +173,7 @@ def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, Mea
 
 
 def _intervals(
-    differences: dict[str, MeanOfRuns], units: Units, draws: EvaluationOptions
+    differences: dict[str, MeanOfRuns], units: Units, draws: EvaluationOptions, level: float
 ) -> dict[str, tuple[float, float, float]]:
     """Return value and interval of each difference."""
     if not differences or units.n_units < 2:
@@ -189,7 +183,7 @@ def _intervals(
         values,
         [difference.change(len(values)) for difference in differences.values()],
         units,
-        draws.confidence_level,
+        level,
         n_resamples=draws.n_resamples,
         random_state=draws.random_state,
     )
@@ -289,28 +283,23 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 # -------------------------------------------------------------------- pairs
 
 
-def pair_table(
-    rows: list[Row], cards: pd.DataFrame, options: Options, draws: EvaluationOptions
-) -> pd.DataFrame | None:
-    """Return all pairs of predictors, in their best forms; None where runs differ."""
+def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
+    """Return all pairs of predictors, in their best forms; None where none is a probability."""
     by_key = {row.key: row for row in rows}
     chosen = [by_key[name, form_of(cards, name)] for name in ranked(cards)]
     chosen = [row for row in chosen if row.is_probability]
-    if len({id(row.runs) for row in chosen}) != 1:
+    if not chosen:
         return None
     names = [row.predictor for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
-    level = replace(draws, confidence_level=1 - (1 - draws.confidence_level) / n_pairs)
-    runs = chosen[0].runs
-    scores, units = (
-        [_leading_score(row, options) for row in chosen],
-        any_units(runs.groups, len(runs)),
-    )
+    level = 1 - (1 - options.draws.confidence_level) / n_pairs
+    units = any_units(chosen[0].runs.groups, len(chosen[0].runs))
+    scores = [_leading_score(row, options) for row in chosen]
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - its for other, its in after}
-        ends = _intervals(differences, units, level)
+        ends = _intervals(differences, units, options.draws, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 

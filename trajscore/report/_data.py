@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.parallel import Progress
+from trajscore.core.parallel import Progress, Work
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS
@@ -47,56 +47,6 @@ LEVELS = [VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN]
 """Columns of a metric, and of what it is above its references."""
 
 INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is computed of each row: Trajectory Proper Scores, step weights, and the aggregator."""
-
-    scores: tuple[Any, ...]
-    weights: StepWeights
-    phi: str
-
-    @property
-    def score_names(self) -> list[str]:
-        """Columns of the scores; verdicts lead with the first."""
-        return [f"TPS {family_name(score)}" for score in self.scores]
-
-    @property
-    def families(self) -> list[ScoreFamily]:
-        """The score families; the first one leads."""
-        return [get_family(score) for score in self.scores]
-
-    @property
-    def is_clipped(self) -> bool:
-        """Whether the leading score clips forecasts."""
-        return self.families[0].clip is not None
-
-    @property
-    def unit(self) -> str:
-        """Unit of the leading score, after a space."""
-        return f" {self.families[0].unit}".rstrip()
-
-    @property
-    def miscalibration(self) -> str:
-        """Column of what the best monotone recalibration would gain of the leading score."""
-        return f"MCB {family_name(self.scores[0])}"
-
-    @property
-    def step_metrics(self) -> list[str]:
-        """Columns of the metrics that judge the forecast of every step; the scores come first."""
-        return [*self.score_names, *STEP_ERRORS, self.miscalibration]
-
-    @property
-    def metrics(self) -> list[str]:
-        """Columns of all metrics."""
-        return [*self.step_metrics, *RUN_METRICS]
-
-    @property
-    def lower_is_better(self) -> list[str]:
-        """Columns of the metrics that are errors or costs."""
-        lower = [name for name, metric in RUN_METRICS.items() if metric.lower_is_better]
-        return [*STEP_ERRORS, self.miscalibration, *lower]
 
 
 @dataclass(frozen=True)
@@ -148,11 +98,11 @@ class EvaluationOptions:
         Number of steps over which step weights are taken, as in `trajscore.metrics.tps_score`.
     phi : {"last", "mean", "min", "weighted"}, default="weighted"
         How traces are collapsed for the scalar diagnostics.
-    missing : {"same_runs", "own_runs", "ffill"}, default="same_runs"
+    missing : {"same_runs", "ffill"}, default="same_runs"
         What to do where a value of a predictor is missing: leave the run out for all predictors, so
-        that they are judged on the same runs; leave it out for that predictor alone; or let a value
-        hold until the next one is stated, and leave out the runs whose first value is missing.
-        What is left out is counted, with whose value was missing.
+        that they are judged on the same runs; or let a value hold until the next one is stated, and
+        leave out the runs whose first value is missing. What is left out is counted, with whose
+        value was missing.
     end : bool or dict of str to bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. A dict
@@ -197,6 +147,58 @@ class EvaluationOptions:
     random_state: Any = 0
     n_jobs: int | None = None
     progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is computed of each row, and how it is drawn and shared out."""
+
+    scores: tuple[Any, ...]
+    weights: StepWeights
+    phi: str
+    draws: EvaluationOptions = field(default_factory=EvaluationOptions)
+    work: Work = field(default_factory=Work)
+
+    @property
+    def score_names(self) -> list[str]:
+        """Columns of the scores; verdicts lead with the first."""
+        return [f"TPS {family_name(score)}" for score in self.scores]
+
+    @property
+    def families(self) -> list[ScoreFamily]:
+        """The score families; the first one leads."""
+        return [get_family(score) for score in self.scores]
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether the leading score clips forecasts."""
+        return self.families[0].clip is not None
+
+    @property
+    def unit(self) -> str:
+        """Unit of the leading score, after a space."""
+        return f" {self.families[0].unit}".rstrip()
+
+    @property
+    def miscalibration(self) -> str:
+        """Column of what the best monotone recalibration would gain of the leading score."""
+        return f"MCB {family_name(self.scores[0])}"
+
+    @property
+    def step_metrics(self) -> list[str]:
+        """Columns of the metrics that judge the forecast of every step; the scores come first."""
+        return [*self.score_names, *STEP_ERRORS, self.miscalibration]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Columns of all metrics."""
+        return [*self.step_metrics, *RUN_METRICS]
+
+    @property
+    def lower_is_better(self) -> list[str]:
+        """Columns of the metrics that are errors or costs."""
+        lower = [name for name, metric in RUN_METRICS.items() if metric.lower_is_better]
+        return [*STEP_ERRORS, self.miscalibration, *lower]
 
 
 @dataclass(frozen=True)

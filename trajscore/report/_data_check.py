@@ -21,7 +21,7 @@ from trajscore.report._answer import (
 from trajscore.report._cards import n_rarer
 from trajscore.report._data import BASE_RATE, CONSTANT, ReportData
 from trajscore.report._disclosures import left_out, sentence
-from trajscore.report._left_out import number_of_runs
+from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import say
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"

@@ -23,7 +23,7 @@ from trajscore.report._data import (
     Note,
     ReportData,
 )
-from trajscore.report._left_out import number_of_runs
+from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import say
 
 _SAME_RATE = 5e-4

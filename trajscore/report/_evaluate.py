@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
-from trajscore.core.errors import ArgumentError
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import beyond_end
@@ -40,7 +39,6 @@ from trajscore.report._groups import group_table, small_groups
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
 from trajscore.report._leakage import leaky_predictors, risks
-from trajscore.report._missing import fill_forward, leave_out_missing
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import heavy_run, make_rows
@@ -49,8 +47,10 @@ from trajscore.report._runs import (
     check_predictors,
     choose_runs,
     few_clusters,
+    fill_forward,
     group_labels,
     knows_end,
+    leave_out_missing,
     out_of_range_values,
 )
 from trajscore.report._tables import (
@@ -171,6 +171,8 @@ def evaluate(
         several_families(options.families, "families"),
         as_step_weights(weights, options.horizon),
         options.phi,
+        options,
+        Work(options.n_jobs, options.progress),
     )
     if isinstance(X, (RunBatches, DaskBatches)):
         return _of_batches(
@@ -179,7 +181,6 @@ def evaluate(
         )  # fmt: skip
     check_choice(options.intervals, "intervals", METHODS)
     as_fraction(options.confidence_level, "confidence_level")
-    work = Work(options.n_jobs, options.progress)
     maker = calibrator_maker(calibrator, computed.weights)
     kind, q_z = censored_as(censored)
     stopping = monitoring_options(monitoring)
@@ -187,21 +188,18 @@ def evaluate(
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
     knowing = knows_end(options.end, list(sample.traces), calibrator)
     notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
-    judged = leave_out_missing(
-        choose_runs(sample, stop_reason, kind, notes), options.missing, notes
-    )
+    judged = leave_out_missing(choose_runs(sample, stop_reason, kind, notes), notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
-    rows = make_rows(judged, maker, computed.weights, work, notes)
-    cards, pairs = cards_and_pairs(rows, computed, options, work)
+    rows = make_rows(judged, maker, computed, notes)
+    cards, pairs = cards_and_pairs(rows, computed)
     observed_cards = None
     observed = judged.runs.observed
     if not observed.all():  # all fitted anew, as if there were no others
         alone = judged.take(np.flatnonzero(observed))
-        rows_alone = make_rows(alone, maker, computed.weights, work, [])
-        observed_cards, _ = cards_and_pairs(rows_alone, computed, options, work)
-    table, methods = interval_table(rows, judged.runs, computed, options, work)
+        observed_cards, _ = cards_and_pairs(make_rows(alone, maker, computed, []), computed)
+    table, methods = interval_table(rows, computed)
     notes += [*risks(table), *few_clusters(judged.runs)]
     notes += [*heavy_run(rows, computed.weights), *small_groups(groupings)]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
@@ -211,14 +209,16 @@ def evaluate(
         interval_methods=methods,
         excluded=excluded_table(judged.excluded),
         calibration_gain=gain_table(computed, table),
-        monitoring=(None if stopping is None else monitoring_table(rows, stopping, work, notes)),
+        monitoring=(
+            None if stopping is None else monitoring_table(rows, stopping, computed.work, notes)
+        ),
         cards=cards,
         pairs=pairs,
-        by=group_table(rows, groupings, cards, computed, options, work) if groupings else None,
+        by=group_table(rows, groupings, cards, computed) if groupings else None,
         sensitivity=sensitivity_table(rows, cards, observed_cards, computed),
         observed_cards=observed_cards,
-        by_step=by_step_table(rows, computed, options, work),
-        equal_length=equal_length_table(rows, computed, options, work),
+        by_step=by_step_table(rows, computed),
+        equal_length=equal_length_table(rows, computed),
         options=computed,
         facts=Facts(
             n_runs=len(judged.runs),
@@ -259,10 +259,6 @@ def _of_batches(
     """Refuse what is not for batches, and go through them; of a sample a usual report is made."""
     if y is not None or groups is not None:
         raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
-    if options.missing == "own_runs":
-        raise ArgumentError(
-            "batches are judged on the same runs; leave out {argument}", "missing", options.missing
-        )
     calibrator, censored = others["calibrator"], others.pop("censored")
     if calibrator is not None and not isinstance(calibrator, str):
         raise ValueError(
@@ -270,7 +266,7 @@ def _of_batches(
             f"calibrator={calibrator!r}"
         )
     knows_end(options.end, list(X.columns.values), calibrator)
-    rules = batch_rules(X.columns.meta, censored, options.missing, stop_reason, others["by"])
+    rules = batch_rules(X, censored, options.missing, stop_reason, others["by"])
     maker = calibrator_maker(calibrator, computed.weights)
     of_sample = partial(evaluate, options=replace(options, missing="same_runs"), **others)
     return evaluate_batches(X, computed, rules, maker, of_sample)

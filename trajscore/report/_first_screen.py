@@ -34,7 +34,7 @@ from trajscore.report._cards import (
 )
 from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
 from trajscore.report._data_check import DataCheck, data_check
-from trajscore.report._left_out import number_of_runs
+from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
 from trajscore.report._verdict import of_stopping, over_counting
 from trajscore.report._worst_runs import worst_runs

@@ -32,15 +32,12 @@ from trajscore.report._cards import (
     varies,
 )
 from trajscore.report._data import (
-    BASE_RATE,
     REFERENCES,
-    EvaluationOptions,
     Note,
     Options,
     columns_of,
 )
 from trajscore.report._rows import Row
-from trajscore.report._runs import Coverage
 
 ERROR_RATE = 0.05
 """Chance with which groups drawn at random are called different."""
@@ -58,28 +55,24 @@ def group_table(
     by: Mapping[str, NDArray[Any]],
     cards: pd.DataFrame,
     options: Options,
-    draws: EvaluationOptions,
-    work: Work,
 ) -> pd.DataFrame:
     """Return the cards of all predictors in all groups, and whether groups differ."""
     judged = [row for row in rows if row.predictor not in REFERENCES]
     chosen = [row for row in judged if row.form == form_of(cards, row.predictor)]
-    runs = next(row.runs for row in rows if row.predictor == BASE_RATE)
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
-    for kind, group in work.track(parts):
-        inside = [_within(row, by[kind] == group) for row in judged]
-        table = card_table(inside, options, draws, Work(work.n_jobs), n_tables=len(parts))
-        for row in inside:
-            if n := len(row.runs):
-                level = table["confidence_level"].iloc[0]
-                table.loc[row.predictor, "t"] = any_units(row.runs.groups, n).t_quantile(n, level)
-        tables[kind, group] = table
+    quiet = replace(options, work=Work(options.work.n_jobs))
+    for kind, group in options.work.track(parts):
+        inside = _within(judged, by[kind] == group)
+        table = card_table(inside, quiet, n_tables=len(parts))
+        runs, level = inside[0].runs, table["confidence_level"].iloc[0]
+        t = any_units(runs.groups, len(runs)).t_quantile(len(runs), level)
+        tables[kind, group] = table.assign(t=t)
     decided = []
     for kind, labels in by.items():
         of_kind = pd.concat({key: tables[key] for key in parts if key[0] == kind})
         of_kind = of_kind.rename_axis(["by", "group", "predictor"])
-        p_values = np.minimum(1, len(by) * differ(chosen, runs, labels, options, draws))
+        p_values = np.minimum(1, len(by) * differ(chosen, labels, options))
         for row, p in zip(chosen, p_values, strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             own = groups[row.form]
@@ -91,11 +84,11 @@ def group_table(
     return pd.concat(decided).drop(columns="t").loc[keys]
 
 
-def _within(row: Row, members: BoolArray) -> Row:
-    """Keep a row's runs of one group; `members` is of all runs that count."""
-    own = members if row.runs.rows is None else members[row.runs.rows]
-    places = np.flatnonzero(own)
-    return replace(row, traces=row.traces[places], runs=row.runs.take(places))
+def _within(rows: list[Row], members: BoolArray) -> list[Row]:
+    """Keep the runs of one group."""
+    places = np.flatnonzero(members)
+    runs = rows[0].runs.take(places)
+    return [replace(row, traces=row.traces[places], runs=runs) for row in rows]
 
 
 def small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
@@ -121,13 +114,7 @@ def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 # -------------------------------------------------------------------- do groups differ?
 
 
-def differ(
-    rows: list[Row],
-    runs: Coverage,
-    labels: NDArray[Any],
-    options: Options,
-    draws: EvaluationOptions,
-) -> FloatArray:
+def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArray:
     """Return p-values of a row saving another share of the base rate's loss in groups than in all.
 
     Squared differences, over their variances, are added up. Labels are shuffled over clusters (over
@@ -136,7 +123,8 @@ def differ(
     Konietschke 2015). P-values are adjusted for all rows (Westfall and Young 1993).
     """
     _, code = np.unique(labels, return_inverse=True)
-    cluster = np.arange(len(code)) if runs.groups is None else runs.groups
+    groups = rows[0].runs.groups
+    cluster = np.arange(len(code)) if groups is None else groups
     pairs, item = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)
     n_labels = pd.Series(pairs[0]).groupby(pairs[0]).transform("size").to_numpy()
     tested = np.bincount(pairs[1]) >= _FEWEST_UNITS
@@ -146,12 +134,13 @@ def differ(
     item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item)
     block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)
     is_tested = tested[code]
-    if tested.sum() < 2 or not rows:
+    if tested.sum() < 2:
         return np.ones(len(rows))
     _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
     places = np.full(len(code), -1)
     places[is_tested] = item
-    shuffled = _shuffles(code[is_tested][first], block[is_tested][first], draws.random_state)
+    seed = options.draws.random_state
+    shuffled = _shuffles(code[is_tested][first], block[is_tested][first], seed)
     distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
     n, statistics = len(shuffled), np.round(np.stack(distances), 9)
     least = np.stack([n - np.searchsorted(np.sort(values), values) for values in statistics]) / n
@@ -174,12 +163,11 @@ def _distances(
     row: Row, places: IntArray, shuffled: IntArray, n_groups: int, options: Options
 ) -> FloatArray:
     """Return how far groups are from all runs under each labelling; places of -1 do not count."""
-    item = places if row.runs.rows is None else places[row.runs.rows]
-    used, n_items = item >= 0, shuffled.shape[1]
+    used, n_items = places >= 0, shuffled.shape[1]
     sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
     mass, labels = options.weights.of(row.traces).total, row.runs.labels
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
-    of_items = np.stack([np.bincount(item[used], values[used], n_items) for values in of_runs])
+    of_items = np.stack([np.bincount(places[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
     of_items = np.vstack([of_items, (of_items[3] > 0)[None]])
     cell = (shuffled + n_groups * np.arange(len(shuffled))[:, None]).ravel()

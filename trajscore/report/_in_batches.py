@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -24,9 +24,9 @@ from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
-from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
+from trajscore.core.outcomes import CENSORED, as_q_z
 from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import are_probabilities, check_choice, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
@@ -44,10 +44,15 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._left_out import UNOBSERVED
-from trajscore.report._missing import MISSING, lost_runs, whole_runs
 from trajscore.report._report import Report
-from trajscore.report._runs import Counted, counted, stop_notes
+from trajscore.report._runs import (
+    MISSING,
+    Counted,
+    counted,
+    lost_runs,
+    stop_notes,
+    whole_runs,
+)
 from trajscore.report._tables import excluded_table, gain_table, row_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
@@ -63,43 +68,31 @@ _COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(met
 class Rules:
     """Which runs count, and as what; q_z and stop reasons are columns of `meta`."""
 
-    censored: str = "failure"
-    missing: str = "same_runs"
-    q_z: str | None = None
-    stop_reason: str | None = None
+    censored: str
+    missing: str
+    q_z: str | None
+    stop_reason: str | None
 
-    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> tuple[Counted, FloatArray]:
+    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> Counted:
         """Return which runs count, and the label of each."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
         q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
-        y, counts, excluded, stops = counted(y, *recorded_stops(meta, reasons))
-        if q_z is not None:
-            _check_q_z(q_z, counts & (y == CENSORED), X.ids)
-        labels = as_labels(np.where(counts, y, FAILURE), censored=self.censored, q_z=q_z)
-        excluded["all", UNOBSERVED] = int((counts & ~labels.counts).sum())
-        counts = counts & labels.counts
+        try:
+            ended = counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
+        except ValueError as error:  # whose row is one of a batch, and of no use
+            row = re.compile(r"^row (\d+)")
+            text = row.sub(lambda at: f"run {run_label(X.ids[int(at[1])])}", str(error))
+            raise ValueError(text) from error
         whole = {name: whole_runs(X[name]) for name in X.channels or ()}
-        excluded |= lost_runs({name: rows[counts] for name, rows in whole.items()})
-        counts = np.logical_and.reduce([counts, *whole.values()])
-        return Counted(y, counts, excluded, stops), labels.value
+        lost = lost_runs({name: rows[ended.counts] for name, rows in whole.items()})
+        counts = np.logical_and.reduce([ended.counts, *whole.values()])
+        return ended._replace(counts=counts, excluded=ended.excluded | lost)
 
 
-def _check_q_z(q_z: NDArray[Any], unseen: BoolArray, ids: NDArray[Any]) -> None:
-    """Name the run, as its row in a batch means nothing to the user."""
-    bad = unseen & ~((q_z >= 0) & (q_z <= 1))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"run {run_label(ids[row])}: its outcome was not observed and q_z is {q_z[row]}; give "
-            f"the chance in [0, 1] that it would have succeeded"
-        )
-
-
-def batch_rules(
-    columns: Sequence[str], censored: Any, missing: str, stop_reason: Any, by: Any
-) -> Rules:
+def batch_rules(batches: Any, censored: Any, missing: str, stop_reason: Any, by: Any) -> Rules:
     """Check that what is given of single runs is columns that the batches keep."""
+    columns = batches.columns.meta
     check_choice(missing, "missing", MISSING)
     has_q_z = not (isinstance(censored, str) and censored in ("failure", "drop"))
     q_z = censored if has_q_z else None
@@ -241,58 +234,69 @@ class HashSample:
 
 
 class Pass:
-    """Metrics of each predictor, added up by halves of the runs; which half goes by a hash."""
+    """Metrics of each predictor, added up by halves of the runs; which half goes by a hash.
 
-    def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
-        self.options, self.rules = options, rules
+    Without `maps` they are of forecasts as given, and runs are counted and drawn; with them, of
+    forecasts calibrated by the map of the other half.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        rules: Rules,
+        bounds: Mapping[str, Any],
+        maps: Mapping[tuple[str, int], Any] | None = None,
+    ) -> None:
+        self.options, self.rules, self.maps = options, rules, maps
         self.rows = {
             (name, half): RowSums(options, ends) for name, ends in bounds.items() for half in (0, 1)
         }
-        self.excluded: Counter[tuple[str, str]] = Counter()  # runs left out, by reason
+        self.sample = HashSample(SAMPLE_RUNS)
+        self.excluded: Counter[str] = Counter()  # runs left out, by reason
         self.stops: Counter[tuple[str, str]] = Counter()  # others that a stop decided
-        self.n_filled: Counter[str] = Counter()  # values that were not stated, of all steps
-        self.n_steps = 0
+        self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
+        # runs, those with an observed outcome and its sum, steps beyond the horizon, all steps
+        self.counts = np.zeros(5)
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
         if self.rules.missing == "ffill":
-            X = self._filled(X)
-        ended, label = self.rules.apply(y, X)
-        counts = ended.counts
+            stated, X = X, X.ffill()
+            n_filled = (np.isnan(stated.cells) & ~np.isnan(X.cells)).sum(axis=0)
+            self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
+            self.counts[4] += len(X.cells)
+        ended = self.rules.apply(y, X)
         self.excluded.update(ended.excluded)
         self.stops.update(ended.stops)
         batch = Batch(ended.y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
-            rows = np.flatnonzero(counts & (half == k))
+            rows = np.flatnonzero(ended.counts & (half == k))
             if len(rows):
-                self.add(batch.take(rows), label[rows], k)
+                self._add(batch.take(rows), ended.label[rows], k)
 
-    def _filled(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Let values hold until the next one is stated, and count these."""
-        filled = X.ffill()
-        n_filled = (np.isnan(X.cells) & ~np.isnan(filled.cells)).sum(axis=0)
-        self.n_filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
-        self.n_steps += len(X.cells)
-        return filled
-
-    def add(self, batch: Batch, label: FloatArray, half: int) -> None:
+    def _add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that count."""
         runs = LabelledRuns(label, batch.X, self.options.weights, batch.groups)
         for (name, k), sums in self.rows.items():
             if k == half:
-                sums.add(runs, self.forecasts(batch.X[name], name, half))
-
-    def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
-        """Return the forecasts that are added up of a predictor."""
-        return X
+                X = batch.X[name]
+                if self.maps is not None:
+                    X = X.with_cells(self.maps[name, 1 - half](X.cells))
+                sums.add(runs, X)
+        observed = batch.y != CENSORED
+        n_unscored = self.options.weights.n_unscored(batch.X.lengths)
+        self.counts[:4] += [len(label), observed.sum(), batch.y[observed].sum(), n_unscored]
+        if self.maps is None:
+            self.sample.update(batch)
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
         self.excluded = self.excluded + other.excluded
         self.stops = self.stops + other.stops
-        self.n_filled = self.n_filled + other.n_filled
-        self.n_steps += other.n_steps
+        self.filled = self.filled + other.filled
+        self.counts = self.counts + other.counts
+        self.sample.merge(other.sample)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
 
@@ -305,34 +309,10 @@ class Pass:
             sums.merge(self.rows[name, 1])
         return sums_of_all
 
-
-class FirstPass(Pass):
-    """Forecasts as given, and a sample of the runs."""
-
-    def __init__(self, options: Options, rules: Rules, bounds: Mapping[str, Any]) -> None:
-        super().__init__(options, rules, bounds)
-        self.sample = HashSample(SAMPLE_RUNS)
-        # runs, those with an observed outcome and its sum, steps beyond the horizon
-        self.counts = np.zeros(4)
-
-    def add(self, batch: Batch, label: FloatArray, half: int) -> None:
-        """Add runs of one half that count."""
-        super().add(batch, label, half)
-        self.sample.update(batch)
-        observed = batch.y != CENSORED
-        n_unscored = self.options.weights.n_unscored(batch.X.lengths)
-        self.counts += [len(label), observed.sum(), batch.y[observed].sum(), n_unscored]
-
-    def merge(self, other: Self) -> None:
-        """Add another's sums."""
-        super().merge(other)
-        self.sample.merge(other.sample)
-        self.counts = self.counts + other.counts
-
     def notes(self) -> list[Note]:
         """Return what a reader should know of the runs."""
         facts = {"n": len(self.sample.runs().y), "n_runs": int(self.counts[0])}
-        filled = {name: n / self.n_steps for name, n in self.n_filled.items() if n}
+        filled = {name: n / self.counts[4] for name, n in self.filled.items() if n}
         return [
             Note("all", "sampled", facts),
             *stop_notes(self.stops),
@@ -340,27 +320,15 @@ class FirstPass(Pass):
         ]
 
 
-class SecondPass(Pass):
-    """Forecasts calibrated by the map of the other half."""
-
-    def __init__(self, options: Options, rules: Rules, maps: Mapping[tuple[str, int], Any]) -> None:
-        super().__init__(options, rules, dict.fromkeys(name for name, _ in maps))
-        self.maps = maps
-
-    def forecasts(self, X: TrajectoryArray, name: str, half: int) -> TrajectoryArray:
-        """Return the forecasts that are added up of a predictor."""
-        return X.with_cells(self.maps[name, 1 - half](X.cells))
-
-
-def first_pass(batches: Any, options: Options, rules: Rules) -> FirstPass:
+def first_pass(batches: Any, options: Options, rules: Rules) -> Pass:
     """Go through the batches; once more if some values are signals, to find where these lie."""
     names = batches.columns.values
     try:
-        first: FirstPass = batches.reduce(FirstPass(options, rules, dict.fromkeys(names)))
+        first: Pass = batches.reduce(Pass(options, rules, dict.fromkeys(names)))
     except OutsideUnitError:
-        drawn = batches.reduce(FirstPass(options, rules, {})).sample.runs().X
+        drawn = batches.reduce(Pass(options, rules, {})).sample.runs().X
         bounds = {name: _ends_of_signal(drawn[name].cells) for name in names}
-        first = batches.reduce(FirstPass(options, rules, bounds))
+        first = batches.reduce(Pass(options, rules, bounds))
     if not first.counts[0]:
         raise ValueError("no run counts; give runs with a value of every predictor")
     return first
@@ -386,13 +354,13 @@ def evaluate_batches(
     raw, calibrated = first.of_all(), {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(sums.is_probability)) for key, sums in first.rows.items()}
-        calibrated = batches.reduce(SecondPass(options, rules, maps)).of_all()
-        n_again = {sums.scores.n_runs for sums in calibrated.values()}
-        if n_again != {int(first.counts[0])}:
+        second: Pass = batches.reduce(Pass(options, rules, dict.fromkeys(raw), maps))
+        calibrated = second.of_all()
+        if second.counts[0] != first.counts[0]:
             raise ValueError(
-                f"the source had {int(first.counts[0])} runs at first and {n_again.pop()} when it "
-                f"was read again to calibrate; give one that can be read twice, such as a folder, "
-                f"or pass calibrator=None"
+                f"the source had {first.counts[0]:.0f} runs at first and {second.counts[0]:.0f} "
+                f"when it was read again to calibrate; give one that can be read twice, such as a "
+                f"folder, or pass calibrator=None"
             )
     rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
     rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
@@ -400,7 +368,7 @@ def evaluate_batches(
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
     values = {key: sums.values() for key, sums in rows.items()}
-    n_runs, n_observed, total, n_unscored = first.counts.tolist()
+    n_runs, n_observed, total, n_unscored, _ = first.counts.tolist()
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / n_runs))
     methods = report.interval_methods.copy()
     for key, sums in rows.items():

@@ -24,6 +24,7 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
+from trajscore.core.outcomes import differ
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
@@ -33,6 +34,7 @@ from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import count_left_out
 from trajscore.io.tables import (
     PARTS,
     agent_rows,
@@ -45,9 +47,9 @@ from trajscore.io.tables import (
     with_times,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._from_log import OPTIONS, FromLog, find_confidences
 from trajscore.report._leakage import leakage
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
+from trajscore.tracer._stated_confidence import StatedConfidence
 
 NO_SCORE = ""
 SPENT = ("cost", "tokens")
@@ -64,62 +66,35 @@ _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 Predictors = TrajectoryArray | dict[str, TrajectoryArray]
 
 
-@dataclass(frozen=True)
-class FromTable:
-    """What was guessed of a table: the columns by part, and each run's first step."""
-
-    chosen: Fields
-    guessed: dict[str, tuple[str, ...]]
-    first_step: int | None = None
-    # sentences: columns that look like scores and are left out, stops that do not fit
-    not_used: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        parts = [
-            f"{PARTS.get(part, part)}: column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
-            for part, names in self.guessed.items()
-        ]
-        if self.first_step not in (None, 1):
-            parts.append(f"steps are counted from {self.first_step}")
-        lines = ["guessed " + "; ".join(parts)] if parts else []
-        return "\n".join([*lines, *self.not_used])
+# What an option of the command line is called that a sentence names.
+OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
+OPTIONS |= {"rule": "--stop"}
+OPTIONS |= {"scores": "--score", "scales": "--scale", "risks": "--risk"}
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What can be judged, as `evaluate` takes it, and what was guessed to get there.
+    """What can be judged, as `evaluate` takes it, and what was found and guessed to get there.
 
-    `origin` is None for the bundled data. Why runs ended stands in their meta. The text is for a
-    person to read.
+    Why runs ended stands in their meta. The text is for a person to read.
     """
 
     predictors: Predictors
     y: NDArray[Any]
     groups: NDArray[Any] | None = None
-    origin: FromTable | FromLog | None = None
+    said: tuple[str, ...] = ()  # lines: what was guessed, found, left out
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
     log: Sequence[io.Run] = ()
+    outcome: str = ""  # column of outcomes
+    n_left_out: int = 0  # runs of a log
     has_ids: bool = True
     group: str | None = None  # column of `groups`
 
-    @property
-    def outcome(self) -> str:
-        """Name of the column of outcomes; of chess, what a game is."""
-        if self.origin is None:
-            return "won"
-        return str(self.origin.chosen.outcome) if isinstance(self.origin, FromTable) else ""
-
-    @property
-    def n_groups(self) -> int:
-        """Number of clusters of runs; 0 where there are none."""
-        return 0 if self.groups is None else int(pd.Series(self.groups).nunique())
-
     def __str__(self) -> str:
-        if self.origin is None:
-            return "no table was given: judging the bundled chess data (see datasets.load_chess)"
-        lines = [str(self.origin)] if str(self.origin) else []
+        lines = list(self.said)
         if self.group is not None:
-            lines.append(f"{number_of(self.n_groups, 'cluster')} of runs by {self.group!r}")
+            n_groups = pd.Series(self.groups).nunique()
+            lines.append(f"{number_of(n_groups, 'cluster')} of runs by {self.group!r}")
         return "\n".join(lines)
 
 
@@ -150,7 +125,9 @@ def load(
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
-        return Inputs(X[list(fields.scores)] if fields.scores else X, y)
+        said = "no table was given: judging the bundled chess data (see datasets.load_chess)"
+        X = X[list(fields.scores)] if fields.scores else X
+        return Inputs(X, y, said=(said,), outcome="won")
     known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     if known is None:
@@ -277,9 +254,21 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    origin = FromTable(chosen, guessed, counted, (*not_used, *remarks))
+    said = (*_guesses(guessed, counted), *not_used, *remarks)
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
-    return Inputs(X, y, groups, origin, spent, has_ids=has_ids, group=group)
+    outcome = str(chosen.outcome)
+    return Inputs(X, y, groups, said, spent, outcome=outcome, has_ids=has_ids, group=group)
+
+
+def _guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
+    """Say which columns were taken for what, and from which step runs are counted."""
+    parts = [
+        f"{PARTS.get(part, part)}: column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+        for part, names in guessed.items()
+    ]
+    if first_step not in (None, 1):
+        parts.append(f"steps are counted from {first_step}")
+    return ["guessed " + "; ".join(parts)] if parts else []
 
 
 def _read_steps(
@@ -410,10 +399,6 @@ def _load_log(
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     stream = stream_runs(path, format, asked | named)
     runs = io.Runs(stream)
-    unmet = stops_not_met(asked["rule"], runs, runs.left_out)
-    unused = (*stream.findings.notes(), *unmet)
-    has_unread = bool(stream.findings.tally.unread_logprobs)
-    origin = FromLog(len(runs), runs.left_out, unused=unused, has_unread=has_unread)
     if not runs:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     y = io.outcomes(runs)
@@ -423,9 +408,16 @@ def _load_log(
     for name in tops.keys() - {"verbal"}:
         known = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {known}", "scales")
-    predictors = find_confidences(runs, y, origin, missing, tops.get("verbal", "auto"))
+    said = [count_left_out(runs.left_out, len(runs))] if runs.left_out else []
+    predictors, found = _confidences(runs, y, missing, tops.get("verbal", "auto"))
+    said += found
     if not predictors and (embedder or fields.scores):
-        predictors = _risks(runs, embedder or "char", origin)
+        unread = "no confidence of the log could be read"
+        none = "the log has no confidence (neither token log-probabilities nor stated ones)"
+        why = unread if stream.findings.tally.unread_logprobs else none
+        said.append(f"{why}; judging it by minus TRACER's risk")
+        predictors, found = _risks(runs, embedder or "char")
+        said += found
     elif not predictors:
         steps = StepConfidence().fit_transform(runs)
         predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
@@ -436,21 +428,71 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
+    unused = [*stream.findings.notes(), *stops_not_met(asked["rule"], runs, runs.left_out)]
+    if "verbal" not in tops:
+        unused += _unknown_scale(runs)
+    said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group)
-    return Inputs(predictors, y, groups, origin, _spent_in_log(runs), runs, group=group)
+    left_out, spent = len(runs.left_out), _spent_in_log(runs)
+    return Inputs(predictors, y, groups, tuple(said), spent, runs, n_left_out=left_out, group=group)
 
 
-def _risks(runs: list[io.Run], embedder: str, origin: FromLog) -> dict[str, TrajectoryArray]:
-    """Return the negative of TRACER's risk, of its parts, and of the number of calls."""
+def _confidences(
+    runs: list[io.Run], y: NDArray[Any], missing: str, scale: str | float
+) -> tuple[dict[str, TrajectoryArray], list[str]]:
+    """Return the confidences that enough runs have at every turn of the agent; and lines."""
+    X = StepConfidence(scale=scale).fit_transform(runs)
+    there = ~np.isnan(X.cells)
+    known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
+    whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
+    predictors, said, too_rare = {}, [], []
+    for column, name in enumerate(X.channels or ()):
+        share = float(there[:, column].mean())
+        how_often = f"{name}: in {share:.0%} of the agent's turns"
+        if differ(y[whole[:, column]]):
+            predictors[name] = X[name]
+            said.append(how_often)
+        elif share:
+            too_rare.append(
+                f"{how_often}; too few runs have it at every turn (--missing ffill uses the value "
+                f"before)"
+            )
+    return predictors, said + too_rare
+
+
+def _unknown_scale(runs: list[io.Run]) -> list[str]:
+    """Say how many stated confidences are missing because their scale is not known."""
+    steps = [step for run in runs for step in run.steps if step.actor == "agent"]
+    missing = np.flatnonzero(np.isnan(StatedConfidence()(steps)))
+    of_ten = 10 * StatedConfidence(scale=10.0)([steps[k] for k in missing])
+    unread = of_ten[~np.isnan(of_ten)]
+    if not len(unread):
+        return []
+    top = next(top for top in (1, 5, 10) if unread.max() <= top)
+    values = "of 1" if top == 1 else f"from {unread.min():g} to {unread.max():g}"
+    top = 100 if top == 1 else top
+    other = "certainty or 1 of 100" if top == 100 else f"per cent or of {top}"
+    text = (
+        f"{number_of(len(unread), 'stated confidence')} {values} not read, which may be {other}; "
+        f"if {top} means certainty, pass {{argument:scales=verbal={top}}}"
+    )
+    return [text]
+
+
+def _risks(runs: list[io.Run], embedder: str) -> tuple[dict[str, TrajectoryArray], list[str]]:
+    """Return the negative of TRACER's risk, of its parts, of the number of calls; and what is said.
+
+    Turns are counted, and those with each signal.
+    """
     S = TracerSignals(embedder).fit_transform(runs)
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
-    origin.n_turns = len(S.cells)
-    origin.n_signals = dict(zip(_SIGNALS, there, strict=True))
+    counts = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, there, strict=True))
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
         risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
-    origin.remarks = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return {name: _as_confidence(risk) for name, risk in risks.items()}
+    said = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
+    said += dict.fromkeys(str(warning.message) for warning in caught)
+    return {name: _as_confidence(risk) for name, risk in risks.items()}, said
 
 
 def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.core.parallel import Work
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weighted_steps import MANY
+from trajscore.core.weighted_steps import MANY, weighted_steps
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
@@ -25,48 +24,66 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import units_of
+from trajscore.inference.units import Units, units_of
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
+    ALIVE,
+    ALIVE_END,
+    AS_GIVEN,
+    BASE_RATE,
     BOOTSTRAP,
     BOUNDS,
+    CONSTANT,
     INFLUENCE,
     LEVELS,
     MARGIN,
     RANK_METRICS,
+    REFERENCES,
     VALUE,
-    EvaluationOptions,
     Options,
 )
-from trajscore.report._margins import Metrics, References, as_one_function
+from trajscore.report._margins import Metrics, as_one_function, row_metrics
 from trajscore.report._rows import Row
-from trajscore.report._runs import Coverage
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
 
 
-def interval_table(
-    rows: list[Row], runs: Coverage, options: Options, draws: EvaluationOptions, work: Work
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return every row and metric with its differences and intervals, and how these were made."""
+def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return every row and metric with its differences and intervals, and how these were made.
+
+    The references are the base rate, the alive rate (what counting steps is worth, the end of a run
+    known or not), and the predictor as it was given.
+    """
+    draws, names = options.draws, options.metrics
     check_resamples(draws.n_resamples)
-    cells = _Cells(rows, options, draws)
-    names = cells.names
-    references = References(rows, options, lambda metrics, n: _Known(metrics, n, names))
+    by_key = {row.key: row for row in rows}
+    base = by_key[BASE_RATE, CONSTANT]
+    runs, units = base.runs, units_of(base.runs.groups, len(base.runs))
+    cells = _Cells(rows, options, units)
+    steps = weighted_steps(runs.labels, base.traces, options.weights)
+    constant = _Known(row_metrics(base, options, steps), len(runs), names)
+    nothing = _Known({}, len(runs), names)
+    alive = []
+    for name in (ALIVE, ALIVE_END):
+        metrics = row_metrics(by_key[name, AS_GIVEN], options)
+        held_against = {name: metrics[name] for name in (*options.score_names, "AUROC")}
+        alive.append(_Known(held_against, len(runs), names))
 
     def judge(places: list[int]) -> dict[int, list[Metrics]]:
         """Fill in the rows of a predictor; return the metrics of which replicates are needed."""
-        needed = {}
-        of_rows = references.of([rows[place] for place in places])
-        for place, (own, *others) in zip(places, of_rows, strict=True):
-            for level, other in enumerate([None, *others]):
-                cells.fill(level, place, own, other)
-            cells.fill_errors(place, own, others)
-            if draws.intervals == "auto" and is_rare(rows[place].runs.labels):
-                cells.draw_all(place)
+        needed, before = {}, nothing
+        for place in places:
+            # the same object, so that the base rate is above itself by exactly nothing
+            own = constant
+            if (row := rows[place]) is not base:
+                own = _Known(row_metrics(row, options, steps), len(runs), names)
+            others = [nothing] * 2 if row.predictor in REFERENCES else alive
+            levels = [own, constant, *others, before]
+            cells.fill(place, levels)
             if marked := cells.marked(place):
-                needed[place] = [known.keep(marked) for known in (own, *others)]
+                needed[place] = [known.keep(marked) for known in levels]
+            before = own
         return needed
 
     needed: dict[int, list[Metrics]] = {}
@@ -74,33 +91,33 @@ def interval_table(
     is_large = max(len(row.traces.cells) for row in rows) > MANY
     by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
     jobs = [list(places) for _, places in by_predictor]
-    for more in (replace(work, n_jobs=1) if is_large else work).share(judge, jobs):
+    work = replace(options.work, n_jobs=1) if is_large else options.work
+    for more in work.share(judge, jobs):
         needed |= more
     needed = {
         place: levels
         for place, levels in needed.items()
-        if not _drawn_quickly(cells, place, levels, runs)
+        if not _drawn_quickly(cells, place, levels)
     }
     if needed:
-        levels = list(zip(*needed.values(), strict=True))
-        statistic, units = as_one_function(levels, names), units_of(runs.groups, len(runs))
+        statistic = as_one_function(list(zip(*needed.values(), strict=True)), names)
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
             n_resamples=draws.n_resamples,
             random_state=draws.random_state,
-            n_jobs=work.n_jobs,
-            progress=work.progress,
+            n_jobs=options.work.n_jobs,
+            progress=options.work.progress,
         )
+        expanded = units.expanded_level(len(runs), draws.confidence_level)
         for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
-            n_runs = len(rows[place].runs)
-            expanded = cells.units[place].expanded_level(n_runs, draws.confidence_level)
             cells.resample(place, drawn, expanded)
     return cells.tables()
 
 
-def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics], runs: Coverage) -> bool:
+def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics]) -> bool:
     """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
+    runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
     # what a row is worth must not depend on what is drawn for others
@@ -109,7 +126,7 @@ def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics], runs: C
         for name in marked:
             if (statistic := metrics.get(name)) is None:
                 continue
-            if not isinstance(statistic, MeanOfRuns) or statistic.rows is not None:
+            if not isinstance(statistic, MeanOfRuns):
                 return False
             at.append((level, cells.names.index(name)))
             columns.append(statistic.pseudo_values())
@@ -126,15 +143,14 @@ class _Known:
     """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        covered = {name: replace(statistic, rows=None) for name, statistic in metrics.items()}
         self.values = np.full(len(names), np.nan)
-        places = [names.index(name) for name in covered]
-        self.values[places] = all_at_once(covered)(np.ones(n_runs))
+        places = [names.index(name) for name in metrics]
+        self.values[places] = all_at_once(metrics)(np.ones(n_runs))
         self.influence: dict[str, FloatArray] = {}
         self.errors: dict[str, CalibrationError] = {}
         self.change: dict[str, FloatArray] = {}
         self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
-        for name, statistic in covered.items():
+        for name, statistic in metrics.items():
             if isinstance(statistic, CalibrationError):
                 self.errors[name] = statistic
                 continue
@@ -155,18 +171,31 @@ class _Known:
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    def __init__(self, rows: list[Row], options: Options, draws: EvaluationOptions) -> None:
-        self.rows, self.options, self.draws, self.names = rows, options, draws, options.metrics
-        self.units = [units_of(row.runs.groups, len(row.runs)) for row in rows]
+    def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
+        self.rows, self.options, self.units = rows, options, units
+        self.draws, self.names = options.draws, options.metrics
+        n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
+        self.is_rare = is_rare(rows[0].runs.labels)
+        self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
         self.shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
         self.unseen = np.full((2, *self.shape), -np.inf)
 
-    def fill(self, level: int, place: int, own: _Known, reference: _Known | None) -> None:
+    def fill(self, place: int, levels: Sequence[_Known]) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        at, names, units, draws = (level, place), self.names, self.units[place], self.draws
+        own, *others = levels
+        for level, reference in enumerate([None, *others]):
+            self._fill_means(level, place, own, reference)
+        self._fill_errors(place, own, others)
+        if self.draws.intervals == "auto" and self.is_rare:
+            of_row = self.method[:, place]
+            of_row[of_row == INFLUENCE] = BOOTSTRAP
+
+    def _fill_means(self, level: int, place: int, own: _Known, reference: _Known | None) -> None:
+        """Fill in the intervals of what a row is, or is above a reference, by influences."""
+        at, names, units, draws = (level, place), self.names, self.units, self.draws
         self.estimate[at] = own.values if reference is None else own.values - reference.values
         known = np.flatnonzero(~np.isnan(self.estimate[at]))
         if not len(known):
@@ -201,9 +230,8 @@ class _Cells:
             self.low[at][column], self.method[at][column] = 0.0, BOUNDS
             self.unseen[0][at][column] = -np.inf
 
-    def fill_errors(self, place: int, own: _Known, references: list[_Known]) -> None:
+    def _fill_errors(self, place: int, own: _Known, references: list[_Known]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        units, confidence_level = self.units[place], self.draws.confidence_level
         for column, name in enumerate(self.names):
             if name not in own.errors:
                 continue
@@ -216,13 +244,8 @@ class _Cells:
                 if own.values[column] > ROUNDING:  # not calibrated by construction
                     is_zero = reference is None or reference.values[column] <= ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
-                    ends = absolute_interval(ours, theirs, units, confidence_level)
+                    ends = absolute_interval(ours, theirs, self.units, self.draws.confidence_level)
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
-
-    def draw_all(self, place: int) -> None:
-        """Mark all of a row's intervals by influences to be made by bootstrap."""
-        of_row = self.method[:, place]
-        of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def marked(self, place: int) -> list[str]:
         """Return the metrics of a row some of whose intervals are to be made by bootstrap."""
@@ -261,9 +284,7 @@ class _Cells:
         """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
         and of ECUAS_128, which the few forecasts near 0 decide.
         """
-        n_success = np.array([row.runs.labels.sum() for row in self.rows])
-        n_rarer = n_of_rarer_outcome(n_success, np.array([len(row.runs) for row in self.rows]))
         withheld = np.zeros(self.shape, dtype=bool)
-        withheld[1:] = (n_rarer < FEWEST_OF_DIFFERENCES)[:, None]
+        withheld[1:] = not self.has_differences
         withheld[1:, :, self.names.index("ECUAS_128")] = True
         return withheld & (self.method != "")

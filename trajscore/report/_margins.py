@@ -1,14 +1,11 @@
-"""Metrics of rows, and what they are above references on the same runs.
-
-The references are the base rate, the alive rate (what counting steps is worth, the end of a run
-known or not), and the predictor as it was given.
-"""
+"""Metrics of rows, as functions of how often each run counts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -28,28 +25,20 @@ from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
-    AS_GIVEN,
-    BASE_RATE,
-    CONSTANT,
-    RECALIBRATED,
-    REFERENCES,
     RUN_METRICS,
     STEP_ERRORS,
     Options,
 )
-from trajscore.report._rows import Row, base_rate
-from trajscore.report._runs import Coverage
+from trajscore.report._rows import Row
 
 Metrics = Mapping[str, Statistic]
 Statistics = Callable[[FloatArray], FloatArray]
-Known = TypeVar("Known")
 
 
 def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
     """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
-    labels, rows = row.runs.labels, row.runs.rows
-    confidence = _confidence_of(row, options)
-    collapsed = CollapsedRuns(confidence, labels, rows=rows)
+    labels, confidence = row.runs.labels, _confidence_of(row, options)
+    collapsed = CollapsedRuns(confidence, labels)
     metrics = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
     if row.predictor in (ALIVE, ALIVE_END):
         ties = _ties_of_counting(row, confidence)
@@ -62,25 +51,22 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     for name, score in zip(options.score_names, options.scores, strict=True):
         statistic = score_of(row, score, options.weights)
         divisor = statistic.divisor if divisor is None else divisor
-        metrics[name] = replace(statistic, rows=rows, divisor=divisor)
+        metrics[name] = replace(statistic, divisor=divisor)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
         return metrics
     if steps is None:
         steps = weighted_steps(labels, row.traces, options.weights)
     else:
         steps = steps.of(row.traces)
-    errors = [
-        *step_calibration_statistics(steps, rows=rows),
-        *step_calibration_statistics(steps, by_part=True, rows=rows),
-    ]
-    metrics |= zip(STEP_ERRORS, errors, strict=True)
+    errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
+    metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = metrics[options.score_names[0]]
     assert isinstance(leading, MeanOfRuns)
     best = recalibrated_sums(steps, options.scores[0]).total
     other = None if leading.other is None else best - leading.other
     gained = best - leading.samples
-    metrics[options.miscalibration] = MeanOfRuns(gained, rows, other, leading.divisor)
+    metrics[options.miscalibration] = MeanOfRuns(gained, None, other, leading.divisor)
     return metrics
 
 
@@ -96,56 +82,6 @@ def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
     sums = run_sums(row.runs.labels, row.traces, score, weights)
     other = run_sums(opposite(row.runs.labels), row.traces, score, weights)
     return MeanOfRuns(sums.total, None, other.total, sums.divisor)
-
-
-class References(Generic[Known]):
-    """What is `known` of the metrics of the base rate and the alive rates, on the same runs."""
-
-    def __init__(
-        self, rows: list[Row], options: Options, known: Callable[[Metrics, int], Known]
-    ) -> None:
-        place = {row.key: row for row in rows}
-        constant = place[BASE_RATE, CONSTANT]
-        alive = [place[name, AS_GIVEN] for name in (ALIVE, ALIVE_END)]
-        self._options, self._known = options, known
-        self._steps: dict[int, WeightedSteps] = {}
-        self._base_rates: dict[int, Known] = {}
-        self._alive: dict[int, list[Known]] = {}
-        for runs, row in {id(row.runs): (row.runs, row) for row in rows}.values():
-            same = constant
-            if runs is not constant.runs:
-                same = base_rate(row.traces, runs, options.weights)
-            steps = weighted_steps(runs.labels, same.traces, options.weights)
-            self._steps[id(runs)] = steps
-            self._base_rates[id(runs)] = known(row_metrics(same, options, steps), len(runs))
-            held_against = (*options.score_names, "AUROC")
-            of_steps = [row_metrics(_on(runs, row), options) for row in alive]
-            self._alive[id(runs)] = [
-                known({name: metrics[name] for name in held_against}, len(runs))
-                for metrics in of_steps
-            ]
-
-    def of(self, rows: list[Row]) -> Iterator[list[Known]]:
-        """Yield what is known of each row and of its references, as in `LEVELS`."""
-        nothing, raw = self._known({}, 1), None
-        for row in rows:
-            # the same object, so that the base rate is above itself by exactly nothing
-            own = constant = self._base_rates[id(row.runs)]
-            if row.predictor != BASE_RATE:
-                metrics = row_metrics(row, self._options, self._steps[id(row.runs)])
-                own = self._known(metrics, len(row.runs))
-            is_reference = row.predictor in REFERENCES
-            alive = [nothing] * 2 if is_reference else self._alive[id(row.runs)]
-            before = raw if row.form == RECALIBRATED and not is_reference and raw else nothing
-            yield [own, constant, *alive, before]
-            raw = own if row.form == AS_GIVEN else None
-
-
-def _on(runs: Coverage, reference: Row) -> Row:
-    """Take a reference, which covers all runs that count, on some of them."""
-    if runs.rows is None:
-        return reference
-    return replace(reference, traces=reference.traces[runs.rows], runs=runs)
 
 
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:

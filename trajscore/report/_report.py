@@ -49,7 +49,7 @@ class Report(ReportData):
         How the interval of each value and difference was made: "influence", "bootstrap" or, for
         calibration errors, "bounds".
     excluded : DataFrame
-        Runs that were left out: predictor ("all" for runs left out everywhere), reason, n_runs.
+        Runs that were left out: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
         What to do: "use as it is", "recalibrate", "do not use" or "too few runs", with about how
         many more are needed (n_needed); and the margins of the leading score over the base rate, as
@@ -60,8 +60,8 @@ class Report(ReportData):
         predictor from the best, or it is behind by less than matters.
     pairs : DataFrame or None
         What the leading score of each predictor, in the form its card speaks for, is above that of
-        each other one, with intervals that hold for all pairs at once; None where predictors are
-        judged on different runs.
+        each other one, with intervals that hold for all pairs at once; None where none is a
+        probability.
     by : DataFrame indexed by (by, group, predictor), or None
         The same as `cards` within groups of runs, each against its own base rate. p_value: whether
         some group differs from all runs in the share of the base rate's loss that the predictor

@@ -27,8 +27,8 @@ from trajscore.report._data import (
     CONSTANT,
     RECALIBRATED,
     Note,
+    Options,
 )
-from trajscore.report._missing import whole_runs
 from trajscore.report._runs import Coverage, Judged
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
@@ -37,12 +37,12 @@ _HEAVY = 0.05
 
 @dataclass(frozen=True)
 class Row:
-    """A predictor in one form, on the runs that it covers."""
+    """A predictor in one form, on the runs that count or a group of them."""
 
     predictor: str
     form: str  # as given, recalibrated or constant
     traces: TrajectoryArray
-    runs: Coverage  # the same object for the rows of one predictor, and for all that cover all
+    runs: Coverage
     is_probability: bool
     calibrator: str = ""  # what made a calibrated row
     rate: float | None = None  # of the base rate: the best constant for one number a run
@@ -61,15 +61,14 @@ class Row:
 def make_rows(
     judged: Judged,
     maker: CalibratorMaker | None,
-    weights: StepWeights,
-    work: Work,
+    options: Options,
     notes: list[Note],
 ) -> list[Row]:
-    """Return the rows of all predictors, each on its whole runs, and of the references."""
+    """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
     return [
-        *predictor_rows(judged, maker, work, notes),
-        base_rate(trace, judged.runs, weights),
+        *predictor_rows(judged, maker, options.work, notes),
+        base_rate(trace, judged.runs, options.weights),
         *alive_rates(trace, judged.runs),
     ]
 
@@ -77,15 +76,13 @@ def make_rows(
 def predictor_rows(
     judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
 ) -> list[Row]:
-    """Return the rows of all predictors, each on its whole runs."""
+    """Return the rows of all predictors, whose runs have no missing value."""
     calibrators: list[tuple[Row, Any]] = []
     for name, trace in judged.traces.items():
-        whole = np.flatnonzero(whole_runs(trace))
-        covered = trace if len(whole) == len(trace) else trace[whole]
-        is_probability = are_probabilities(covered.cells)
+        is_probability, given = are_probabilities(trace.cells), trace
         if is_probability:  # what rounding puts outside becomes 0 or 1
-            covered = check_trajectories(covered, probabilities=True)
-        raw = Row(name, AS_GIVEN, covered, judged.runs.take(whole), is_probability)
+            given = check_trajectories(trace, probabilities=True)
+        raw = Row(name, AS_GIVEN, given, judged.runs, is_probability)
         calibrators.append((raw, maker and maker(is_probability)))
     rows: list[Row] = []
     jobs = work.share(lambda job: recalibrated(*job), calibrators)

@@ -27,25 +27,31 @@ from trajscore.core.stops import (
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, outside_unit, unknown_name
+from trajscore.core.values import check_choice, number_of, outside_unit, unknown_name
 from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.inference.units import units_of
 from trajscore.report._data import REFERENCES, Note
-from trajscore.report._left_out import UNOBSERVED, lost_by, number_of_runs, stopped_by
 
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
+MISSING = ("same_runs", "ffill")
+"""What to do with runs that have missing values."""
+
+# why runs are left out
+LOST = "lost by the harness: {}"
+STOPPED = "no outcome; stopped by {}, not by a budget"
+UNSTATED = "no outcome and no stop reason"
+UNOBSERVED = "the outcome was not observed"  # with ``censored="drop"``
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The runs that a row of the report covers."""
+    """The runs that rows of the report are of."""
 
     y: NDArray[Any]  # -1 where not observed
     labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
     groups: IntArray | None
     source_rows: IntArray  # row of each run in the input
-    rows: IntArray | None = None  # places among all runs that count; None for all of these
 
     def __len__(self) -> int:
         return len(self.y)
@@ -56,11 +62,9 @@ class Coverage:
         return np.asarray(self.y != CENSORED)
 
     def take(self, rows: IntArray) -> Coverage:
-        """Cover some of all runs that count."""
-        if len(rows) == len(self):
-            return self
+        """Cover some of these runs, as if there were no others."""
         groups = None if self.groups is None else self.groups[rows]
-        return Coverage(self.y[rows], self.labels[rows], groups, self.source_rows[rows], rows)
+        return Coverage(self.y[rows], self.labels[rows], groups, self.source_rows[rows])
 
 
 @dataclass(frozen=True)
@@ -69,15 +73,14 @@ class Judged:
 
     traces: dict[str, TrajectoryArray]
     runs: Coverage
-    excluded: dict[tuple[str, str], int]  # runs left out, by predictor ("all") and reason
+    excluded: dict[str, int]  # runs left out, by reason
 
     def take(self, rows: IntArray) -> Judged:
         """Keep some of the runs, as if there were no others."""
         if len(rows) == len(self.runs):
             return self
-        runs = replace(self.runs.take(rows), rows=None)
         traces = {name: trace[rows] for name, trace in self.traces.items()}
-        return Judged(traces, runs, self.excluded)
+        return Judged(traces, self.runs.take(rows), self.excluded)
 
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
@@ -112,51 +115,68 @@ def choose_runs(
 ) -> Judged:
     """Leave out runs that no budget stopped, and put the others in the order of their ids."""
     check_index(stop_reason, sample.X.ids, "stop_reason")
-    ended = counted(sample.y, *recorded_stops(sample.X.meta, stop_reason))
-    y, counts, excluded = ended.y, ended.counts, dict(ended.excluded)
+    stops = recorded_stops(sample.X.meta, stop_reason)
+    # before rows are put in another order, so that a message names the row that was given
+    ended = counted(sample.y, *stops, censored, sample.q_z)
     if notes is not None:
         notes += stop_notes(ended.stops)
-    if problem := outcome_problem(y[counts], needs_both):
-        lost = (f"; left out: {number_of_runs(n)} ({why})" for (_, why), n in excluded.items())
+    if problem := outcome_problem(ended.y[ended.counts], needs_both):
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in ended.excluded.items())
         raise ValueError(problem + "".join(lost))
-    # before rows are put in another order, so that a message names the row that was given
-    labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
-    if n_dropped := int((~labels.counts).sum()):
-        excluded["all", UNOBSERVED] = n_dropped
     order = sample.id_order()
-    order = order[(counts & labels.counts)[order]]
+    order = order[ended.counts[order]]
     chosen = sample.take(order)
-    runs = Coverage(y[order], labels.value[order], chosen.groups, order)
-    return Judged(chosen.traces, runs, excluded)
+    runs = Coverage(ended.y[order], ended.label[order], chosen.groups, order)
+    return Judged(chosen.traces, runs, ended.excluded)
 
 
 class Counted(NamedTuple):
-    """Which runs count, after the rule of `trajscore.core.stops`."""
+    """Which runs count, and as what, after the rule of `trajscore.core.stops`."""
 
     y: NDArray[Any]
+    label: FloatArray
     counts: BoolArray
-    excluded: dict[tuple[str, str], int]  # runs left out, by predictor ("all") and reason
+    excluded: dict[str, int]  # runs left out, by reason
     stops: Counter[tuple[str, str]]  # others, by what the rule made of them and stop reason
 
 
-def counted(y: NDArray[Any], reasons: NDArray[Any] | None, kinds: NDArray[Any] | None) -> Counted:
-    """Return the outcomes of runs, whether each counts, and how many do not, by stop reason."""
-    if reasons is None:
-        return Counted(y, np.ones(len(y), dtype=bool), {}, Counter())
-    stops = settle_stops(y, reasons, kinds=kinds)
-    counts = is_scored(stops.mechanism)
-    lost = stops.mechanism == EXCLUDED
-    unseen = ~counts & ~lost
-    stated = normalize_reasons(reasons) != ""
-    excluded = {
-        ("all", say(str(name))): n
-        for rows, say in ((lost, lost_by), (unseen & stated, stopped_by))
-        for name, n in sorted(Counter(reasons[rows].tolist()).items(), key=str)
-    }
-    if unstated := int((unseen & ~stated).sum()):
-        excluded["all", stopped_by(None)] = unstated
-    others = {pair: n for pair, n in stops.counts.items() if pair[0] != EXCLUDED}
-    return Counted(stops.y, counts, excluded, Counter(others))
+def counted(
+    y: NDArray[Any],
+    reasons: NDArray[Any] | None,
+    kinds: NDArray[Any] | None,
+    censored: str = "failure",
+    q_z: FloatArray | None = None,
+) -> Counted:
+    """Return the outcomes of runs, whether each counts, and how many do not, by what stopped it."""
+    counts, excluded = np.ones(len(y), dtype=bool), {}
+    others: Counter[tuple[str, str]] = Counter()
+    if reasons is not None:
+        stops = settle_stops(y, reasons, kinds=kinds)
+        y, counts = stops.y, is_scored(stops.mechanism)
+        lost = stops.mechanism == EXCLUDED
+        unseen = ~counts & ~lost
+        stated = normalize_reasons(reasons) != ""
+        excluded = {
+            say.format(name): n
+            for rows, say in ((lost, LOST), (unseen & stated, STOPPED))
+            for name, n in sorted(Counter(reasons[rows].tolist()).items(), key=str)
+        }
+        excluded[UNSTATED] = int((unseen & ~stated).sum())
+        others.update({pair: n for pair, n in stops.counts.items() if pair[0] != EXCLUDED})
+    labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=q_z)
+    excluded[UNOBSERVED] = int((~labels.counts).sum())
+    excluded = {why: n for why, n in excluded.items() if n}
+    return Counted(y, labels.value, counts & labels.counts, excluded, others)
+
+
+def number_of_runs(n: int) -> str:
+    """Write a number of runs: "1 run", "2,000 runs"."""
+    return number_of(n, "run")
+
+
+def lacks_values(reason: str) -> bool:
+    """Whether runs are left out because a value is missing."""
+    return reason.endswith((" is missing", " are missing"))
 
 
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
@@ -189,6 +209,64 @@ def _constant_outcome(n: int, outcome: Any) -> str:
     if outcome in (FAILURE, SUCCESS):
         return f"all {n} observed runs are {'successes' if outcome == SUCCESS else 'failures'}"
     return f"all {n} observed outcomes are {outcome:g}"
+
+
+def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
+    """Let a stated value hold until the next one is, if that is wanted."""
+    check_choice(missing, "missing", MISSING)
+    if missing != "ffill":
+        return sample
+    filled = {name: X.ffill() for name, X in sample.traces.items()}
+    for name, X in sample.traces.items():
+        if n_filled := int((np.isnan(X.cells) & ~np.isnan(filled[name].cells)).sum()):
+            notes.append(Note(name, "filled", {"share": n_filled / len(X.cells)}))
+    return replace(sample, traces=filled)
+
+
+def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
+    """Leave out predictors with too few complete runs, then incomplete runs."""
+    whole = {name: whole_runs(X) for name, X in judged.traces.items()}
+    for name in [name for name, rows in whole.items() if not differ(judged.runs.y[rows])]:
+        notes.append(Note(name, "too few runs"))
+        del whole[name]
+    if not whole:
+        raise ValueError(
+            f"no predictor has enough runs without missing values; each of "
+            f"{', '.join(judged.traces)} needs complete runs of both outcomes. missing='ffill' "
+            f"lets a value hold until the next one"
+        )
+    common = np.logical_and.reduce(list(whole.values()))
+    if not differ(judged.runs.y[common]):
+        raise ValueError(
+            f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
+            f"step, and they do not include both a success and a failure; judge one predictor at a "
+            f"time, or pass missing='ffill' to let a value hold until the next one"
+        )
+    traces = {name: judged.traces[name] for name in whole}
+    chosen = Judged(traces, judged.runs, judged.excluded | lost_runs(whole))
+    return chosen.take(np.flatnonzero(common))
+
+
+def lost_runs(whole: dict[str, BoolArray]) -> dict[str, int]:
+    """Count the runs with missing values, by whose values are missing."""
+    lost = np.stack([~rows for rows in whole.values()], axis=1)
+    patterns, counts = np.unique(lost[lost.any(axis=1)], axis=0, return_counts=True)
+    excluded = {}
+    for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
+        *others, last = (name for name, is_lost in zip(whole, pattern, strict=True) if is_lost)
+        of_several = f"values of {', '.join(others)} and {last} are missing"
+        excluded[of_several if others else f"a value of {last} is missing"] = int(n)
+    return excluded
+
+
+def whole_runs(trace: TrajectoryArray) -> BoolArray:
+    """Find the runs without a missing value in any channel."""
+    lost = np.isnan(trace.cells)
+    if not lost.any():
+        return np.ones(len(trace), dtype=bool)
+    if lost.ndim > 1:
+        lost = np.asarray(lost.any(axis=1))
+    return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
 
 
 def few_clusters(runs: Coverage) -> list[Note]:

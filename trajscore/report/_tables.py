@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from trajscore.core.run_sums import RunSums, run_sums
+from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import count_clipped
 from trajscore.report._data import (
+    BASE_RATE,
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -19,7 +20,7 @@ from trajscore.report._data import (
     RECALIBRATED,
     Options,
 )
-from trajscore.report._rows import Row, base_rate
+from trajscore.report._rows import Row
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
@@ -57,9 +58,9 @@ def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"as_given": rows["value"] - change, "recalibrated": rows["value"], **ends})
 
 
-def excluded_table(excluded: Mapping[tuple[str, str], int]) -> pd.DataFrame:
-    """Return how many runs were left out, by predictor and reason."""
-    rows = [(*of, n_runs) for of, n_runs in excluded.items() if n_runs]
+def excluded_table(excluded: Mapping[str, int]) -> pd.DataFrame:
+    """Return how many runs were left out, for all predictors, by reason."""
+    rows = [("all", why, n_runs) for why, n_runs in excluded.items() if n_runs]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
 
@@ -68,6 +69,7 @@ def sensitivity_table(
 ) -> pd.DataFrame:
     """Return the margin of each probability, of the observed runs alone, and with other clips."""
     judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
+    base = next(row for row in rows if row.predictor == BASE_RATE)
     table = pd.DataFrame({"margin": _margins(judged, cards)}, index=_index(judged))
     if observed_cards is not None:
         table["observed_only"] = _margins(judged, observed_cards)
@@ -79,7 +81,7 @@ def sensitivity_table(
     if options.is_clipped:
         for name, clip in CLIPS.items():
             is_leading = clip == options.families[0].clip
-            table[name] = table["margin"] if is_leading else _with_clip(judged, clip, options)
+            table[name] = table["margin"] if is_leading else _with_clip(judged, base, clip, options)
     return table
 
 
@@ -87,19 +89,13 @@ def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
     return [float(cards.loc[row.predictor, row.form]) for row in rows]
 
 
-def _with_clip(rows: list[Row], clip: float, options: Options) -> list[float]:
+def _with_clip(rows: list[Row], base: Row, clip: float, options: Options) -> list[float]:
     score = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
     weights = options.weights
-    constants: dict[int, RunSums] = {}  # scores of the base rate, of the runs that it is of
-    margins = []
-    for row in rows:
-        labels, of_runs = row.runs.labels, id(row.runs)
-        if of_runs not in constants:
-            constant = base_rate(row.traces, row.runs, weights).traces
-            constants[of_runs] = run_sums(labels, constant, score, weights)
-        gained = run_sums(labels, row.traces, score, weights) - constants[of_runs]
-        margins.append(gained.mean(np.ones(len(labels))))
-    return margins
+    labels = base.runs.labels
+    constant = run_sums(labels, base.traces, score, weights)
+    gained = [run_sums(labels, row.traces, score, weights) - constant for row in rows]
+    return [gain.mean(np.ones(len(labels))) for gain in gained]
 
 
 def _index(rows: list[Row]) -> pd.MultiIndex:

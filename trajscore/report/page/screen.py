@@ -15,9 +15,9 @@ from trajscore.report._data import AS_GIVEN, FORMS, columns_of
 from trajscore.report._data_check import LOOK, PROBLEM, SOUND
 from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
-from trajscore.report._left_out import number_of_runs
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import Bins, reliability
+from trajscore.report._runs import number_of_runs
 from trajscore.report._verdict import card_reason, of_groups
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.transcripts import quote

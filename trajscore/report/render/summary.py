@@ -15,8 +15,8 @@ from trajscore.report._disclosures import (
     sentence,
 )
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._left_out import lacks_values
 from trajscore.report._numbers import fixed
+from trajscore.report._runs import lacks_values
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
