@@ -28,12 +28,11 @@ from trajscore.report._data import (
     ReportData,
     columns_of,
 )
-from trajscore.report._disclosures import level_of_margins
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._glossary import GLOSSARY, arrow, explain
 from trajscore.report._groups import shown_groups
 from trajscore.report._numbers import fixed, short_number, with_interval
-from trajscore.report._verdict import of_groups, side_of_zero
+from trajscore.report._verdict import of_groups
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -53,10 +52,14 @@ class Table:
 
     title: str
     frame: pd.DataFrame
-    note: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
     best: frozenset[tuple[Any, str]] = frozenset()
-    says_enough: bool = False  # without rows, too
+    said: str = ""  # of these very rows; enough without them, too
+
+    @property
+    def note(self) -> str:
+        """What the table is of."""
+        return self.said or GLOSSARY.get(self.title, "")
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
@@ -76,7 +79,7 @@ def tables_of(data: ReportData) -> list[Table]:
         _stopping(data), _steps(data), _equal_length(data), _lengths(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
-    return [table for table in tables if table.says_enough or not table.frame.empty]
+    return [table for table in tables if table.said or not table.frame.empty]
 
 
 def _frame(cells: Mapping[Any, Mapping[str, str]], names: Sequence[str]) -> pd.DataFrame:
@@ -108,12 +111,7 @@ def _main(data: ReportData) -> Table:
         }
         best |= {(label, heads[column]) for column in columns if key in best_of[column]}
     about = {heads[column]: explain(column) for column in columns}
-    note = (
-        "Arrows say which way is better. Among the rows that beat the base rate, the best of each "
-        "column is bold on the page."
-    )
-    names = ["predictor", "form"]
-    return Table(ALL_NUMBERS, _frame(rows, names), note, about, frozenset(best))
+    return Table(ALL_NUMBERS, _frame(rows, ["predictor", "form"]), about, frozenset(best))
 
 
 def _in_order(data: ReportData, table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -148,13 +146,11 @@ def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
 
 
 def _margins(data: ReportData) -> Table:
-    level = level_of_margins(data)
     cells = margin_cells(data)
     cells = cells.loc[_in_order(data, cells)]
     keys = [(name, FORMS.get(form, "")) for name, form in cells.index]
     cells = cells.set_axis(pd.MultiIndex.from_tuples(keys, names=["predictor", "form"]))
-    about = dict.fromkeys(cells, explain("margin"))
-    return Table(MARGINS, cells, f"{level[:1].upper()}{level[1:]}.", about)
+    return Table(MARGINS, cells, dict.fromkeys(cells, explain("margin")))
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -174,19 +170,13 @@ def _pairs(data: ReportData) -> Table:
     if pairs is None or len(names) < 2 or not len(pairs):
         return Table("", pd.DataFrame())
     cells = pd.DataFrame("", index=pd.Index(names, name="predictor"), columns=names)
-    apart = 0
     for name, other, value, low, high in pairs.itertuples(index=False):
-        mark = "*" * bool(side_of_zero(low, high))
-        apart += len(mark)
+        mark = "*" * bool(low > 0 or high < 0)
         if name in cells.index and other in cells.index:
             cells.loc[name, other] = fixed(value, digits, "+") + mark
             cells.loc[other, name] = fixed(-value, digits, "+") + mark
-    note = (
-        f"What the row is above the column, each in the form its card speaks for. A star marks the "
-        f"{apart} of {len(pairs)} pairs that differ significantly, at one error rate for all pairs."
-    )
     about = dict.fromkeys(names, "What the predictor of the row is above this one.")
-    return Table("Every pair", cells, note, about)
+    return Table("Every pair", cells, about)
 
 
 def _gains(data: ReportData) -> Table:
@@ -203,8 +193,7 @@ def _gains(data: ReportData) -> Table:
                 "gain": with_interval(gain_of(data, name, metric), digits, "+"),
             }
     about = {form: explain(f"metric {form}") for form in FORMS.values()}
-    note = "A gain above 0 is better, whichever way the metric points; intervals are paired by run."
-    return Table("What recalibration changes", _frame(rows, ["predictor", "metric"]), note, about)
+    return Table("What recalibration changes", _frame(rows, ["predictor", "metric"]), about)
 
 
 # -------------------------------------------------------------------- groups and steps
@@ -218,13 +207,9 @@ def _groups(data: ReportData) -> Iterator[Table]:
     for kind in [] if data.by is None else data.by.index.unique("by"):
         cells, more = group_cells(data, kind)
         rest = f" {more} smaller groups are not shown." if more else ""
-        note = (
-            f"By {kind}, {of_groups(data, kind)} Where groups differ, margins are shrunken towards "
-            f"what groups have in common, and intervals hold for all groups at once; where they do "
-            f"not, the card and the shares are those of all runs.{rest}"
-        )
+        said = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
         frame = cells.rename_axis([kind, "predictor"])
-        yield Table(f"By {kind}", frame, note, about, says_enough=True)
+        yield Table(f"By {kind}", frame, about, said=said)
 
 
 def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
@@ -244,10 +229,9 @@ def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
 
 def _stopping(data: ReportData) -> Table:
     cells = stopping_cells(data)
-    note = "On runs that the rule was not fitted on; alive rate is what counting steps alone does."
     if not cells.empty:
         cells = cells.rename_axis(["predictor", "level"])
-    return Table("Stopping failing runs early", cells, note)
+    return Table("Stopping failing runs early", cells)
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:
@@ -276,8 +260,7 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
 def _steps(data: ReportData) -> Table:
     cells = step_cells(data)
     about = {name: explain("AUROC") for name in cells} | {"runs": explain("n_runs")}
-    note = "Of the runs that are at least that long, which counting steps cannot rank; as given."
-    return Table("AUROC at a step", cells, note, about)
+    return Table("AUROC at a step", cells, about)
 
 
 def step_cells(data: ReportData) -> pd.DataFrame:
@@ -301,12 +284,7 @@ def _equal_length(data: ReportData) -> Table:
         over: _cells(table[OVER_LENGTH].to_numpy(), sign="+"),
     }
     about = {"AUROC": explain("AUROC"), over: explain("over_length")}
-    note = (
-        "As given, and what it is above ranking each pair by the small difference in length that "
-        "is left (beyond 10 steps, a tenth at most)."
-    )
-    frame = pd.DataFrame(cells, index=table.index)
-    return Table("AUROC among runs of equal length", frame, note, about)
+    return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index), about)
 
 
 # -------------------------------------------------------------------- the data
@@ -323,7 +301,7 @@ def _lengths(data: ReportData) -> Table:
         for row in table.astype({"low": int, "high": int}).to_dict("records")
     }  # fmt: skip
     about = {"runs": explain("n_runs"), "success": explain("success")}
-    return Table("Success by number of steps", _frame(rows, ["steps"]), "", about)
+    return Table("Success by number of steps", _frame(rows, ["steps"]), about)
 
 
 def _stops(data: ReportData) -> Table:
@@ -339,9 +317,8 @@ def _stops(data: ReportData) -> Table:
                 "runs": f"{n:,}", "with an outcome": f"{len(seen):,}",
                 "success": _percent(seen.mean() if len(seen) else np.nan),
             }  # fmt: skip
-    return Table(
-        "Why runs ended", _frame(rows, ["stop reason"]), "", {"runs": explain("runs ended")}
-    )
+    about = {"runs": explain("runs ended")}
+    return Table("Why runs ended", _frame(rows, ["stop reason"]), about)
 
 
 def _left_out(data: ReportData) -> Table:
@@ -350,7 +327,7 @@ def _left_out(data: ReportData) -> Table:
         for predictor, reason, n in data.excluded.itertuples(index=False)
     }
     about = {"runs": explain("left out")}
-    return Table("Runs left out", _frame(rows, ["predictor", "reason"]), "", about)
+    return Table("Runs left out", _frame(rows, ["predictor", "reason"]), about)
 
 
 def _values(data: ReportData) -> Table:
@@ -369,23 +346,29 @@ def _values(data: ReportData) -> Table:
         }  # fmt: skip
     about = dict.fromkeys(("lowest", "median", "highest"), explain("values"))
     about["read as"] = "A probability is scored as it is; a signal needs recalibration first."
-    return Table("The values as given", _frame(rows, ["predictor"]), "", about)
+    return Table("The values as given", _frame(rows, ["predictor"]), about)
 
 
 def _sensitivity(data: ReportData) -> Table:
-    """Return margins on the observed runs alone, where some were not observed."""
-    table, rows, digits = data.sensitivity, {}, digits_of(data.score_name)
-    for key in _in_order(data, table) if "observed_only" in table else []:
-        ours, theirs = table.loc[key, ["margin", "observed_only"]]
-        if not pd.isna(ours):
-            rows[key[0], FORMS[key[1]]] = {
-                "all runs": fixed(ours, digits, "+"),
-                "observed alone": "" if pd.isna(theirs) else fixed(theirs, digits, "+"),
-            }
-    about = dict.fromkeys(("all runs", "observed alone"), explain("margin"))
-    note = "Everything is fitted anew on the runs with an outcome alone."
-    title = "Margins without the runs that have no outcome"
-    return Table(title, _frame(rows, ["predictor", "form"]), note, about)
+    """Return margins on the observed runs alone, and with other clips, where these change any."""
+    table, digits = data.sensitivity, digits_of(data.score_name)
+    heads = {"margin": "all runs", "observed_only": "observed alone", "clipped": "clipped"}
+    heads |= {name: name.replace("_", " ") for name in table if name.startswith("clip_")}
+    shown = [name for name in heads if name in table]
+    if "observed_only" not in table and not (table.get("clipped", 0) > 0).any():
+        shown = []
+    rows = {
+        (key[0], FORMS[key[1]]): {
+            heads[name]: f"{value:.1%}" if name == "clipped" else fixed(value, digits, "+")
+            for name, value in table.loc[key, shown].items()
+            if not pd.isna(value)
+        }
+        for key in _in_order(data, table.dropna(subset="margin"))
+        if shown
+    }
+    about = dict.fromkeys(heads.values(), explain("margin"))
+    frame = _frame(rows, ["predictor", "form"]).fillna("")
+    return Table("Margins under other choices", frame, about)
 
 
 # -------------------------------------------------------------------- cells
