@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.core.equal_length import FEWEST
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import BoolArray
@@ -97,21 +98,21 @@ def _facts(data: ReportData) -> dict[str, Any]:
     card, (best, action) = cards.loc[name], _decision(cards)
     is_open, is_known = action == TOO_FEW, not pd.isna(card[form_of(cards, name)])
     is_small = is_open and bool(have_too_few_runs(card))
-    reason, more = card_reason(card, data), f"{card['n_needed']:,}"
+    more = f"{card['n_needed']:,}"
     hidden, settled = number_of_runs(n) if n else "", _is_settled(data)
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
-        "name": name, "first": _quoted(name), "action": action, "reason": opening(reason),
+        "name": name, "first": _quoted(name), "action": action,
         "avoids": action == AVOID, "open": is_open, "small": is_small,
-        "unjudged": is_small or (is_open and not is_known),
+        "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
         "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
-        "settling": f"about {more} more runs could settle it" if is_known else f"it is {reason}",
+        "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if settled else provided,
-        "counting": opening(not_above_counting(data, name)),
+        "counting": not_above_counting(data, name),
         **_others(data, name), "useful": bool(best), "settled": settled,
         "hidden": hidden, "have": "has" if n == 1 else "have",
         "hidden_of": f"{n:,} of {number_of_runs(data.facts.n_runs)}", "stopped": _stopped(data),
@@ -170,11 +171,12 @@ def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
 
 
 def _not_in(data: ReportData, name: str) -> str:
-    """Say in which groups a predictor is not to be used, where groups differ for it."""
+    """Say in which groups a predictor is not to be used, or not by the map of all runs."""
     if data.by is None:
         return ""
     own = data.by.xs(name, level="predictor")
-    groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
+    is_bad = (own["card"] == AVOID) | (own["recalibrated_high"] < 0)
+    groups = own.index[is_bad & ~have_too_few_runs(own) & (own["p_value"] < ERROR_RATE)]
     return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 

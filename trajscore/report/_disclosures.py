@@ -91,6 +91,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
         settings["monitoring"] = (
             f"{monitoring.rule!r}, fitted on {monitoring.known_share:.0%} of the complete runs, "
             f"judged on the others; {monitoring.n_splits} random splits"
+            + f"; cost: {monitoring.cost_name}"
+            * (monitoring.cost is not None)
         )
     return {name: value for name, value in settings.items() if value}
 

@@ -77,7 +77,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
         return without_variation(card["only_value"])
     action, is_probability = card["card"], not pd.isna(card[AS_GIVEN])
     form = AS_GIVEN if action == USE or pd.isna(card["recalibrated"]) else "recalibrated"
-    how = FORMS[form] + (", as given not a probability" * (not is_probability))
+    how = FORMS[form] + (" (as given it is not a probability)" * (not is_probability))
     low, high = (fixed(card[end], digits_of(data.score_name), "+") for end in columns_of(form)[1:])
     highest = np.nanmax([0, *card[["as_given_high", "recalibrated_high", "signal_high"]]])
     if action == AVOID and is_probability and form != AS_GIVEN:
@@ -114,8 +114,10 @@ def _digits(value: float, data: ReportData) -> int:
 
 def against_counting(data: ReportData, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
+    if not varies(data.cards.loc[name]):
+        return []
     form = form_of(data.cards, name)
-    metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its AUROC")]
+    metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
     return [
         _counting(data, (name, form, metric), way, what)
         for form, metric, what in metrics
@@ -147,12 +149,11 @@ def _counting(data: ReportData, key: tuple[str, str, str], way: list[str], what:
     margin, low, high = data.intervals.loc[key, way]
     digits = digits_of(key[2])
     shown = digits_that_show(margin, digits) if _side(low, high) != "both" else digits
-    unit = "" if key[2] == "AUROC" else data.options.unit
+    number = with_interval((margin, low, high), shown, "+")
+    number = f"AUROC {number}" if key[2] == "AUROC" else f"{number}{data.options.unit}"
     facts = {"what": what, "side": SENTENCES["sides"][_side(low, high)]}
     facts["end"] = " where it is known which step is the last" * (way == OVER_ALIVE_END)
-    return say(
-        "counting", facts | {"margin": with_interval((margin, low, high), shown, "+") + unit}
-    )
+    return say("counting", facts | {"margin": number})
 
 
 def _side(low: float, high: float) -> str:

@@ -354,8 +354,9 @@ def _sensitivity(data: ReportData) -> Table:
     table, digits = data.sensitivity, digits_of(data.score_name)
     heads = {"margin": "all runs", "observed_only": "observed alone", "clipped": "clipped"}
     heads |= {name: name.replace("_", " ") for name in table if name.startswith("clip_")}
-    shown = [name for name in heads if name in table]
-    if "observed_only" not in table and not (table.get("clipped", 0) > 0).any():
+    is_clipped = "clipped" in table and bool(table["clipped"].any())
+    shown = [name for name in heads if name in table and (is_clipped or "clip" not in name)]
+    if shown == ["margin"]:
         shown = []
     rows = {
         (key[0], FORMS[key[1]]): {
