@@ -5,7 +5,9 @@ import math
 import os
 import pickle
 import re
+import tomllib
 from html import unescape
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -207,7 +209,7 @@ def test_every_table_is_in_text_and_markdown(report):
     for title in (
         "Margins over the base rate", "Every pair", "What recalibration changes",
         "AUROC at a step", "AUROC among runs of equal length", "Success by number of steps",
-        "The values as given", "Margins without the runs that have no outcome",
+        "The values as given", "Margins under other choices",
     ):  # fmt: skip
         assert title.lower() in text.lower(), title
     markdown = report.to_markdown()
@@ -225,3 +227,16 @@ def test_a_report_draws_itself(report):
     assert {text.get_text() for text in shown.ax_.get_yticklabels()} >= set(report.predictors)
     with pytest.raises(ValueError, match="'S-EC'; did you mean 'S-ECE'"):
         report.plot("S-EC")
+
+
+def test_sentences_are_few():
+    text = files("trajscore.report").joinpath("sentences.toml").read_text()
+    lists = ("glossary", "literature", "score_of", "sides")  # plain names and what they mean
+
+    def count(part):
+        if isinstance(part, str):
+            return 1
+        return sum(map(count, part.values())) if isinstance(part, dict) else len(part)
+
+    parts = tomllib.loads(text)
+    assert sum(count(part) for name, part in parts.items() if name not in lists) <= 60

@@ -83,7 +83,7 @@ def test_without_confidence_the_situation_is_judged(tmp_path, run):
     assert re.search("TRACER: [a-z ]+; ", out)
     assert re.search(r"turns: surprisal 0, repetition \d+, agent_gap 0", out)
     assert "12 clusters of runs by 'task'" in out
-    assert "1 of 24 runs not observed" in out
+    assert "24 runs, 23 with an observed outcome" in out
     assert "<html" in (tmp_path / "report.html").read_text()
 
 
@@ -125,7 +125,7 @@ def test_tokens_saved_of_a_log(tmp_path, run):
     options = ["--monitor", "--splits", "1", "--score", "tool calls", "--calibrator", "none"]
     code, out, _ = run(log, *options, "--out", tmp_path / "r.html")
     assert code == 0
-    assert "tokens saved: the same share of its own tokens" in out
+    assert "; cost: tokens" in out
 
 
 def test_confidences_whose_scale_is_not_known_are_not_read(tmp_path, run):
@@ -195,7 +195,7 @@ def test_a_public_log(public_file, run):
     log = public_file("tau2", "airline_gpt-oss-120b.json")
     code, out, _ = run(log, "--score", "tool calls", "--calibrator", "none")
     assert code == 0
-    assert "5 of 50 runs not observed" in out
+    assert "50 runs, 45 with an observed outcome" in out
     assert "5 runs that a budget ended without a success are not observed" in out
 
 

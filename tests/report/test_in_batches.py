@@ -194,7 +194,7 @@ def test_intervals_are_named_as_they_were_made(frame):
     assert (scores[["value", "margin"]] == "influence").all(axis=None)
     rows = found.intervals.loc[[("judge", "as_given", "TPS log")]]
     np.testing.assert_allclose(rows["value"] - rows["low"], rows["high"] - rows["value"])
-    assert "those of TPS log" in found.disclosures["intervals"]
+    assert "by influence (t quantiles) for some of TPS log" in found.disclosures["intervals"]
 
 
 @pytest.mark.parametrize("steps", [2])

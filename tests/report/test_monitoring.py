@@ -88,7 +88,7 @@ def test_cost_follows_its_runs(runs, rng, quick):
     pd.testing.assert_frame_equal(report.monitoring.loc["judge"], expected)
     share = expected["cost_saved"].iloc[0]
     assert report.stopping()["tokens saved"].iloc[0] == f"{share:.1%}"
-    assert "tokens saved" in report.disclosures["monitoring"]
+    assert "cost: tokens" in report.disclosures["monitoring"]
     few = MonitoringOptions(rule, n_splits=3, cost=tokens[:50])
     report = evaluate({"judge": X}, y, monitoring=few, **FAST, intervals=quick)
     assert report.monitoring.empty

@@ -34,7 +34,6 @@ class Accepting:
     accepted: FloatArray  # share of all runs
     failing: FloatArray  # share of all runs that are accepted and fail
     digits: int
-    n_runs: int
 
     def cost(self, price: float) -> FloatArray:
         """Return the reviews a run of each threshold, and of reviewing every run, at the end."""
@@ -104,7 +103,7 @@ def accepting(number: FloatArray, labels: FloatArray) -> Accepting:
     used = (first > 0) & (n - first >= _FEWEST_ACCEPTED)
     first = np.append(0, first[used])
     lowest = np.floor(number.min() * 10.0**digits + SUM_ROUNDING) / 10.0**digits
-    return Accepting(np.append(lowest, marks[used]), (n - first) / n, failing[first] / n, digits, n)
+    return Accepting(np.append(lowest, marks[used]), (n - first) / n, failing[first] / n, digits)
 
 
 def stopping(

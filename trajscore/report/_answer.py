@@ -1,16 +1,18 @@
-"""Which predictor to use, how, and what would change that: facts of the sentences at the top."""
+"""The answer, what would change it, whether the data are sound: facts of these sentences."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import FEWEST
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
+from trajscore.core.type_aliases import BoolArray
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -23,22 +25,34 @@ from trajscore.report._cards import (
     ranked,
     varies,
 )
-from trajscore.report._data import AS_GIVEN, FORMS, ReportData, columns_of
+from trajscore.report._data import (
+    AS_GIVEN,
+    BASE_RATE,
+    CONSTANT,
+    Note,
+    ReportData,
+    columns_of,
+)
+from trajscore.report._disclosures import counted_as, left_out, sentence
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import fixed, with_interval
+from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import say
-from trajscore.report._verdict import listed, over_counting, side_of_zero
+from trajscore.report._verdict import card_reason, listed, not_above_counting, opening
 
-_MOST_NAMED = 5
-_FEW_NAMED = 4
+SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _SUCCEEDED = ("won", "solved", "passed", "succeeded")
 """Names of columns of outcomes that say in a sentence what a run did."""
+_FEW_NAMED = 4
+_MANY = 0.1  # of the runs: what they count as may decide
+_RELATED = 0.1  # of an AUROC above or below chance
+_FEWEST_TASKS = 10
+_LOOK = ("outside", "risk", "few clusters", "heavy run", "small groups", "sampled")
 
 
 class Answer(NamedTuple):
-    """What to do, and what would change that."""
+    """What to do, what would change that, and how far to trust it."""
 
     predictor: str  # to use, or the one that more runs would settle; "" for none
     action: str  # a card
@@ -46,53 +60,71 @@ class Answer(NamedTuple):
     why: str  # what the reason answers: "What would change it", "What would settle it", "Why"
     reason: str
     advice: str  # the next step
+    light: str  # whether the data are sound, by the worst reason
+    doubts: list[str]  # the reasons, worst first
+    before: str  # what comes before what to accept and stop, where it may not hold
 
 
 def answer(data: ReportData) -> Answer:
-    """Return which predictor to use, and what would change it."""
+    """Return which predictor to use, what would change that, and how sound the data are."""
     facts = _facts(data)
-    reason = " ".join(filter(None, [say("changes", facts), say("unobserved", facts)]))
-    shown = "" if facts["avoids"] or facts["small"] else facts["name"]
-    texts = say("headline", facts), say("asks", facts), reason, say("next", facts)
-    return Answer(shown, facts["action"], *texts)
-
-
-def _facts(data: ReportData) -> dict[str, Any]:
-    """Return what the sentences at the top ask for, of the predictor that is ahead."""
-    name, cards, facts = ranked(data.cards)[0], data.cards, data.facts
-    _, action = decision(cards)
-    card, is_as_given = cards.loc[name], action == USE
-    useful = [other for other in ranked(cards)[1:] if cards["card"][other] in (USE, RECALIBRATE)]
-    tied = [quoted(other) for other in useful if cards.loc[other, "tied"]]
-    as_they_are = [other for other in useful if cards["card"][other] == USE]
-    other = next(iter([*as_they_are, *useful]), "")
-    n = facts.n_censored
-    return dict(
-        name=name, first=quoted(name), action=action, settled=is_settled(data),
-        avoids=action == AVOID, open=action == TOO_FEW, maps=action == RECALIBRATE,
-        small=action == TOO_FEW and have_too_few_runs(card), vary=bool(varies(cards).any()),
-        n=number_of_runs(int(card["n_runs"])), more=f"{card['n_needed']:,}", enough=FEWEST,
-        rate=facts.rate, matters=MATTERS, margin=_margin(cards, name, data),
-        how=_how(action), not_in=_not_in(data, name), means=_means(data, name, is_as_given),
-        hidden=number_of_runs(n) if data.observed_cards is not None else "",
-        have="has" if n == 1 else "have", counted_as=counted_as(data),
-        stand_for="failed" if facts.censored == "failure" else "have the q_z of a success",
-        drop="--censored drop" if data.source.command else "censored='drop'",
-        stays="the choice stays" if data.observed_cards is None else stays(data),
-        other_answer=_other_answer(data), alone=len(cards) == 1, ties=cards["tied"].sum() > 1,
-        **_counting(data, name), tied=_some(tied), other=other and _named(cards, other),
-        behind=_behind(data, name, other) if other else "",
-        risk=next((quoted(note.predictor) for note in data.remarks if note.kind == "risk"), ""),
-    )  # fmt: skip
+    problems, looks = list(_problems(data, facts)), list(_looks(data, facts))
+    why, _, reason = say("changes", facts).partition(": ")
+    return Answer(
+        "" if facts["avoids"] or facts["small"] else facts["name"],
+        facts["action"],
+        say("headline", facts),
+        why,
+        reason,
+        say("next", facts),
+        PROBLEM if problems else LOOK if looks else SOUND,
+        problems + looks or [f"{say('unobserved', facts)} {say('length', facts)}"],
+        say("doubt", facts),
+    )
 
 
 def succeeded(data: ReportData) -> str:
-    """Say what a successful run did: by the name of its outcomes, else that it succeeded."""
+    """Say what a successful run did: "won", as its column is named, or "succeeded"."""
     name = data.source.outcome.lower()
-    return name if name in _SUCCEEDED else _SUCCEEDED[-1]
+    return name if name in _SUCCEEDED else "succeeded"
 
 
-def decision(cards: pd.DataFrame) -> tuple[str, str]:
+# -------------------------------------------------------------------- facts
+
+
+def _facts(data: ReportData) -> dict[str, Any]:
+    """Return what the sentences ask for, of the predictor that is ahead and of the data."""
+    name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
+    card, (best, action) = cards.loc[name], _decision(cards)
+    is_open, is_known = action == TOO_FEW, not pd.isna(card[form_of(cards, name)])
+    is_small = is_open and bool(have_too_few_runs(card))
+    more = f"{card['n_needed']:,}"
+    hidden, settled = number_of_runs(n) if n else "", _is_settled(data)
+    stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
+    provided = f", if the {hidden} without an outcome {stands_for}"
+    return {
+        "name": name, "first": _quoted(name), "action": action,
+        "avoids": action == AVOID, "open": is_open, "small": is_small,
+        "known": is_known, "enough": FEWEST,
+        "unvarying": ": no predictor varies" * (not varies(cards).any()),
+        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
+        "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
+        "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
+        "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
+        "means": _means(data, name, action) if settled else provided,
+        "counting": not_above_counting(data, name),
+        **_others(data, name), "useful": bool(best), "settled": settled,
+        "hidden": hidden, "have": "has" if n == 1 else "have",
+        "hidden_of": f"{n:,} of {number_of_runs(data.facts.n_runs)}", "stopped": _stopped(data),
+        "counted_as": counted_as(data), "other_answer": _other_answer(data),
+        "stands_for": stands_for,
+        "drop": "--censored drop" if data.source.command else "censored='drop'",
+        "stays": _stays(data), "turned": _means_without_unobserved(data, best),
+        **_of_length(data),
+    }  # fmt: skip
+
+
+def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     """Return the predictor to use and how; no name where there is none to use."""
     best, actions = ranked(cards)[0], cards["card"]
     if actions[best] in (USE, RECALIBRATE):
@@ -100,150 +132,173 @@ def decision(cards: pd.DataFrame) -> tuple[str, str]:
     return "", AVOID if (actions == AVOID).all() else TOO_FEW
 
 
-def is_settled(data: ReportData) -> bool:
+def _is_settled(data: ReportData) -> bool:
     """Whether leaving out the runs without an outcome gives the same answer, or a tied one."""
     if data.observed_cards is None:
         return True
-    (name, card), (other, _) = ours, theirs = decision(data.cards), decision(data.observed_cards)
+    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(data.observed_cards)
     if not (name and other and name != other and data.pairs is not None):
         return ours == theirs
-    row, _ = _pair(data.pairs, name, other)
-    tied = side_of_zero(row["low"], row["high"]) == 0
-    return tied and data.observed_cards["card"].get(name) == card
+    _, low, high = _difference(data.pairs, name, other)
+    return low <= 0 <= high and data.observed_cards["card"].get(name) == card
 
 
-def counted_as(data: ReportData) -> str:
-    """Say what runs without an outcome stand for."""
-    return "with their q_z" if data.facts.censored == "q_z" else "as failures"
-
-
-def quoted(name: str) -> str:
-    """Name a predictor in a sentence; quoted, where its name has several words."""
-    return f"\u201c{name}\u201d" if " " in name else name
-
-
-def stays(data: ReportData) -> str:
-    """Say that the answer is the same without some runs, or that of a tied predictor."""
-    assert data.observed_cards is not None
-    (ours, action), (theirs, _) = decision(data.cards), decision(data.observed_cards)
-    if action == TOO_FEW:
-        return "it is still not known"
-    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
+def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
+    """Return what a predictor is above another one, with its interval."""
+    table = pairs.set_index(["predictor", "reference"])[["difference", "low", "high"]]
+    if (name, other) in table.index:
+        return tuple(table.loc[name, other])
+    value, low, high = -table.loc[other, name]
+    return value, high, low
 
 
 # -------------------------------------------------------------------- parts of sentences
+
+
+def _quoted(name: str) -> str:
+    """Name a predictor in a sentence; quoted, where its name has several words."""
+    return f"\u201c{name}\u201d" if " " in name else name
 
 
 def _how(action: str) -> str:
     return {USE: " as it is", RECALIBRATE: ", recalibrated"}.get(action, "")
 
 
-def _named(cards: pd.DataFrame, name: str) -> str:
-    comma = "," * (cards["card"][name] == RECALIBRATE)
-    return f"{quoted(name)}{_how(cards['card'][name])}{comma}"
+def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
+    """Write the margin of the form that a card speaks for, with its interval."""
+    three = cards.loc[name, columns_of(form_of(cards, name))]
+    return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
 
 
-def _some(names: list[str]) -> str:
-    return (
-        "" if not names else listed(names) if len(names) <= _FEW_NAMED else f"{len(names)} others"
-    )
+def _not_in(data: ReportData, name: str) -> str:
+    """Say in which groups a predictor is not to be used, or not by the map of all runs."""
+    if data.by is None:
+        return ""
+    own = data.by.xs(name, level="predictor")
+    is_bad = (own["card"] == AVOID) | (own["recalibrated_high"] < 0)
+    groups = own.index[is_bad & ~have_too_few_runs(own) & (own["p_value"] < ERROR_RATE)]
+    return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
-def _means(data: ReportData, name: str, is_as_given: bool) -> str:
+def _means(data: ReportData, name: str, action: str) -> str:
     """Say what values of a predictor mean, where that is not what they say."""
     if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
     bins = reliability(data, (name, AS_GIVEN))
     gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
-    if not gaps:
-        return ": these runs show no gap between what it says and what happens" * is_as_given
-    return f": at worst, {gaps[0]}" if is_as_given else f": {' and '.join(gaps)}"
+    if action != USE:
+        return f": {' and '.join(gaps)}" if gaps else ""
+    none = "these runs show no gap between what it says and what happens"
+    return f": at worst, {gaps[0]}" if gaps else f": {none}"
 
 
-def _not_in(data: ReportData, name: str) -> str:
-    """Say in which groups a predictor is not to be used, where groups differ for it."""
-    if data.by is None:
-        return ""
-    own = data.by.xs(name, level="predictor")
-    groups = own.index[(own["card"] == AVOID) & (own["p_value"] < ERROR_RATE)]
-    return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
+def _others(data: ReportData, best: str) -> dict[str, Any]:
+    """Return which others are tied with the best, and which is cheaper and good enough."""
+    cards = data.cards
+    useful = [other for other in ranked(cards)[1:] if cards["card"][other] in (USE, RECALIBRATE)]
+    tied = [_quoted(other) for other in useful if cards.loc[other, "tied"]]
+    other = next((one for one in useful if cards["card"][one] == USE), next(iter(useful), ""))
+    behind = ""
+    if other and data.pairs is not None:
+        text = with_interval(_difference(data.pairs, best, other), digits_of(data.score_name))
+        behind = f" and is {text}{data.options.unit} behind"
+    comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
+    named = f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else ""
+    some = f"{len(tied)} others" if len(tied) > _FEW_NAMED else listed(tied) if tied else ""
+    ties = bool(cards["tied"].sum() > 1)
+    return {"tied": some, "ties": ties, "other": named, "behind": behind}
 
 
-def _counting(data: ReportData, best: str) -> dict[str, object]:
-    """Say that counting steps does as well as the best predictor; "" where it does not."""
-    behind = over_counting(data, best)
-    if behind is None:
-        return {"counting": "", "at_end": False}
-    (value, low, high), at_end = behind
-    digits, unit = digits_of(data.score_name), data.options.unit
-    how = f"does better, by {with_interval((-value, -high, -low), digits)}{unit}"
-    if high >= 0:
-        over = with_interval((value, low, high), digits, "+")
-        how = f"may do as well: {quoted(best)} is {over}{unit} above it"
-    return {"counting": how, "at_end": at_end}
-
-
-def _behind(data: ReportData, best: str, other: str) -> str:
-    """Say by how much a predictor is behind the best, with the interval."""
-    if data.pairs is None:
-        return ""
-    row, sign = _pair(data.pairs, best, other)
-    value, *ends = (sign * row[name] for name in ("difference", "low", "high"))
-    text = with_interval((value, *sorted(ends)), digits_of(data.score_name))
-    return f" and is {text}{data.options.unit} behind"
-
-
-def _pair(pairs: pd.DataFrame, name: str, other: str) -> tuple[pd.Series, int]:
-    """Return the row of two predictors, and -1 where it holds them the other way round."""
-    table = pairs.set_index(["predictor", "reference"])
-    is_same = (name, other) in table.index
-    return table.loc[(name, other) if is_same else (other, name)], 1 if is_same else -1
+# -------------------------------------------------------------------- runs without an outcome
 
 
 def _other_answer(data: ReportData) -> str:
     """Say the answer of the runs with an outcome in a few words."""
-    if data.observed_cards is None:
+    if (cards := data.observed_cards) is None:
         return ""
-    best, action = decision(data.observed_cards)
+    best, action = _decision(cards)
     if not best:
         return "use none of these" if action == AVOID else "not known yet"
-    return f"use {quoted(best)}{_how(action)} ({_margin(data.observed_cards, best, data)})"
+    return f"use {_quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
 
 
-def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
-    """Write the margin of the form that a card speaks for, with its interval."""
-    three = cards.loc[name, columns_of(form_of(cards, name))].tolist()
-    if pd.isna(three[0]):
-        return "no margin"
-    return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
-
-
-def turned_margins(data: ReportData) -> str:
-    """Say which margins have another sign without the runs that have no outcome."""
-    cards = data.observed_cards
-    if cards is None:
+def _stays(data: ReportData) -> str:
+    """Say that the answer is the same without some runs, or that of a tied predictor."""
+    if data.observed_cards is None:
         return ""
-    sign = partial(fixed, digits=digits_of(data.score_name), sign="+")
-    turned = []
-    for name in cards.index.intersection(data.cards.index):
-        for form, words in FORMS.items():
-            ours, theirs = data.cards.loc[name], cards.loc[name]
-            sides = [side_of_zero(*row[columns_of(form)[1:]]) for row in (ours, theirs)]
-            if any(sides) and ours[form] * theirs[form] < 0:
-                over = f"{sign(theirs[form])} over the base rate, not {sign(ours[form])}"
-                turned.append(f"{name} {words} is {over}")
-    return "; ".join(turned[:_MOST_NAMED])
+    (ours, action), (theirs, _) = _decision(data.cards), _decision(data.observed_cards)
+    if action == TOO_FEW:
+        return "it is still not known"
+    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
 
 
-def means_without_unobserved(data: ReportData, name: str) -> str:
+def _stopped(data: ReportData) -> str:
+    """Say what stopped the runs without an outcome, if all were stopped by one."""
+    hidden, meta = _hidden(data), data.traces[BASE_RATE, CONSTANT].meta
+    reasons = meta["stop_reason"][hidden].dropna().unique() if "stop_reason" in meta else []
+    return f", all stopped by {reasons[0]}" if len(reasons) == 1 else ""
+
+
+def _hidden(data: ReportData) -> BoolArray:
+    return np.asarray(data.outcomes[BASE_RATE, CONSTANT] == CENSORED)
+
+
+def _means_without_unobserved(data: ReportData, name: str) -> str:
     """Say what the value that the headline names first means without unobserved runs."""
-    key = name, AS_GIVEN
-    if AS_GIVEN not in forms_of(data, name):
+    if data.observed_cards is None or not name or AS_GIVEN not in forms_of(data, name):
         return ""
+    key = name, AS_GIVEN
     bins = reliability(data, key)
     gaps = bins.largest_gaps()
     alone = reliability(data, key, which=data.outcomes[key] != CENSORED)
     if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
         return ""
     ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
-    return f"its {bins.forecast[gaps[0]]:.0%} then means {theirs}" if ours != theirs else ""
+    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
+    return said if ours != theirs else ""
+
+
+# -------------------------------------------------------------------- whether the data are sound
+
+
+def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
+    """Return what makes the answer doubtful."""
+    yield from (sentence(note) for note in data.remarks if note.kind == "leakage")
+    if not facts["settled"]:
+        yield say("unobserved", facts)
+    yield from (sentence(note) for note in data.remarks if _has_few_tasks(note))
+    few = data.cards[have_too_few_runs(data.cards) & varies(data.cards)]
+    if len(few):
+        yield f"{opening(card_reason(few.iloc[0], data))}."
+
+
+def _looks(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
+    """Return what a reader should look at once."""
+    if facts["settled"] and data.facts.n_censored > _MANY * data.facts.n_runs:
+        yield say("unobserved", facts)
+    if facts["is_related"]:
+        yield say("length", facts)
+    for note in data.remarks:
+        if note.kind in _LOOK and not _has_few_tasks(note):
+            yield sentence(note)
+    if data.excluded["n_runs"].sum() > _MANY * data.facts.n_runs:
+        yield f"{left_out(data)}."
+
+
+def _has_few_tasks(note: Note) -> bool:
+    return note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS
+
+
+def _of_length(data: ReportData) -> dict[str, Any]:
+    """Return how the number of steps is related to the outcome, of runs that have one."""
+    key = BASE_RATE, CONSTANT
+    groups, seen = data.groups.get(key), ~_hidden(data)
+    labels, steps = data.labels[key][seen], -data.traces[key].lengths[seen].astype(np.float64)
+    units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
+    stratum, level = np.zeros(len(labels), dtype=np.int64), data.facts.intervals.confidence_level
+    area, low, high = auroc_interval(steps, labels, stratum, units, level)
+    is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)
+    return {
+        "is_related": is_related, "related": "related" if is_related else "hardly related",
+        "longer": "shorter" if area > 0.5 else "longer", "share": max(area, 1 - area),
+    }  # fmt: skip

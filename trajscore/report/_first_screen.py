@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,27 +20,16 @@ from trajscore.report._acting import (
     price_text,
     stopping,
 )
-from trajscore.report._answer import Answer, answer, is_settled, succeeded
-from trajscore.report._cards import (
-    RECALIBRATE,
-    USE,
-    form_of,
-    forms_of,
-    have_too_few_runs,
-    ranked,
-    varies,
-)
+from trajscore.report._answer import Answer, answer, succeeded
+from trajscore.report._cards import form_of, forms_of, have_too_few_runs, ranked, varies
 from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
-from trajscore.report._data_check import DataCheck, data_check
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._verdict import of_stopping, over_counting
+from trajscore.report._verdict import of_stopping
 from trajscore.report._worst_runs import worst_runs
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
-ACCEPT, STOP = SENTENCES["accept"], SENTENCES["stop"]
-"""What the page says, for any price and any loss; its script fills in the same sentences."""
 _VERBS = ("won", "passed", "succeeded", "failed")
 
 
@@ -52,85 +39,62 @@ class FirstScreen:
 
     about: str
     answer: Answer
-    check: DataCheck
+    drawn: list[str]
     shown: str = ""  # the predictor that pictures and actions are of; "" where there is none
-    drawn: list[str] = field(default_factory=list)
-    doubt: str = ""  # what comes before the rules
     form: str = ""  # what a threshold of a step is held against
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: pd.Series | None = None
-    accept_notes: list[str] = field(default_factory=list)
-    stop_notes: list[str] = field(default_factory=list)
+    accept_sentence: str = ""
+    stop_sentence: str = ""
     worst_sentence: str = ""
+    accept_note: str = ""
+    stop_note: str = ""
 
     @property
     def score(self) -> str:
         """What a threshold for accepting is on."""
-        return self.form.replace("forecast", "score")
-
-    @property
-    def accept_sentence(self) -> str:
-        """What to accept where a failure costs what is usual."""
-        if self.accept is None:
-            return ""
-        return self.doubted(say_accept(self.accept, PRICE, self.score))
-
-    @property
-    def stop_sentence(self) -> str:
-        """Which runs to stop where as many good ones may be lost as is usual."""
-        if not self.stops:
-            return ""
-        return self.doubted(say_stop(self.stops, self.shown, LOST, self.form))
-
-    def doubted(self, rule: str) -> str:
-        """Put a doubt before a rule, if there is one."""
-        return f"{self.doubt}{without_marks(rule)}" if self.doubt else rule
-
-    @property
-    def data_sentence(self) -> str:
-        """The light, with its first reason."""
-        return f"Data: {self.check.level}. {self.check.reasons[0]}"
+        return _score(self.form)
 
 
 def first_screen(
     data: ReportData, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
 ) -> FirstScreen:
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
-    decided, check = answer(data), data_check(data)
-    about = _about(data)
+    decided, about = answer(data), _about(data)
     varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
     drawn = [name for name in varying if forms_of(data, name)][:MOST_DRAWN]
     if not drawn or have_too_few_runs(data.cards).all():
-        return FirstScreen(about, decided, check, drawn=drawn)
-    shown = drawn[0]
+        return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
         key = acted_on(data, name)
         own = (costs or {}).get(name, {})
         curves[name] = stopping(data.traces[key], data.labels[key], own)
-    key = acted_on(data, shown)
+    key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1).iloc[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
+    number = collapse(data.traces[key], data.options.phi, data.options.weights)
+    accept = accepting(number, data.labels[key])
+    rules = _say_accept(accept, PRICE, _score(form)), _say_stop(curves, drawn[0], LOST, form)
+    if decided.before:
+        rules = rules[0].replace("**", ""), rules[1].replace("**", "")
     words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
     return FirstScreen(
         about,
         decided,
-        check,
-        shown,
         drawn,
-        _doubt(data, decided.action),
+        drawn[0],
         form,
-        accepting(collapsed(data, key), data.labels[key]),
+        accept,
         curves,
         worst,
-        [say("score", words), *_counting_does_better(data, shown)],
-        [_guarantee(data)],
+        decided.before + rules[0],
+        decided.before + rules[1],
         _say_worst(data, worst, form),
-    )  # fmt: skip
-
-
-# -------------------------------------------------------------------- forms
+        say("score", words),
+        of_stopping(data),
+    )
 
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:
@@ -139,60 +103,46 @@ def acted_on(data: ReportData, name: str) -> tuple[str, str]:
     return name, form if form in forms else forms[0]
 
 
-def collapsed(data: ReportData, key: tuple[str, str]) -> FloatArray:
-    """Return one number a run."""
-    return collapse(data.traces[key], data.options.phi, data.options.weights)
-
-
 # -------------------------------------------------------------------- sentences
 
 
-def filled(template: str, **values: Any) -> str:
-    """Put values into a sentence."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), template)
+def _score(form: str) -> str:
+    return form.replace("forecast", "score")
 
 
-def say_accept(curve: Accepting, price: float, form: str = "score") -> str:
+def _say_accept(curve: Accepting, price: float, form: str) -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
     cost, best = curve.cost(price), curve.cheapest(price)
     everything = price_text(cost[0])
-    if best == len(cost) - 1:
-        return filled(ACCEPT["none"], all=everything)
-    if best == 0:
-        return filled(ACCEPT["all"], all=everything)
-    share = curve.accepted[best]
-    text = filled(
-        ACCEPT["some"], f=form, t=_threshold(curve, best), a=of_hundred(share),
-        w=_failed(curve, best), c=price_text(cost[best]), all=everything,
-    )  # fmt: skip
+    if best in (0, len(cost) - 1):
+        return say("accept.every", {"do": "Review" if best else "Accept", "all": everything})
     low, high = (_threshold(curve, k) for k in curve.as_cheap(price))
-    return text if low == high else f"{text} {filled(ACCEPT['range'], low=low, high=high)}"
+    text = say("accept.some", {
+        "f": form, "t": _threshold(curve, best), "a": of_hundred(curve.accepted[best]),
+        "w": of_hundred(curve.failing[best] / curve.accepted[best]),
+        "c": price_text(cost[best]), "all": everything,
+    })  # fmt: skip
+    return text if low == high else f"{text} {say('accept.range', {'low': low, 'high': high})}"
 
 
-def say_stop(
-    curves: Mapping[str, Stopping], shown: str, lost: float, form: str = "forecast"
-) -> str:
+def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str) -> str:
     """Say which runs to stop where at most this number of 100 good runs may be lost."""
-    curve = curves[shown]
-    best = curve.highest(lost / 100)
-    if best is not None and of_hundred(curve.saved["steps"][best]) != "0":
-        return filled(
-            STOP["some"], f=form, t=_threshold(curve, best),
-            s=of_hundred(curve.saved["steps"][best]),
-            b=of_hundred(curve.bad[best]), g=of_hundred(curve.good[best]),
-            also="".join(f" ({of_hundred(saved[best])}% of the {kind})"
-                         for kind, saved in curve.saved.items() if kind != "steps"),
-        )  # fmt: skip
-    if best is not None or not len(curve.threshold):
-        text = filled(STOP["never"], p=shown)
-    else:
-        values = {"t": _threshold(curve, 0), "g": of_hundred(curve.good[0])}
-        text = filled(STOP["not"], p=shown, **values)
-    others = {name: own.highest(lost / 100) for name, own in curves.items() if name != shown}
-    saved = {name: curves[name].saved["steps"][k] for name, k in others.items() if k is not None}
+    at = {name: curve.highest(lost / 100) for name, curve in curves.items()}
+    saved = {name: curves[name].saved["steps"][k] for name, k in at.items() if k is not None}
+    curve, best = curves[shown], at[shown]
+    if best is not None and of_hundred(saved[shown]) != "0":
+        kinds = [kind for kind in curve.saved if kind != "steps"]
+        also = [f" ({of_hundred(curve.saved[kind][best])}% of the {kind})" for kind in kinds]
+        return say("stop.some", {
+            "f": form, "t": _threshold(curve, best), "s": of_hundred(saved[shown]),
+            "b": of_hundred(curve.bad[best]), "g": of_hundred(curve.good[best]),
+            "also": "".join(also),
+        })  # fmt: skip
+    saved.pop(shown, None)
     most = max(saved, key=lambda name: saved[name], default="")
+    text = say("stop.never", {"p": shown})
     if most and of_hundred(saved[most]) != "0":
-        text += filled(STOP["other"], q=most, s=of_hundred(saved[most]))
+        text += say("stop.other", {"q": most, "s": of_hundred(saved[most])})
     return text
 
 
@@ -209,13 +159,6 @@ def without_marks(text: str) -> str:
     return text.replace("**", "")
 
 
-def _failed(curve: Accepting, k: int) -> str:
-    """Say how many of the accepted runs failed; where none did, of how many."""
-    if curve.failing[k] > 0:
-        return filled(ACCEPT["failed"], w=of_hundred(curve.failing[k] / curve.accepted[k]))
-    return filled(ACCEPT["never"], n=f"{curve.n_runs * curve.accepted[k]:.0f}")
-
-
 def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
@@ -230,30 +173,6 @@ def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
         "was": "" if worst["outcome"] in _VERBS else "was ",
     }  # fmt: skip
     return say("worst", facts)
-
-
-def _doubt(data: ReportData, action: str) -> str:
-    """Return what comes before the rules where they may not hold."""
-    if action not in (USE, RECALIBRATE):
-        return say("doubt", {})
-    if is_settled(data):
-        return ""
-    return say("doubt_unobserved", {"hidden": number_of_runs(data.facts.n_censored)})
-
-
-def _counting_does_better(data: ReportData, name: str) -> list[str]:
-    """Say that a threshold on the steps of ended runs would do better."""
-    behind = over_counting(data, name)
-    better = behind is not None and behind[0][2] < 0
-    return [say("counting_better", {})] * better
-
-
-def _guarantee(data: ReportData) -> str:
-    """Say what a stopping rule did on other runs, or how to ask for it."""
-    ask = "--monitor" if data.source.command else "monitoring=True"
-    is_known = data.monitoring is not None
-    rule = of_stopping(data) if is_known else ""
-    return say("guarantee", {"known": is_known, "stopping": rule, "ask": ask})
 
 
 def _about(data: ReportData) -> str:

@@ -27,7 +27,7 @@ def numbers(view: View) -> Drawer:
                 data.intervals.reset_index().round(6).to_csv(index=False), "text/csv"
             ),
         },
-        "reasons": view.screen.check.reasons,
+        "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),

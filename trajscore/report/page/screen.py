@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
-from trajscore.report._answer import counted_as
+from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._data_check import LOOK, PROBLEM, SOUND
-from trajscore.report._first_screen import ACCEPT, STOP, of_hundred
+from trajscore.report._disclosures import counted_as
+from trajscore.report._first_screen import of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
 from trajscore.report._numbers import fixed, with_interval
 from trajscore.report._reliability import Bins, reliability
 from trajscore.report._runs import number_of_runs
-from trajscore.report._verdict import card_reason, of_groups
+from trajscore.report._sentences import SENTENCES
+from trajscore.report._verdict import card_reason, of_groups, opening
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.transcripts import quote
 from trajscore.report.page.view import View
@@ -35,10 +36,9 @@ def screen(view: View) -> dict[str, Any]:
     """Return what the first screen shows."""
     of, data = view.screen, view.data
     parts: dict[str, Any] = {
-        "light": _LIGHTS[of.check.level],
+        "light": _LIGHTS[of.answer.light],
         "rate": f"{data.facts.rate:.0%}",
         "unknown": f", unknown outcomes {counted_as(data)}" * bool(data.facts.n_censored),
-        "accept_notes": of.accept_notes, "stop_notes": of.stop_notes,
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:
@@ -194,11 +194,10 @@ def _groups(view: View) -> list[dict[str, Any]]:
                  "card": needed if card["card"] == TOO_FEW else card["card"],
                  "style": STYLES[card["card"]]}
             )  # fmt: skip
-        sentence = of_groups(view.data, kind)
         kinds.append(
             {"rows": rows, "more": more, "zero": float(axis(0.0)),
              "ticks": axis.ticks, "whole": float(axis(whole)), "name": name,
-             "sentence": f"{sentence[:1].upper()}{sentence[1:]}",
+             "sentence": opening(of_groups(view.data, kind)),
              "title": f"{'Groups' if differ else 'No sign of a difference between groups'} by "
                       f"{kind}{' differ' * differ}"}
         )  # fmt: skip
@@ -278,16 +277,16 @@ def _script(view: View) -> dict[str, Any]:
     assert of.accept is not None
     return {
         "accept": {"t": _short(of.accept.threshold), "a": _short(of.accept.accepted),
-                   "f": _short(of.accept.failing), "digits": of.accept.digits,
-                   "n": of.accept.n_runs},
+                   "f": _short(of.accept.failing), "digits": of.accept.digits},
         "stop": {
             name: {"t": _short(curve.threshold), "g": _short(curve.good), "b": _short(curve.bad),
                    "s": {kind: _short(saved) for kind, saved in curve.saved.items()},
                    "digits": curve.digits}
             for name, curve in of.stops.items()
         },
-        "top": _saves(view)["top"], "shown": of.shown, "texts": {"accept": ACCEPT, "stop": STOP},
-        "doubt": of.doubt, "form": of.form, "score": of.score, "worth": WORTH,
+        "top": _saves(view)["top"], "shown": of.shown,
+        "texts": {name: SENTENCES[name] for name in ("accept", "stop")},
+        "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": WORTH,
     }  # fmt: skip
 
 

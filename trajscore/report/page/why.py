@@ -16,7 +16,8 @@ from trajscore.metrics._step_profile import mean_by_step
 from trajscore.report._data import FORMS
 from trajscore.report._first_screen import acted_on
 from trajscore.report._numbers import fixed
-from trajscore.report._verdict import behind_counting, card_reason, ranking
+from trajscore.report._sentences import say
+from trajscore.report._verdict import against_counting, card_reason, opening
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View
@@ -56,13 +57,12 @@ def _predictor(view: View, name: str) -> dict[str, Any]:
         for part in PARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
-    reason = card_reason(card, data)
     profile = _profile(view, acted_on(data, name))
+    reasons = [card_reason(card, data), *against_counting(data, name)]
     return {
         "name": name, "style": STYLES[card["card"]], "card": card["card"],
-        "reason": f"{reason[:1].upper()}{reason[1:]}. {behind_counting(data, name)}".strip(),
-        "ranking": f"It {ranking(data, name, brief=True)}.",
-        "bars": _bars(view, name), "timing": _timing(view, name, profile),
+        "reason": f"{opening('; '.join(reasons))}.",
+        "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,
     }  # fmt: skip
 
@@ -129,19 +129,15 @@ def _clear(profile: Profile) -> FloatArray:
     return profile.step[profile.margin - profile.half(len(profile.step)) > 0]
 
 
-def _timing(view: View, name: str, profile: Profile) -> str:
+def _timing(view: View, profile: Profile) -> str:
     """Say from which step on a predictor is shown to be better than the base rate."""
-    if not len(profile.step):
-        return f"No step is reached by {_FEWEST_AT_A_STEP} runs: too few to say."
     clear = _clear(profile)
     if not len(clear):
-        return "At no single step is it shown to be better than the base rate."
+        return say("steps.unclear", {})
     best = int(np.argmax(np.where(np.isin(profile.step, clear), profile.margin, -np.inf)))
-    return (
-        f"First shown to be better than the base rate at step {int(clear[0])}; best at step "
-        f"{int(profile.step[best])} ({fixed(profile.margin[best], view.digits, '+')}, "
-        f"{profile.n[best]:,.0f} runs reach it). Later steps are reached by fewer runs."
-    )
+    margin = fixed(profile.margin[best], view.digits, "+")
+    facts = {"first": int(clear[0]), "best": int(profile.step[best]), "n": profile.n[best]}
+    return say("steps.clear", facts | {"margin": margin})
 
 
 def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:

@@ -86,7 +86,7 @@ def _answer(data: ReportData) -> dict[str, Any]:
         "accept": without_marks(screen.accept_sentence) or None,
         "stop": without_marks(screen.stop_sentence) or None,
         "read_first": without_marks(screen.worst_sentence) or None,
-        "data": {"level": screen.check.level, "reasons": screen.check.reasons},
+        "data": {"level": stated.light, "reasons": stated.doubts},
     }
 
 

@@ -7,14 +7,10 @@ from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import (
-    disclosures,
-    identification,
-    population,
-    sentence,
-)
+from trajscore.report._disclosures import disclosures, identification, sentence
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report._verdict import behind_counting, card_reason, verdicts
+from trajscore.report._left_out import number_of_runs
+from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 
 
@@ -22,16 +18,16 @@ def to_markdown(data: ReportData) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
     screen = first_screen(data)
     stated = screen.answer
-    shown = [of for of in tables_of(data) if of.title == MARGINS or of.says_enough]
+    shown = [of for of in tables_of(data) if of.title == MARGINS or of.said]
     parts = [
         f"# {escaped(stated.headline)}",
         f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
         f"**Next:** {escaped(stated.advice)}",
         table(["predictor", "what to do", "why"], _cards(data)),
         _actions(screen),
-        f"**Data: {screen.check.level}.** {escaped(screen.check.reasons[0])}",
+        f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
         escaped(screen.about),
-        f"<details><summary>All numbers of {escaped(population(data.facts))}</summary>",
+        f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         escaped(identification(data)),
         *map(_section, shown),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
@@ -60,8 +56,8 @@ def _actions(screen: FirstScreen) -> str:
     return _list(
         escaped(text, bold=True)
         for text in (
-            f"{screen.accept_sentence} {' '.join(screen.accept_notes)}",
-            f"{screen.stop_sentence} {screen.stop_notes[0]}",
+            f"{screen.accept_sentence} {screen.accept_note}",
+            f"{screen.stop_sentence} {screen.stop_note}",
             f"**Read first:** {screen.worst_sentence}",
         )
     )
@@ -71,7 +67,7 @@ def _cards(data: ReportData) -> list[list[str]]:
     rows = []
     for name in ranked(data.cards):
         card = data.cards.loc[name]
-        why = filter(None, [card_reason(card, data), behind_counting(data, name)])
+        why = filter(None, [card_reason(card, data), not_above_counting(data, name)])
         rows.append([name, card["card"], ". ".join(why)])
     return rows
 

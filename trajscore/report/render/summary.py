@@ -10,10 +10,7 @@ from trajscore.core.score_families import digits_of
 from trajscore.report._acting import PRICE
 from trajscore.report._cards import TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
-from trajscore.report._disclosures import (
-    left_out,
-    sentence,
-)
+from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
 from trajscore.report._runs import lacks_values
@@ -27,13 +24,9 @@ def to_summary(data: ReportData) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
     names, screen = ranked(data.cards), first_screen(data)
     stated = screen.answer
-    reason = stated.reason
-    if "no outcome" in screen.check.reasons[0]:  # which says the same, below
-        reason = reason.partition(" Without ")[0]
+    reason = without_marks(f"{stated.why}: {stated.reason}")
     parts = [
-        lines(
-            [stated.headline, without_marks(f"{stated.why}: {reason}"), f"Next: {stated.advice}"]
-        ),
+        lines([stated.headline, reason, f"Next: {stated.advice}"]),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
         lines([*_actions(screen), *_warnings(data, screen)]),
     ]
@@ -79,16 +72,17 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
     sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
                   if not varies(card)]  # fmt: skip
     if data.monitoring is not None:
-        sentences.append(f"Stopping early, on other runs: {of_stopping(data)}")
+        sentences.append(of_stopping(data))
     if data.by is not None:
         sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
     return sentences
 
 
 def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
-    sentences = [screen.data_sentence]
+    stated = screen.answer
+    sentences = [f"Data: {stated.light}. {stated.doubts[0]}"]
     notes = [f"note: {text}" for text in map(sentence, data.remarks)
-             if text != screen.check.reasons[0]]  # fmt: skip
+             if text != stated.doubts[0]]  # fmt: skip
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")

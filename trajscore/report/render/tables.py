@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ from trajscore.report._data import (
     ReportData,
     columns_of,
 )
-from trajscore.report._disclosures import level_of_margins
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._glossary import GLOSSARY, arrow, explain
 from trajscore.report._groups import shown_groups
 from trajscore.report._numbers import fixed, short_number, with_interval
-from trajscore.report._verdict import of_groups, side_of_zero
+from trajscore.report._tables import CLIPS
+from trajscore.report._verdict import of_groups
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -53,10 +54,14 @@ class Table:
 
     title: str
     frame: pd.DataFrame
-    note: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
     best: frozenset[tuple[Any, str]] = frozenset()
-    says_enough: bool = False  # without rows, too
+    said: str = ""  # of these very rows; enough without them, too
+
+    @property
+    def note(self) -> str:
+        """What the table is of."""
+        return self.said or GLOSSARY.get(self.title, "")
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
@@ -66,7 +71,7 @@ class Table:
 
     def meaning(self, column: str) -> str:
         """Say what a column means; "" where its name says it."""
-        return self.about.get(column) or (explain(column) if column in GLOSSARY else "")
+        return self.about.get(column) or GLOSSARY.get(column, "")
 
 
 def tables_of(data: ReportData) -> list[Table]:
@@ -76,17 +81,14 @@ def tables_of(data: ReportData) -> list[Table]:
         _stopping(data), _steps(data), _equal_length(data), _lengths(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
-    return [table for table in tables if table.says_enough or not table.frame.empty]
+    return [table for table in tables if table.said or not table.frame.empty]
 
 
-def _frame(cells: Mapping[Any, Mapping[str, str]], names: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each key."""
-    frame = pd.DataFrame.from_dict(dict(cells), orient="index")
-    if frame.empty:
-        return frame
-    several = len(names) > 1
-    keys = pd.MultiIndex.from_tuples(list(cells)) if several else pd.Index(list(cells))
-    return frame.set_axis(keys).rename_axis(list(names) if several else names[0])
+def _frame(rows: Mapping[Any, Mapping[str, str]], *names: str) -> pd.DataFrame:
+    """Return a row of texts for each key, whose parts have these names."""
+    keys = [key if isinstance(key, tuple) else (key,) for key in rows]
+    index = pd.MultiIndex.from_tuples(keys, names=names) if rows else None
+    return pd.DataFrame(list(rows.values()), index).fillna("")
 
 
 # -------------------------------------------------------------------- metrics
@@ -98,22 +100,13 @@ def _main(data: ReportData) -> Table:
     heads = {name: f"{_SHORT.get(name, name)} {arrow(name, data.options)}".strip()
              for name in columns}  # fmt: skip
     best_of = {column: _best(data, column) for column in columns}
-    rows = {}
-    best = set()
+    rows, best = {}, set()
     for key in _in_order(data, data.table):
-        name, form = key
-        label = name, "" if name in REFERENCES else FORMS[form]
-        rows[label] = {
-            heads[column]: _text(data.table.loc[key, column], column) for column in columns
-        }
-        best |= {(label, heads[column]) for column in columns if key in best_of[column]}
-    about = {heads[column]: explain(column) for column in columns}
-    note = (
-        "Arrows say which way is better. Among the rows that beat the base rate, the best of each "
-        "column is bold on the page."
-    )
-    names = ["predictor", "form"]
-    return Table(ALL_NUMBERS, _frame(rows, names), note, about, frozenset(best))
+        label = key[0], "" if key[0] in REFERENCES else FORMS[key[1]]
+        rows[label] = {heads[name]: _text(data.table.loc[key, name], name) for name in columns}
+        best |= {(label, heads[name]) for name in columns if key in best_of[name]}
+    about = {heads[name]: explain(name) for name in columns}
+    return Table(ALL_NUMBERS, _frame(rows, "predictor", "form"), about, frozenset(best))
 
 
 def _in_order(data: ReportData, table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -132,9 +125,7 @@ def _best(data: ReportData, name: str) -> set[Any]:
     """Return the rows with the best value of a metric, among those that beat the base rate."""
     way = arrow(name, data.options)
     column = data.table[name].dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
-    known = column[[_beats(data, key, name, way) for key in column.index]] if way else column[:0]
-    if known.empty:
-        return set()
+    known = column[[bool(way) and _beats(data, key, name, way) for key in column.index]]
     best = known.min() if way == "\u2193" else known.max()
     return set(known.index[known == best])
 
@@ -148,13 +139,9 @@ def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
 
 
 def _margins(data: ReportData) -> Table:
-    level = level_of_margins(data)
     cells = margin_cells(data)
-    cells = cells.loc[_in_order(data, cells)]
-    keys = [(name, FORMS.get(form, "")) for name, form in cells.index]
-    cells = cells.set_axis(pd.MultiIndex.from_tuples(keys, names=["predictor", "form"]))
-    about = dict.fromkeys(cells, explain("margin"))
-    return Table(MARGINS, cells, f"{level[:1].upper()}{level[1:]}.", about)
+    cells = cells.loc[_in_order(data, cells)].rename(FORMS, level="form")
+    return Table(MARGINS, cells, dict.fromkeys(cells, explain("margin")))
 
 
 def margin_cells(data: ReportData) -> pd.DataFrame:
@@ -170,41 +157,33 @@ def margin_cells(data: ReportData) -> pd.DataFrame:
 
 def _pairs(data: ReportData) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    pairs, names, digits = data.pairs, ranked(data.cards)[:_MOST_PAIRED], digits_of(data.score_name)
-    if pairs is None or len(names) < 2 or not len(pairs):
-        return Table("", pd.DataFrame())
-    cells = pd.DataFrame("", index=pd.Index(names, name="predictor"), columns=names)
-    apart = 0
-    for name, other, value, low, high in pairs.itertuples(index=False):
-        mark = "*" * bool(side_of_zero(low, high))
-        apart += len(mark)
-        if name in cells.index and other in cells.index:
-            cells.loc[name, other] = fixed(value, digits, "+") + mark
-            cells.loc[other, name] = fixed(-value, digits, "+") + mark
-    note = (
-        f"What the row is above the column, each in the form its card speaks for. A star marks the "
-        f"{apart} of {len(pairs)} pairs that differ significantly, at one error rate for all pairs."
-    )
+    names, digits = ranked(data.cards)[:_MOST_PAIRED], digits_of(data.score_name)
+    rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
+    pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
+    for name, other, value, low, high in pairs:
+        mark = "*" * bool(low > 0 or high < 0)
+        if name in rows and other in rows:
+            rows[name][other] = fixed(value, digits, "+") + mark
+            rows[other][name] = fixed(-value, digits, "+") + mark
+    if data.pairs is None or data.pairs.empty:
+        rows = {}
     about = dict.fromkeys(names, "What the predictor of the row is above this one.")
-    return Table("Every pair", cells, note, about)
+    return Table("Every pair", _frame(rows, "predictor"), about)
 
 
 def _gains(data: ReportData) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    table, rows = data.calibration_gain, {}
-    for name in ranked(data.cards):
-        for metric in data.options.metrics:
-            if (name, metric) not in table.index:
-                continue
-            row, digits = table.loc[(name, metric)], digits_of(metric)
-            rows[name, metric] = {
-                "as given": f"{row['as_given']:.{digits}f}",
-                "recalibrated": f"{row['recalibrated']:.{digits}f}",
-                "gain": with_interval(gain_of(data, name, metric), digits, "+"),
-            }
+    names, metrics, rows = ranked(data.cards), data.options.metrics, {}
+    table = data.calibration_gain
+    for name, metric in (key for key in product(names, metrics) if key in table.index):
+        row, digits = table.loc[(name, metric)], digits_of(metric)
+        rows[name, metric] = {
+            "as given": f"{row['as_given']:.{digits}f}",
+            "recalibrated": f"{row['recalibrated']:.{digits}f}",
+            "gain": with_interval(gain_of(data, name, metric), digits, "+"),
+        }
     about = {form: explain(f"metric {form}") for form in FORMS.values()}
-    note = "A gain above 0 is better, whichever way the metric points; intervals are paired by run."
-    return Table("What recalibration changes", _frame(rows, ["predictor", "metric"]), note, about)
+    return Table("What recalibration changes", _frame(rows, "predictor", "metric"), about)
 
 
 # -------------------------------------------------------------------- groups and steps
@@ -212,50 +191,36 @@ def _gains(data: ReportData) -> Table:
 
 def _groups(data: ReportData) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
-    about = {"runs": explain("n_runs"), "success": explain("base rate"),
-             "what to do": "What the card of the group says.",
-             **dict.fromkeys(FORMS.values(), explain("margin"))}  # fmt: skip
-    for kind in [] if data.by is None else data.by.index.unique("by"):
-        cells, more = group_cells(data, kind)
+    about = dict.fromkeys(FORMS.values(), explain("margin"))
+    table = data.by
+    for kind in [] if table is None else table.index.unique("by"):
+        cards, more = shown_groups(table.loc[kind])
+        columns = {
+            "runs": [f"{n:,}" for n in cards["n_runs"]],
+            "success": [_percent(rate) for rate in cards["success_rate"]],
+            "what to do": cards["card"],
+        }
+        for form, words in FORMS.items():
+            ends = cards[columns_of(form)].to_numpy(dtype=float)
+            columns[words] = _cells(ends, digits_of(data.score_name), "+")
         rest = f" {more} smaller groups are not shown." if more else ""
-        note = (
-            f"By {kind}, {of_groups(data, kind)} Where groups differ, margins are shrunken towards "
-            f"what groups have in common, and intervals hold for all groups at once; where they do "
-            f"not, the card and the shares are those of all runs.{rest}"
-        )
-        frame = cells.rename_axis([kind, "predictor"])
-        yield Table(f"By {kind}", frame, note, about, says_enough=True)
-
-
-def group_cells(data: ReportData, kind: str) -> tuple[pd.DataFrame, int]:
-    """Write the cards of a kind's groups, by group and predictor; and count groups left out."""
-    assert data.by is not None
-    cards, n_left_out = shown_groups(data.by.loc[kind])
-    columns = {
-        "runs": [f"{n:,}" for n in cards["n_runs"]],
-        "success": [f"{rate:.0%}" for rate in cards["success_rate"]],
-        "what to do": cards["card"].tolist(),
-    }
-    for form, words in FORMS.items():
-        ends = cards[columns_of(form)].to_numpy(dtype=float)
-        columns[words] = _cells(ends, digits_of(data.score_name), "+")
-    return pd.DataFrame(columns, index=cards.index), n_left_out
+        said = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
+        frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
+        yield Table(f"By {kind}", frame, about, said=said)
 
 
 def _stopping(data: ReportData) -> Table:
     cells = stopping_cells(data)
-    note = "On runs that the rule was not fitted on; alive rate is what counting steps alone does."
     if not cells.empty:
         cells = cells.rename_axis(["predictor", "level"])
-    return Table("Stopping failing runs early", cells, note)
+    return Table("Stopping failing runs early", cells)
 
 
 def stopping_cells(data: ReportData) -> pd.DataFrame:
     """Write how often runs would be flagged early and what that saves; empty if not asked for."""
-    table = data.monitoring
+    table, options = data.monitoring, data.facts.monitoring
     if table is None or table.empty:
         return pd.DataFrame()
-    steps = table["mean_stopping_step"]
     cells = {
         "good, bad runs": [
             f"{good:.0f}, {bad:.0f}"
@@ -264,49 +229,31 @@ def stopping_cells(data: ReportData) -> pd.DataFrame:
         "false alarms": _rates(table, "false_alarm_rate"),
         "power": _rates(table, "power"),
         "before the end": _rates(table, "power_before_end"),
-        "stops at step": ["" if pd.isna(step) else f"{step:.1f}" for step in steps],
-        "steps saved": _shares(table["steps_saved"]),
+        "stops at step": _written(table["mean_stopping_step"], ".1f"),
+        "steps saved": _written(table["steps_saved"], ".1%"),
     }
-    options = data.facts.monitoring
     if "cost_saved" in table and options is not None:
-        cells[f"{options.cost_name} saved"] = _shares(table["cost_saved"])
+        cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
     return pd.DataFrame(cells, index=table.index)
 
 
 def _steps(data: ReportData) -> Table:
-    cells = step_cells(data)
-    about = {name: explain("AUROC") for name in cells} | {"runs": explain("n_runs")}
-    note = "Of the runs that are at least that long, which counting steps cannot rank; as given."
-    return Table("AUROC at a step", cells, note, about)
-
-
-def step_cells(data: ReportData) -> pd.DataFrame:
-    """Write AUROC of each predictor as given at each step, with how many runs get there."""
-    table = data.by_step.xs(AS_GIVEN, level="form") if len(data.by_step) else data.by_step
-    if table.empty:
-        return pd.DataFrame()
-    cells = pd.Series(_cells(table[list(AUROC)].to_numpy()), index=table.index)
-    wide = cells.unstack("predictor").fillna("")
-    n_runs = table["n_runs"].groupby("step").max()
-    wide.insert(0, "runs", [f"{n:,}" for n in n_runs])
-    return wide[["runs", *(name for name in data.predictors if name in wide)]]
+    """Return AUROC of each predictor as given at each step, with how many runs get there."""
+    rows: dict[int, dict[str, str]] = {}
+    for (name, form, step), row in data.by_step.iterrows():
+        if form == AS_GIVEN:
+            runs = rows.setdefault(step, {"runs": ""} | dict.fromkeys(data.predictors, ""))
+            runs |= {"runs": f"{row['n_runs']:,.0f}", name: with_interval(row[list(AUROC)])}
+    about = dict.fromkeys(data.predictors, explain("AUROC"))
+    return Table("AUROC at a step", _frame(dict(sorted(rows.items())), "step"), about)
 
 
 def _equal_length(data: ReportData) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
     table = data.equal_length.xs(AS_GIVEN, level="form").dropna(subset="AUROC")
-    over = "over what is left of length"
-    cells = {
-        "AUROC": [f"{value:.3f}" for value in table["AUROC"]],
-        over: _cells(table[OVER_LENGTH].to_numpy(), sign="+"),
-    }
-    about = {"AUROC": explain("AUROC"), over: explain("over_length")}
-    note = (
-        "As given, and what it is above ranking each pair by the small difference in length that "
-        "is left (beyond 10 steps, a tenth at most)."
-    )
-    frame = pd.DataFrame(cells, index=table.index)
-    return Table("AUROC among runs of equal length", frame, note, about)
+    over = _cells(table[OVER_LENGTH].to_numpy(), sign="+")
+    cells = {"AUROC": _written(table["AUROC"], ".3f"), "over what is left of length": over}
+    return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index))
 
 
 # -------------------------------------------------------------------- the data
@@ -317,13 +264,12 @@ def _lengths(data: ReportData) -> Table:
     key = BASE_RATE, CONSTANT
     table = success_by_length(data.traces[key].lengths, data.outcomes[key], _MOST_LENGTHS)
     rows = {
-        span(row["low"], row["high"]): {
+        span(int(row["low"]), int(row["high"])): {
             "runs": f"{row['n_runs']:,.0f}", "success": _percent(row["success_rate"])
         }
-        for row in table.astype({"low": int, "high": int}).to_dict("records")
+        for row in table.to_dict("records")
     }  # fmt: skip
-    about = {"runs": explain("n_runs"), "success": explain("success")}
-    return Table("Success by number of steps", _frame(rows, ["steps"]), "", about)
+    return Table("Success by number of steps", _frame(rows, "steps"))
 
 
 def _stops(data: ReportData) -> Table:
@@ -335,13 +281,11 @@ def _stops(data: ReportData) -> Table:
         for reason, n in Counter(reasons).most_common(_MOST_REASONS):
             own = y[(reasons == reason).to_numpy()]
             seen = own[own != CENSORED]
+            success = _percent(seen.mean() if len(seen) else np.nan)
             rows[str(reason)] = {
-                "runs": f"{n:,}", "with an outcome": f"{len(seen):,}",
-                "success": _percent(seen.mean() if len(seen) else np.nan),
+                "runs": f"{n:,}", "with an outcome": f"{len(seen):,}", "success": success
             }  # fmt: skip
-    return Table(
-        "Why runs ended", _frame(rows, ["stop reason"]), "", {"runs": explain("runs ended")}
-    )
+    return Table("Why runs ended", _frame(rows, "stop reason"))
 
 
 def _left_out(data: ReportData) -> Table:
@@ -349,8 +293,7 @@ def _left_out(data: ReportData) -> Table:
         (predictor, reason): {"runs": f"{n:,}"}
         for predictor, reason, n in data.excluded.itertuples(index=False)
     }
-    about = {"runs": explain("left out")}
-    return Table("Runs left out", _frame(rows, ["predictor", "reason"]), "", about)
+    return Table("Runs left out", _frame(rows, "predictor", "reason"))
 
 
 def _values(data: ReportData) -> Table:
@@ -367,25 +310,25 @@ def _values(data: ReportData) -> Table:
             "exactly 0 or 1": f"{sure:.1%}" if is_probability else "",
             "read as": "probability" if is_probability else "signal",
         }  # fmt: skip
-    about = dict.fromkeys(("lowest", "median", "highest"), explain("values"))
-    about["read as"] = "A probability is scored as it is; a signal needs recalibration first."
-    return Table("The values as given", _frame(rows, ["predictor"]), "", about)
+    return Table("The values as given", _frame(rows, "predictor"))
 
 
 def _sensitivity(data: ReportData) -> Table:
-    """Return margins on the observed runs alone, where some were not observed."""
-    table, rows, digits = data.sensitivity, {}, digits_of(data.score_name)
-    for key in _in_order(data, table) if "observed_only" in table else []:
-        ours, theirs = table.loc[key, ["margin", "observed_only"]]
-        if not pd.isna(ours):
-            rows[key[0], FORMS[key[1]]] = {
-                "all runs": fixed(ours, digits, "+"),
-                "observed alone": "" if pd.isna(theirs) else fixed(theirs, digits, "+"),
-            }
-    about = dict.fromkeys(("all runs", "observed alone"), explain("margin"))
-    note = "Everything is fitted anew on the runs with an outcome alone."
-    title = "Margins without the runs that have no outcome"
-    return Table(title, _frame(rows, ["predictor", "form"]), note, about)
+    """Return margins on the observed runs alone, and with other clips, where these change any."""
+    table, digits = data.sensitivity.dropna(subset="margin"), digits_of(data.score_name)
+    heads = {"margin": "all runs", "observed_only": "observed alone"}
+    if "clipped" in table and table["clipped"].any():
+        heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}
+    rows = {}
+    for key in _in_order(data, table):
+        known = {name: table.loc[key, name] for name in heads if name in table}
+        rows[key[0], FORMS[key[1]]] = {
+            heads[name]: f"{value:.1%}" if name == "clipped" else fixed(value, digits, "+")
+            for name, value in known.items()
+            if not pd.isna(value)
+        }
+    frame = _frame(rows, "predictor", "form")
+    return Table("Margins under other choices", frame if len(frame.columns) > 1 else frame[:0])
 
 
 # -------------------------------------------------------------------- cells
@@ -403,8 +346,8 @@ def _rates(table: pd.DataFrame, name: str) -> list[str]:
     return [f"{three[0]:.3f}" if cell and pd.isna(three[1]) else cell for three, cell in cells]
 
 
-def _shares(column: pd.Series) -> list[str]:
-    return ["" if pd.isna(share) else f"{share:.1%}" for share in column]
+def _written(column: pd.Series, style: str) -> list[str]:
+    return ["" if pd.isna(value) else f"{value:{style}}" for value in column]
 
 
 def _percent(rate: float) -> str:

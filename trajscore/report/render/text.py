@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from trajscore.report._answer import answer
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import (
-    disclosures,
-    identification,
-    left_out,
-    population,
-    sentence,
-)
+from trajscore.report._disclosures import disclosures, identification, left_out, sentence
 from trajscore.report._first_screen import without_marks
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -27,7 +21,6 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     parts = [
         lines([stated.headline, reason, f"Next: {stated.advice}"]),
         lines(verdicts(data)),
-        lines([f"every number is of {population(data.facts)}"]),
         *(_table(table, short) for table in tables_of(data)),
         lines("note: " + sentence(note) for note in data.remarks),
         lines([left_out(data)]),

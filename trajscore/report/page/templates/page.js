@@ -66,22 +66,21 @@
 
   // What a threshold costs: failures that are let through, at their price, and reviews.
   function accept(tile, write, data, price) {
-    const {t, a, f, n, digits} = data.accept, texts = data.texts.accept;
+    const {t, a, f, digits} = data.accept, texts = data.texts.accept;
     const costs = t.map((_, k) => price * f[k] + 1 - a[k]).concat(1), last = t.length;
     const end = costs[0] <= costs[last] + 1e-9 ? 0 : last, least = Math.min(...costs);
     const lowest = costs.findIndex((cost) => cost <= least + 1e-9);
     const best = costs[lowest] < costs[end] - data.worth - 1e-9 ? lowest : end;
     const everything = (cents(costs[0]) / 100).toFixed(2);
-    if (best === last) write(fill(texts.none, {all: everything}));
-    else if (best === 0) write(fill(texts.all, {all: everything}));
-    else {
+    if (best === last || best === 0) {
+      write(fill(texts.every, {do: best === 0 ? "Accept" : "Review", all: everything}));
+    } else {
       let low = best, high = best;
       while (low > 0 && costs[low - 1] <= costs[best] + 0.01) low -= 1;
       while (high < last - 1 && costs[high + 1] <= costs[best] + 0.01) high += 1;
       let text = fill(texts.some, {
         f: data.score, t: t[best].toFixed(digits), a: ofHundred(a[best]),
-        w: f[best] > 0 ? fill(texts.failed, {w: ofHundred(f[best] / a[best])})
-          : fill(texts.never, {n: (n * a[best]).toFixed(0)}),
+        w: ofHundred(f[best] / a[best]),
         c: (cents(costs[best]) / 100).toFixed(2), all: everything,
       });
       const ends = {low: t[low].toFixed(digits), high: t[high].toFixed(digits)};
@@ -114,8 +113,7 @@
         also: kinds.map((kind) => ` (${at(curve.s[kind], best)}% of the ${kind})`).join(""),
       }));
     } else {
-      let text = best >= 0 || !curve.t.length ? fill(texts.never, {p: data.shown})
-        : fill(texts.not, {p: data.shown, t: curve.t[0].toFixed(curve.digits), g: at(curve.g, 0)});
+      let text = fill(texts.never, {p: data.shown});
       let most = "", saved = -1;
       for (const [name, other] of Object.entries(data.stop)) {
         const k = name === data.shown ? -1 : highest(other, lost);
