@@ -9,7 +9,7 @@ from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, identification, sentence
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report._left_out import number_of_runs
+from trajscore.report._runs import number_of_runs
 from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 

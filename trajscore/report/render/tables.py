@@ -192,9 +192,10 @@ def _gains(data: ReportData) -> Table:
 def _groups(data: ReportData) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    table = data.by
-    for kind in [] if table is None else table.index.unique("by"):
-        cards, more = shown_groups(table.loc[kind])
+    if data.by is None:
+        return
+    for kind in data.by.index.unique("by"):
+        cards, more = shown_groups(data.by.loc[kind])
         columns = {
             "runs": [f"{n:,}" for n in cards["n_runs"]],
             "success": [_percent(rate) for rate in cards["success_rate"]],
