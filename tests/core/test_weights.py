@@ -73,6 +73,11 @@ def test_a_function_takes_the_array_of_step_numbers():
         assert step_weights(np.empty(0, dtype=int), nothing).tolist() == []
 
 
+def test_a_function_that_knows_how_long_runs_are_is_refused():
+    with pytest.raises(ValueError, match="gives step 2 0.25 among 4 steps and 0.5 among 2"):
+        step_weights([4], lambda t: np.where(t == 2, 1 / len(t), 1.0))
+
+
 def test_a_function_over_the_own_horizon():
     weights = step_weights([2, 1, 2], lambda t: 1 / t, [3, 1, 3])
     assert_allclose(weights, [6 / 11, 3 / 11, 1, 6 / 11, 3 / 11])

@@ -229,6 +229,7 @@ def permuted_after(y, rng):
     ("kind", "quantities", "cause", "advice"),
     [
         ("bolder", ["forecast"], "forecasts", "recalibrate"),
+        ("certain", ["forecast"], "forecasts", "recalibrate"),
         ("unranked", ["slope"], "ranking", "another predictor"),
         ("unnoticed", ["level", "success"], "success at the same forecast", "recalibrate"),
         ("fewer", ["success", "level"], "success", "look at the agent"),
@@ -247,6 +248,8 @@ def test_each_cause_is_named(fleet, rng, kind, quantities, cause, advice):
     new, outcomes = X[rows[:2500]], y[rows[:2500]]
     if kind == "bolder":
         new = bolder(new)
+    elif kind == "certain":
+        new = new.with_cells(np.where(bolder(new).cells > 0.9, 1.0, bolder(new).cells))
     elif kind == "unranked":
         outcomes = rng.permutation(outcomes)
     elif kind == "unnoticed":

@@ -341,6 +341,11 @@ def test_signals_are_ranked_as_given_and_scored_recalibrated(quick):
     assert "link='identity') for odds" in said
 
 
+def test_minus_a_risk_that_is_zero_but_for_rounding_is_no_probability():
+    report = evaluate({"minus a risk": [[-2e-16, 0.0], [0.0, -2e-16]] * 10}, [0, 1] * 10)
+    assert report.table["TPS log"].isna()["minus a risk", "as_given"]
+
+
 def test_what_cannot_be_recalibrated_is_noted(quick):
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     notes = evaluate(
