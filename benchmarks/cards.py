@@ -31,11 +31,9 @@ Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6
 
 
-def trajectories(n_runs: int, seed: int, cells: Callable | None = None, sharp: float = 1) -> Made:
-    """Runs of several steps: true forecasts, overconfident ones, or other numbers."""
-    runs = make_trajectories(
-        n_runs, lengths=(3, 8), information=0.35, sharpness=sharp, random_state=seed
-    )
+def trajectories(n_runs: int, seed: int, cells: Callable | None = None) -> Made:
+    """Runs of several steps: true forecasts, or other numbers."""
+    runs = make_trajectories(n_runs, lengths=(3, 8), information=0.35, random_state=seed)
     X = runs.data
     if cells is not None:
         X = X.with_cells(cells(np.random.default_rng(seed), len(X.cells)))
@@ -75,17 +73,10 @@ def noise(rng: np.random.Generator, size: int) -> np.ndarray:
     return rng.random(size)
 
 
-def near_it(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Forecasts of nothing, near the base rate."""
-    return np.clip(rng.normal(0.5, 0.05, size), 0, 1)
-
-
 # what is made, of so many runs, and the card that is wrong, or the one that is right
 DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] = {
     "noise": (trajectories, {"cells": noise}, (30, 150, 500), USE, AVOID),
-    "near the base rate": (trajectories, {"cells": near_it}, (30, 150, 500), USE, AVOID),
     "true": (trajectories, {}, (60, 150, 500), AVOID, USE),
-    "overconfident": (trajectories, {"sharp": 3.0}, (60, 150, 500), AVOID, ""),
     "sure, .985 right": (sure, {}, (100, 400), USE, ""),
     "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), AVOID, ""),
     "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), USE, AVOID),
