@@ -15,18 +15,11 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from shared import options, over, show
-from trajscore import TrajectoryArray
-from trajscore.calibration.calibrators import calibrator_maker
-from trajscore.core.parallel import Work
-from trajscore.core.weights import as_step_weights
+from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
 from trajscore.report import EvaluationOptions
-from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE, card_table
-from trajscore.report._data import Options
-from trajscore.report._rows import predictor_rows
-from trajscore.report._runs import check_predictors, choose_runs
+from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE
 
-OPTIONS = Options(("log",), as_step_weights(), "weighted")
 Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6
 
@@ -84,13 +77,12 @@ DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] 
 
 
 def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str:
-    """Decide as `evaluate` does, without the rest of a report."""
+    """Return the card that a report gives."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
         return TOO_FEW
-    judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = predictor_rows(judged, calibrator_maker("platt", OPTIONS.weights), Work(), [])
-    return str(card_table(rows, OPTIONS, EvaluationOptions(), Work()).iloc[0]["card"])
+    options = EvaluationOptions(families="log")
+    return str(evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]["card"])
 
 
 def main() -> None:
