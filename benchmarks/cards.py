@@ -15,26 +15,18 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from shared import options, over, show
-from trajscore import TrajectoryArray
-from trajscore.calibration.calibrators import calibrator_maker
-from trajscore.core.parallel import Work
-from trajscore.core.weights import as_step_weights
+from trajscore import TrajectoryArray, evaluate
 from trajscore.datasets import make_trajectories
-from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE, card_table
-from trajscore.report._data import Options
-from trajscore.report._rows import predictor_rows
-from trajscore.report._runs import check_predictors, choose_runs
+from trajscore.report import EvaluationOptions
+from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE
 
-OPTIONS = Options(("log",), as_step_weights(), "weighted")
 Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6
 
 
-def trajectories(n_runs: int, seed: int, cells: Callable | None = None, sharp: float = 1) -> Made:
-    """Runs of several steps: true forecasts, overconfident ones, or other numbers."""
-    runs = make_trajectories(
-        n_runs, lengths=(3, 8), information=0.35, sharpness=sharp, random_state=seed
-    )
+def trajectories(n_runs: int, seed: int, cells: Callable | None = None) -> Made:
+    """Runs of several steps: true forecasts, or other numbers."""
+    runs = make_trajectories(n_runs, lengths=(3, 8), information=0.35, random_state=seed)
     X = runs.data
     if cells is not None:
         X = X.with_cells(cells(np.random.default_rng(seed), len(X.cells)))
@@ -74,17 +66,10 @@ def noise(rng: np.random.Generator, size: int) -> np.ndarray:
     return rng.random(size)
 
 
-def near_it(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Forecasts of nothing, near the base rate."""
-    return np.clip(rng.normal(0.5, 0.05, size), 0, 1)
-
-
 # what is made, of so many runs, and the card that is wrong, or the one that is right
 DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] = {
     "noise": (trajectories, {"cells": noise}, (30, 150, 500), USE, AVOID),
-    "near the base rate": (trajectories, {"cells": near_it}, (30, 150, 500), USE, AVOID),
     "true": (trajectories, {}, (60, 150, 500), AVOID, USE),
-    "overconfident": (trajectories, {"sharp": 3.0}, (60, 150, 500), AVOID, ""),
     "sure, .985 right": (sure, {}, (100, 400), USE, ""),
     "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), AVOID, ""),
     "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), USE, AVOID),
@@ -92,13 +77,12 @@ DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] 
 
 
 def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str:
-    """Decide as `evaluate` does, without the rest of a report."""
+    """Return the card that a report gives."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
         return TOO_FEW
-    judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
-    rows = predictor_rows(judged, calibrator_maker("platt", OPTIONS.weights), Work(), [])
-    return str(card_table(rows, OPTIONS).iloc[0]["card"])
+    options = EvaluationOptions(families="log")
+    return str(evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]["card"])
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from reproduction.items import Data
 from shared import dispatch, over, show
@@ -39,7 +38,7 @@ from trajscore.censoring import (
 )
 from trajscore.core.run_sums import run_sums
 from trajscore.core.weights import as_step_weights
-from trajscore.core.within_runs import first_step_above, step_numbers
+from trajscore.core.within_runs import first_step_above
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 
@@ -116,88 +115,47 @@ def budget(given: Any) -> None:
 class Design:
     """How runs are made and stopped.
 
-    The chance of a stop at a step is `always`, plus `where_low` if the forecast is below `low`. At
-    a `budget` runs are cut too, administratively, and their true q_Z is known. Trials of a task
-    share 40% of their evidence.
+    The chance of a stop at a step is `where_low` if the forecast is below .3. At a `budget` runs
+    are cut too, administratively, and their true q_Z is known.
     """
 
     lengths: int | tuple[int, int] = (3, 12)
-    sharpness: float = 1.0
-    low: float = 0.3
     where_low: float = 0.3
-    always: float = 0.0
     budget: int | None = None
-    trials: int = 1
-    published: bool = False
-
-    @property
-    def how(self) -> dict[str, str]:
-        """Step weights, as arguments of a score."""
-        return {"weights": "linear_front", "horizon": "own"} if self.published else {}
 
 
 DESIGNS = {
-    "6 steps, slow monitor": Design(6, low=0.4, where_low=0.2, always=0.04),
-    "3 to 9 steps, slow monitor": Design((3, 9), low=0.4, where_low=0.2, always=0.04),
     "6 steps": Design(6),
     "3 to 12 steps": Design(),
-    "12 steps": Design(12),
-    "chance .1": Design(where_low=0.1),
     "chance .5": Design(where_low=0.5),
-    "overconfident": Design(sharpness=3.0),
-    "weights of the paper": Design(published=True),
     "a budget of 7 steps, too": Design(budget=7),
-    "5 trials a task": Design(trials=5),
 }
-
-
-def whole_runs(n_runs: int, design: Design, seed: int) -> Any:
-    """Return runs, outcomes and true q_t without any stop; those of a task share evidence."""
-    runs = make_trajectories(
-        n_runs, lengths=design.lengths, sharpness=design.sharpness, random_state=seed
-    )
-    if design.trials == 1:
-        return runs.data, runs.final_outcome, runs.q
-    T, step = np.repeat(runs.data.lengths, runs.data.lengths), step_numbers(runs.data)
-    rng, task = np.random.default_rng(seed), np.arange(n_runs) // design.trials
-    common = rng.standard_normal((task.max() + 1, T.max()))[
-        np.repeat(task, runs.data.lengths), step - 1
-    ]
-    evidence = np.sqrt(0.4) * common + np.sqrt(0.6) * rng.standard_normal(len(T))
-    walk = np.cumsum(evidence * np.sqrt(0.6 / T))
-    first, last = runs.data.offsets[:-1], runs.data.offsets[1:] - 1
-    walk -= np.repeat(walk[first] - (evidence * np.sqrt(0.6 / T))[first], runs.data.lengths)
-    q = runs.data.with_cells(ndtr(walk / np.sqrt(1 - 0.6 * step / T)))
-    outcome = walk[last] + np.sqrt(0.4) * rng.standard_normal(n_runs) > 0
-    return q, outcome.astype(int), q
 
 
 def truth(n_runs: int, design: Design, seed: int) -> float:
     """Score of runs without stops."""
-    X, outcome, _ = whole_runs(n_runs, design, seed)
-    return tps_score(outcome, X.prefix(design.budget or X.lengths.max()), **design.how)
+    runs = make_trajectories(n_runs, lengths=design.lengths, random_state=seed)
+    return tps_score(runs.final_outcome, runs.data.prefix(design.budget or runs.data.lengths.max()))
 
 
 def repaired(n_runs: int, design: Design, seed: int) -> dict[str, list[float]]:
     """Stop some runs of a sample; return error, estimate and interval by estimator."""
-    X, outcome, q = whole_runs(n_runs, design, seed)
-    most = design.budget or X.lengths.max()
-    cut = X.lengths > most
-    X, q = X.prefix(most), q.prefix(most)
-    chance = design.always + design.where_low * (X.cells < design.low)
+    runs = make_trajectories(n_runs, lengths=design.lengths, random_state=seed)
+    most = design.budget or runs.data.lengths.max()
+    cut = runs.data.lengths > most
+    X, q = runs.data.prefix(most), runs.q.prefix(most)
+    chance = design.where_low * (X.cells < 0.3)
     drawn = np.random.default_rng(seed).random(len(X.cells))
     first = first_step_above(X, chance - drawn, np.zeros(n_runs))
     stopped = (first > 0) & (first < X.lengths)  # a run at its end can no longer be stopped
     short = X.truncate(np.where(stopped, first, X.lengths))
     short = TrajectoryArray(short.cells, short.lengths)
-    y = np.where(stopped | cut, -1, outcome)
-    task = None if design.trials == 1 else np.arange(n_runs) // design.trials
-    hazard, out = StopHazard().fit(short, stopped, groups=task), {}
-    without_stops = tps_score(outcome, X, **design.how)
-    known = {"q_z": q.cells[q.offsets[1:] - 1], **design.how}
+    y = np.where(stopped | cut, -1, runs.final_outcome)
+    hazard, out = StopHazard().fit(short, stopped), {}
+    without_stops, q_z = tps_score(runs.final_outcome, X), q.cells[q.offsets[1:] - 1]
     for name, score in (("IPCW", ipcw_tps_score), ("doubly robust", doubly_robust_tps_score)):
-        value, samples = score(y, short, hazard, return_samples=True, **known)
-        out[name] = [value - without_stops, value, *hazard.interval(samples, groups=task)]
+        value, samples = score(y, short, hazard, return_samples=True, q_z=q_z)
+        out[name] = [value - without_stops, value, *hazard.interval(samples)]
     return out
 
 

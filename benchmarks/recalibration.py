@@ -3,13 +3,10 @@
     python benchmarks/recalibration.py judged [--data FOLDER]
     python benchmarks/recalibration.py maps   [--data FOLDER]
     python benchmarks/recalibration.py few    [--data FOLDER] [--splits 40] [--seed 24]
-    python benchmarks/recalibration.py ranks  [--data FOLDER]
-    python benchmarks/recalibration.py cut    [--data FOLDER]
 
 "judged": metrics and parts of the score of the HotpotQA and GSM8K judges. "maps": scores of each
 map, of those and of chess. "few": every public table of forecasts, recalibrated from random subsets
-of 200 and of 1,000 runs (or all, if there are fewer), in random halves. "ranks": the scores of the
-judges' forecasts transformed, where ranks stay. "cut": three in four runs are cut, see `reproduce`.
+of 200 and of 1,000 runs (or all, if there are fewer), in random halves.
 Every recalibrated trace is out of fold; chess games that were not observed count as failures.
 """
 
@@ -26,7 +23,6 @@ from scipy.stats import t
 from sklearn.model_selection import StratifiedGroupKFold
 
 from reproduction.items import Data
-from reproduction.tps import SCHEDULES, fixed_ranks, shift_table
 from shared import Table, dispatch, public_tables, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import (
@@ -140,18 +136,6 @@ def maps(given: Any) -> None:
         show(f"{name}, {len(X)} runs", compared(X, y), 5)
 
 
-def ranks(given: Any) -> None:
-    """Print fixed ranks and scores."""
-    for name, X, y in judges(given.data):
-        show(name, fixed_ranks(X, y), 4)
-
-
-def cut(given: Any) -> None:
-    """Print shifts of the score."""
-    for name, X, y in judges(given.data):
-        show(name, shift_table(X, y, ("early", *SCHEDULES)), 5)
-
-
 if __name__ == "__main__":
-    commands = {"judged": judged, "maps": maps, "few": few_runs, "ranks": ranks, "cut": cut}
+    commands = {"judged": judged, "maps": maps, "few": few_runs}
     dispatch(__doc__, commands, splits=40, seed=24, jobs=2)

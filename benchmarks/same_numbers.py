@@ -20,6 +20,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -155,23 +156,13 @@ def scores(data: Data) -> Numbers:
         P = X[channel]
         for family in FAMILIES:
             yield from flat(metrics.tps_samples(y, P, score=family), f"samples/{channel}/{family}")
-            yield from flat(metrics.step_profile(y, P, score=family), f"profile/{channel}/{family}")
             table = metrics.tps_decomposition(y, P, score=family)
             yield from flat(table, f"decomposition/{channel}/{family}")
-        for weights in ("early", "uniform", "exponential_front", "linear_back", "linear_front"):
-            for horizon in ("own", 60):
-                value = metrics.tps_score(y, P, weights=weights, horizon=horizon)
-                yield f"weights/{channel}/{weights}/{horizon}", value
+        for weights, horizon in product(("early", "uniform", "linear_front"), ("own", 60)):
+            value = metrics.tps_score(y, P, weights=weights, horizon=horizon)
+            yield f"weights/{channel}/{weights}/{horizon}", value
         for phi in ("weighted", "last", "mean", "min"):
             yield from flat(metrics.trajectory_diagnostics(y, P, phi=phi), f"run/{channel}/{phi}")
-        for part in (None, "early", "middle", "late"):
-            yield f"s_ece/{channel}/{part}", metrics.step_calibration_error(y, P, part=part)
-    rng = np.random.default_rng(0)
-    stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
-    yield (
-        "censored",
-        metrics.censored_tps_score(stopped, X[X.channels[0]], q_z=rng.random(len(y))),
-    )
 
 
 def calibrators(data: Data) -> Numbers:
@@ -290,13 +281,11 @@ def runs_of_logs(data: Data) -> Numbers:
         "length": tracer.ChannelRisk(None, kind="count"),
     }
     for name, runs in logs(data):
-        yield f"{name}/runs", len(runs)
         yield from summary(np.array([run.outcome for run in runs]), f"{name}/outcomes")
         for what, values in {
             "steps": [len(run.steps) for run in runs],
             "characters": [sum(len(step.text) for step in run.steps) for run in runs],
             "calls": [sum(len(step.tool_calls) for step in run.steps) for run in runs],
-            "results": [sum(len(s.observation or "") for s in run.steps) for run in runs],
             "logprobs": [sum(sum(s.logprobs or ()) for s in run.steps) for run in runs],
         }.items():
             yield from summary(np.array(values), f"{name}/{what}")

@@ -115,13 +115,18 @@ def final(trace: TrajectoryArray) -> Floats:
     return trace.cells.ravel()[last_cells(trace)]
 
 
+def values_at(trace: TrajectoryArray, t: int) -> Floats:
+    """Return the value of each run after step t, missing where it is shorter."""
+    out = np.full(len(trace), np.nan)
+    rows, values = at_step(trace, t)
+    out[rows] = values
+    return out
+
+
 def after_step(trace: TrajectoryArray, y: NDArray[Any], log: NDArray[Any], t: int) -> Statistic:
     """Return AUROC after step t over pairs of one log and one fold."""
-    confidence = np.full(len(trace), np.nan)
-    rows, values = at_step(trace, t)
-    confidence[rows] = values
     folds = np.unique(np.stack([log, folds_of(trace)]), axis=1, return_inverse=True)[1].ravel()
-    return within(confidence, y, folds)
+    return within(values_at(trace, t), y, folds)
 
 
 def mean_over(functions: list[Statistic]) -> Statistic:
@@ -196,7 +201,6 @@ def risk(given: Any) -> None:
                 tuned, S, logs.y, groups=logs.task, cv=StratifiedGroupKFold(5)
             ),
             LENGTH: ChannelRisk(None, kind="count").fit_transform(S),
-            "tool calls": ChannelRisk("tool_calls", kind="count").fit_transform(S),
         }
         rows = {name: {"AUROC": within(-final(of), logs.y, logs.log)} for name, of in risks.items()}
         known = int((logs.y != -1).sum())
@@ -297,15 +301,22 @@ def actions(given: Any) -> None:
     left = ", ".join(f"{(lengths >= t).sum()} at step {t}" for t in STEPS)
     title = f"{len(y)} runs ({int(y.sum())} successes) of {len(set(task))} tasks; {left}"
     show(title, table(judged, logs, given.resamples).T)
-    found: dict[str, list[float]] = {name: [] for name in rows}
+    found = []
     for seed in range(given.shuffles):
         rng, mixed = np.random.default_rng(seed), y.copy()
         for one in np.unique(log):
             mixed[log == one] = rng.permutation(mixed[log == one])
         for name, trace in traces_of(rows, logs, mixed, seed).items():
-            found[name].append(float(within(final(trace), mixed, log)(np.ones(len(y)))))
-    if given.shuffles:
-        show("AUROC with shuffled outcomes", pd.DataFrame(found).agg(["mean", "min", "max"]).T)
+            of = {
+                "at the end": within(final(trace), mixed, log),
+                "step 15, of one fold": after_step(trace, mixed, log, 15),
+                "step 15, all pairs": within(values_at(trace, 15), mixed, log),
+            }
+            values = {measure: float(one(np.ones(len(y)))) for measure, one in of.items()}
+            found.append({"": name} | values)
+    if found:
+        every = pd.DataFrame(found).groupby("", sort=False).agg(["mean", "min", "max"])
+        show("AUROC with shuffled outcomes", every)
 
 
 if __name__ == "__main__":

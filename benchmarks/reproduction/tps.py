@@ -392,8 +392,7 @@ PAPER = Paper(
     [
         Item(
             "Figure 1", "Raw and recalibrated verbal confidence on Tau2-Bench",
-            "differences of the printed cells of Table 3; on public runs "
-            "``benchmarks/recalibration.py``",
+            "differences of the printed cells of Table 3; on public runs below",
             figure_1, f"{NOT_PUBLIC} (the bars and their intervals)", transforms,
             "The comparison of Appendix E on public runs (HotpotQA of the e-valuator paper): the "
             "ranks are held fixed, and only the scale of the forecasts is changed.",
@@ -447,7 +446,7 @@ PAPER = Paper(
         ),
         Item(
             "Appendix E", "Ranks held fixed, five transforms, a span of 5.7 nats",
-            "``benchmarks/recalibration.py ranks``, on public runs above", missing=NOT_PUBLIC,
+            "on public runs above", missing=NOT_PUBLIC,
         ),
         Item(
             "Table 6", "Why runs ended",
@@ -473,7 +472,7 @@ PAPER = Paper(
         Item(
             "Table 10", "Artificial censoring, and its closed form",
             "mean shifts of printed shifts by outcome; the closed form on public runs; "
-            "``benchmarks/recalibration.py cut``, ``tests/censoring/test_censoring_shift.py``",
+            "``tests/censoring/test_censoring_shift.py``",
             table_10, f"{NOT_PUBLIC} (the scores and shifts)", artificial_censoring,
             "The same layout on public runs, HotpotQA of the e-valuator paper, r = .75. Like the "
             "paper's HotpotQA it is a case between: log scores gain, bounded ones lose or gain.",
