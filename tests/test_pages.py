@@ -12,6 +12,7 @@ import trajscore
 from scripts import load_script
 
 PROJECT = Path(__file__).resolve().parents[1]
+GUIDE = PROJECT / "docs" / "user_guide"
 PAGES = [PROJECT / "docs" / "built.rst", PROJECT / "CONTRIBUTING.md"]
 
 
@@ -26,16 +27,14 @@ def test_files_that_pages_name_exist(page):
     assert [path for path in paths if not exists(path)] == []
 
 
-def test_examples_that_pages_name_exist():
-    named = [
-        one
-        for page in (PROJECT / "docs").rglob("*.rst")
-        if "auto_gallery" not in page.parts
-        for one in re.findall(r"/auto_gallery/(\w+/plot_\w+)", page.read_text(encoding="utf-8"))
-    ]
-    assert len(named) > 5
-    gallery = PROJECT / "docs" / "gallery"
-    assert [one for one in named if not (gallery / f"{one}.py").exists()] == []
+def test_the_guide_asks_at_most_fourteen_questions_with_a_picture_each():
+    pages = {*GUIDE.glob("*.rst")} - {GUIDE / "index.rst"}
+    assert len(pages) <= 14
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert text.partition("\n")[0].endswith("?"), page
+        assert len(re.findall(r"^\.\. (?:image::|container:: flow)", text, re.MULTILINE)) == 1, page
+    assert len([*stored_output.GALLERY.rglob("plot_*.py")]) <= 20
 
 
 def test_the_citation_names_this_version():
