@@ -24,10 +24,16 @@ from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
-from trajscore.core.outcomes import CENSORED, FAILURE, as_labels, as_q_z
+from trajscore.core.outcomes import CENSORED, FAILURE, as_labels
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, check_choice, run_label, unknown_name
+from trajscore.core.values import (
+    are_probabilities,
+    check_choice,
+    one_per_run,
+    run_label,
+    unknown_name,
+)
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
@@ -72,7 +78,7 @@ class Rules:
         """Return which runs count, and the label of each."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
-        q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
+        q_z = None if self.q_z is None else one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
         y, counts, excluded, stops = counted(y, *recorded_stops(meta, reasons))
         if q_z is not None:
             _check_q_z(q_z, counts & (y == CENSORED), X.ids)
