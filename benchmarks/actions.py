@@ -41,11 +41,11 @@ from trajscore import (
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core import equal_length as equal_length
+from trajscore.core.ranking import AurocWithin
 from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import as_step_weights
 from trajscore.core.within_runs import last_cells
-from trajscore.core.within_strata import AurocWithin
 from trajscore.inference import bootstrap
 from trajscore.metrics import tps_samples
 from trajscore.tracer import ChannelRisk
