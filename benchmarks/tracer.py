@@ -49,11 +49,11 @@ from trajscore import (
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.equal_length import at_step
+from trajscore.core.ranking import AurocWithin
 from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import as_step_weights
 from trajscore.core.within_runs import last_cells
-from trajscore.core.within_strata import AurocWithin
 from trajscore.inference import bootstrap
 from trajscore.tracer import ChannelRisk
 from trajscore.tracer._components import AGENT_GAP, REPETITION, USER_GAP

@@ -30,7 +30,7 @@ from trajscore.core.checks import (
     check_values,
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
-from trajscore.core.folds import folds_of_checked, out_of_fold
+from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
@@ -219,7 +219,7 @@ def cross_fit_sample(
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     counts = labels.counts & (sample.weight > 0)
-    fold = folds_of_checked(cv, traces.ids, labels.stratum, counts, sample.groups)
+    fold = assign_folds(cv, traces.ids, labels.stratum, counts=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
     def taken(rows: IntArray) -> Any:
@@ -468,7 +468,7 @@ class CrossFitCalibrator(LearnedForecaster):
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")
         weight = np.where(labels.counts, weight, 0.0)
-        fold = folds_of_checked(self.cv, traces.ids, labels.stratum, weight > 0, groups)
+        fold = assign_folds(self.cv, traces.ids, labels.stratum, counts=weight > 0, groups=groups)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
         # all sums run in the order of the ids, so that the order of rows cannot matter

@@ -14,11 +14,11 @@ from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.equal_length import at_step, has_both, round_steps
 from trajscore.core.outcomes import opposite
+from trajscore.core.ranking import AurocWithin
 from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.within_strata import AurocWithin
 from trajscore.inference.mean_intervals import interval_of, intervals_of_means
 from trajscore.inference.units import any_units
 

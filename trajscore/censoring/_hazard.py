@@ -135,7 +135,8 @@ class StopHazard(BaseEstimator):
                 f"all {len(runs)} runs were stopped, so no weights can be learnt; use tps_bounds"
             )
         self.features_ = cell_features(runs, self.features)
-        self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
+        codes = None if groups is None else check_groups(groups, len(runs))
+        self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=codes)
         self.hazard_ = self._hazard(runs)
         self.survival_ = self._survival(runs)
         return self

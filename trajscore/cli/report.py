@@ -22,7 +22,7 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.collapse import AGGREGATORS
-from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, read_family
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
@@ -202,7 +202,7 @@ def _jobs(text: str) -> int:
 def _family(text: str) -> ScoreFamily:
     """Read the name of a score family, with its numbers."""
     try:
-        return read_family(text)
+        return get_family(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers, outside_unit, to_unit
+from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit
 
 
 def check_trajectories(
@@ -149,20 +148,11 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     """Return one finite weight a run, none negative, not all zero; None stands for ones."""
     if sample_weight is None:
         return np.ones(n_runs)
-    numbers = as_numbers(sample_weight, "sample_weight")
-    weights = check_array(
-        np.full(n_runs, numbers) if np.isscalar(sample_weight) else numbers,
-        ensure_2d=False,
-        dtype=np.float64,
-        input_name="sample_weight",
-    )
-    if weights.shape != (n_runs,):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_runs,)}: give one for each run"
-        )
-    if (weights < 0).any():
-        row = int(np.argmax(weights < 0))
-        raise ValueError(f"row {row}: sample_weight {weights[row]:g} is negative")
+    weights = one_per_run(sample_weight, "sample_weight", n_runs)
+    bad = ~((weights >= 0) & (weights < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):

@@ -34,18 +34,16 @@ def parts_of_any(X: Any) -> Parts:
             f"expected numbers, got the text {str(X)!r}; read a table with pandas and "
             f"TrajectoryArray.from_frame, a log with io.read_runs"
         )
-    if holds_runs(X):
-        return {**parts_of_list(list(X)), "ids": row_ids(X)}
     if isinstance(X, pd.DataFrame):
         return {**parts_of_padded(_table_values(X)), "ids": row_ids(X)}
-    if isinstance(X, (list, tuple)) and _is_ragged(X):
-        return parts_of_list(X)
-    return parts_of_padded(X)
+    runs = _runs_of(X)
+    return parts_of_padded(X) if runs is None else {**parts_of_list(runs), "ids": row_ids(X)}
 
 
 def refuse_log(X: Any) -> None:
     """Say of runs of a log what makes numbers of them."""
-    first = next(iter(X), None) if isinstance(X, (list, tuple)) or holds_runs(X) else None
+    runs = X if isinstance(X, (list, tuple)) else _runs_of(X) or ()
+    first = next(iter(runs), None)
     if hasattr(first, "steps") and hasattr(first, "outcome"):
         raise ValueError(
             "expected numbers, got runs of a log; make signals of them with "
@@ -56,27 +54,18 @@ def refuse_log(X: Any) -> None:
 
 def is_padded(X: Any) -> bool:
     """Tell a padded array or DataFrame of one value a step from the other plain forms."""
-    if holds_runs(X):
-        return False
+    return _runs_of(X) is None and (isinstance(X, (list, tuple)) or getattr(X, "ndim", 2) <= 2)
+
+
+def _runs_of(X: Any) -> list[Any] | None:
+    """Return the runs of a list of several lengths, or of a Series or an array of runs."""
     if isinstance(X, (list, tuple)):
-        return not _is_ragged(X)
-    return getattr(X, "ndim", 2) <= 2
-
-
-def holds_runs(X: Any) -> bool:
-    """Tell whether X is a Series or an array of objects each of which is a run."""
-    return (
-        isinstance(X, (pd.Series, np.ndarray))
-        and X.ndim == 1
-        and X.dtype == object
-        and len(X) > 0
-        and all(hasattr(run, "__len__") and not isinstance(run, str) for run in X)
-    )
-
-
-def _is_ragged(X: Sequence[Any]) -> bool:
-    sizes = {len(run) if hasattr(run, "__len__") else -1 for run in X}
-    return -1 not in sizes and len(sizes) > 1
+        sizes = {len(run) if hasattr(run, "__len__") else -1 for run in X}
+        return list(X) if -1 not in sizes and len(sizes) > 1 else None
+    if not isinstance(X, (pd.Series, np.ndarray)) or X.ndim != 1 or X.dtype != object or not len(X):
+        return None
+    are_runs = all(hasattr(run, "__len__") and not isinstance(run, str) for run in X)
+    return list(X) if are_runs else None
 
 
 def row_ids(X: Any) -> Any:

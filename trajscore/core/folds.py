@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
-from trajscore.core.checks import check_groups
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import as_array, is_iterable
@@ -29,25 +28,18 @@ def assign_folds(
     strata: ArrayLike,
     *,
     counts: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: IntArray | None = None,
 ) -> IntArray:
     """Return the fold in which each run is held out; it does not depend on the order of rows.
 
-    Folds by number alternate within a stratum, in the order of ids (TPS paper, Appendix D).
+    Folds by number alternate within a stratum, in the order of ids (TPS paper, Appendix D); runs of
+    one of `groups`, codes of checked labels, share a fold.
 
     >>> assign_folds(2, np.array(["d", "a", "c", "b"]), [1, 1, 0, 0])
     array([1, 0, 1, 0])
     """
     stratum = np.asarray(strata, dtype=np.int64)
     counted = np.ones(len(ids), dtype=bool) if counts is None else np.asarray(counts)
-    codes = None if groups is None else check_groups(groups, len(ids))
-    return folds_of_checked(cv, ids, stratum, counted, codes)
-
-
-def folds_of_checked(
-    cv: Any, ids: NDArray[Any], stratum: IntArray, counted: BoolArray, groups: IntArray | None
-) -> IntArray:
-    """Return the folds of runs whose outcomes and groups were checked, see `assign_folds`."""
     if cv is None or isinstance(cv, (str, bytes)):
         raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
     if not isinstance(cv, (int, np.integer)):
@@ -141,10 +133,8 @@ def _folds_of_groups(
 def _folds_of_splitter(
     cv: Any, ids: NDArray[Any], stratum: IntArray, groups: IntArray | None
 ) -> IntArray:
-    as_given = isinstance(cv, PredefinedSplit) or (
-        isinstance(cv, Iterable) and not hasattr(cv, "split")
-    )
-    if as_given and not isinstance(cv, PredefinedSplit):
+    as_given = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
+    if not hasattr(cv, "split"):
         cv = _pairs(cv)
     order = np.arange(len(ids)) if as_given else id_order(ids)
     labels = None if groups is None else groups[order]
@@ -210,8 +200,6 @@ def held_out_rows(
 
 def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
     rows = as_array(calibration, "calibration")
-    if rows.dtype == object:  # of Python's bools, maybe
-        rows = np.array(rows.tolist())
     if rows.dtype == bool and rows.shape == (n_runs,):
         rows = np.flatnonzero(rows)
     are_numbers = rows.ndim == 1 and rows.dtype.kind in "iuf"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -160,13 +159,7 @@ def parse_numbers(column: pd.Series) -> pd.Series:
     try:
         return pd.to_numeric(column, errors="coerce")
     except OverflowError:  # of an integer of hundreds of digits
-        return pd.to_numeric(column.map(_within_floats), errors="coerce")
-
-
-def _within_floats(cell: Any) -> Any:
-    if not isinstance(cell, int) or abs(cell) <= sys.float_info.max:
-        return cell
-    return np.inf if cell > 0 else -np.inf
+        return pd.to_numeric(column.astype(str), errors="coerce")
 
 
 def _places(column: pd.Series, name: str) -> IntArray:

@@ -26,7 +26,13 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")
     kind = infer_dtype(array, skipna=False)
     if kind in ("integer", "empty"):
-        return _as_int64(array)
+        try:
+            return array.astype(np.int64)
+        except OverflowError:
+            raise ValueError(
+                "a run identifier is too large for a 64-bit integer; make all identifiers text, "
+                "for example with .astype(str)"
+            ) from None
     if kind == "string":
         return array.astype(np.str_)
     kinds = sorted({type(identifier).__name__ for identifier in array})
@@ -34,20 +40,6 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
         f"run identifiers must be all whole numbers or all text, got {', '.join(kinds)}; "
         f"convert them first, for example with .astype(str)"
     )
-
-
-def _as_int64(ids: NDArray[Any]) -> IntArray:
-    """Turn integers into 64-bit ones, and do not let larger ones wrap round."""
-    try:
-        return ids.astype(np.int64)
-    except OverflowError as error:
-        row = next(
-            row for row, identifier in enumerate(ids) if not -(2**63) <= int(identifier) < 2**63
-        )
-        raise ValueError(
-            f"row {row}: run identifier {ids[row]} is too large for a 64-bit integer; make all "
-            f"identifiers text, for example with .astype(str)"
-        ) from error
 
 
 def id_order(ids: NDArray[Any]) -> IntArray:

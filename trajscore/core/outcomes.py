@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
-from trajscore.core.values import as_numbers, check_choice, number_of, run_label
+from trajscore.core.values import as_array, check_choice, number_of, one_per_run, run_label
 
 SUCCESS = 1
 FAILURE = 0
@@ -136,19 +136,8 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     return Labels(value, np.ones_like(observed), observed)
 
 
-def as_q_z(q_z: ArrayLike, n_runs: int) -> FloatArray:
-    """Return q_z as one number a run; those of runs with an outcome are never read."""
-    q = as_numbers(q_z, "q_z")
-    q = np.full(n_runs, q) if q.ndim == 0 else q
-    if q.shape != (n_runs,):
-        raise ValueError(
-            f"q_z must be one number or {n_runs}, one for each run, got shape {q.shape}"
-        )
-    return q
-
-
 def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:
-    q = as_q_z(q_z, len(codes))
+    q = one_per_run(q_z, "q_z", len(codes))
     bad = ~observed & ~((q >= 0) & (q <= 1))
     if bad.any():
         row = int(np.argmax(bad))
@@ -165,35 +154,22 @@ def _place(row: int, ids: NDArray[Any] | None) -> str:
 
 
 def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
-    if isinstance(y, np.ma.MaskedArray):
-        masked, y = np.ma.getmaskarray(y), y.data.astype(object)
-        y[masked] = None  # not observed
-    if isinstance(y, pd.Series):
-        if y.dtype.kind in "biuf":
-            return y.to_numpy(dtype=np.float64, na_value=np.nan) if y.hasnans else y.to_numpy()
-        y = y.to_numpy(dtype=object)
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
-    array = _as_array(y)
+    if isinstance(y, np.ma.MaskedArray):
+        y = pd.Series(y.data, dtype=object).mask(np.ma.getmaskarray(y), None)  # not observed
+    if isinstance(y, pd.Series) and y.dtype.kind in "biuf" and y.hasnans:
+        return y.to_numpy(dtype=np.float64, na_value=np.nan)
+    array = as_array(y, "outcomes")
+    if array.dtype.kind in "US":  # name the first outcome, not what NumPy made of it
+        array = np.asarray(y, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"outcomes must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "biuf":
         return array
-    numbers = np.empty(len(array))
-    for row, value in enumerate(array):
-        numbers[row] = _as_number(value, row, ids)
-    return numbers
-
-
-def _as_array(y: ArrayLike) -> NDArray[Any]:
-    try:
-        array = np.asarray(y)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"outcomes must be one number a run: {error}") from error
-    # of text, name the first outcome, not what NumPy made of it
-    return np.asarray(y, dtype=object) if array.dtype.kind in "US" else array
+    return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], np.float64)
 
 
 def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
@@ -221,16 +197,11 @@ def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | No
     if not bad.any():
         return
     row = int(np.argmax(bad))
-    place = _place(row, ids)
-    if set(np.unique(values)) == {0.0, 1.0, 2.0}:
-        raise ValueError(
-            f"{place}: outcome 2; these look like outcomes -1, 0, 1 that a meta-estimator has "
-            f"re-coded as 0, 1, 2, so that success and failure can no longer be distinguished: "
-            f"keep the forecaster out of it, or leave unobserved runs out first"
-        )
+    recoded = "; if a meta-estimator re-coded -1, 0, 1 as 0, 1, 2, leave unobserved runs out first"
     raise ValueError(
-        f"{place}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 for "
-        f"failure, -1 where it was not observed, or a grade between 0 and 1"
+        f"{_place(row, ids)}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 "
+        f"for failure, -1 where it was not observed, or a grade between 0 and 1"
+        f"{recoded if values[row] == 2 else ''}"
     )
 
 

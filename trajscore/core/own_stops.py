@@ -23,7 +23,7 @@ def refuse_own_stops(
     """Refuse a predictor whose own flag explains which runs a forecast stopped.
 
     Which forecast stopped a run no log says, so this is told by its pattern: each run that was
-    stopped ends at the first step below some threshold, and no run goes on after such a step.
+    stopped ends at the first step up to some threshold, and no run goes on after such a step.
     """
     about = next(iter(traces.values())).meta  # of the runs, as everywhere
     reasons = recorded_stops(about, stop_reason)[0]
@@ -36,7 +36,7 @@ def refuse_own_stops(
             raise ValueError(
                 f"{f'predictor {name!r}' if name else 'the forecast'} stopped {stopped.sum()} of "
                 f"these {len(X)} runs itself: each of them ends at the first step at which it is "
-                f"below {threshold:g}, and no run goes on after such a step. A forecast cannot be "
+                f"at most {threshold:g}, and no run goes on after it. A forecast cannot be "
                 f"judged on runs that it stopped, as it decides which outcomes are seen. Let runs "
                 f"go on to their end, and replay all predictors on the same complete logs. If "
                 f"something else stopped these runs, correct their stop reasons"
@@ -44,9 +44,7 @@ def refuse_own_stops(
 
 
 def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
-    """Return below what value a trace stopped all these runs and no other one; None if it did
-    not.
-    """
+    """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
     values, ends = X.cells.ravel(), last_cells(X)
     goes_on = np.ones(len(values), dtype=bool)
     goes_on[ends] = False  # at its own end a run can no longer be stopped
@@ -54,14 +52,4 @@ def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
     if stopped.sum() < _FEWEST_RUNS or len(others) < _FEWEST_STEPS:
         return None
     highest, lowest = float(values[ends[stopped]].max()), float(others.min())
-    return _round_number(highest, lowest) if highest < lowest else None  # never if one is missing
-
-
-def _round_number(low: float, high: float) -> float:
-    """Return the number of fewest digits above `low` and up to `high`."""
-    for digits in range(-3, 16):
-        unit = 10.0**digits
-        candidate = (np.floor(low * unit) + 1) / unit
-        if low < candidate <= high:
-            return float(candidate)
-    return high
+    return highest if highest < lowest else None  # never if one is missing

@@ -9,6 +9,7 @@ The influence of a run on a statistic is the derivative of the statistic in the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,55 @@ GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatA
     aurc: aurc_gradient,
 }
 """Derivatives of each statistic in the failures and successes of each group, for one weighting."""
+
+
+@dataclass(frozen=True)
+class AurocWithin:
+    """Share of the pairs of a failure and a success of one stratum in which the failure is lower.
+
+    Runs of one length, of one log, or held out in one fold: a forecast gets nothing for what is the
+    same for both runs of every pair. With one stratum it is AUROC; ties count half. A statistic as
+    those of `statistics`, of runs that all count.
+    """
+
+    ties: TieGroups  # groups of runs of one stratum that are tied, stratum after stratum
+
+    @classmethod
+    def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:
+        """Group runs by stratum and confidence (higher: success is more likely)."""
+        codes = np.unique(stratum, return_inverse=True)[1]
+        return cls(TieGroups(confidence, success, codes))
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        """Return the share for each weighting (..., n_runs), NaN where there is no pair."""
+        failures, successes = self.ties.sums(counts)
+        right = (successes * self._below(failures)).sum(axis=-1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(right / (successes * self._all(failures)).sum(axis=-1))
+
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of the n_runs runs."""
+        counts = np.ones(n_runs)
+        (failures, successes), share = self.ties.sums(counts), self(counts)
+        n_failures, n_successes = self._all(failures), self._all(successes)
+        above = n_successes - self._below(successes)
+        total = (successes * n_failures).sum()
+        with np.errstate(invalid="ignore"):
+            of_failure = (above - share * n_successes) / total
+            of_success = (self._below(failures) - share * n_failures) / total
+        return n_runs * self.ties.to_runs(of_failure, of_success)
+
+    def _spread(self, of_strata: FloatArray) -> FloatArray:
+        """Give each group what its stratum has."""
+        sizes = np.diff(self.ties.starts, append=len(self.ties.confidence))
+        return np.repeat(of_strata, sizes, axis=-1)
+
+    def _all(self, part: FloatArray) -> FloatArray:
+        """Sum over the stratum of each group."""
+        return self._spread(np.add.reduceat(part, self.ties.starts, axis=-1))
+
+    def _below(self, part: FloatArray) -> FloatArray:
+        """Sum over the groups of the stratum that lie below each, and half of its own."""
+        total = np.cumsum(part, axis=-1)
+        before = (total - part)[..., self.ties.starts]
+        return np.asarray(total - self._spread(before) - part / 2)

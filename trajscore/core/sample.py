@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_index, check_same_runs, id_order
-from trajscore.core.outcomes import CENSORED, as_q_z, check_outcomes
+from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import one_per_run
 
 _UNGIVEN = object()  # None is no outcomes, and refused
 
@@ -105,7 +106,7 @@ def check_sample(
         y=outcomes,
         weight=check_sample_weight(sample_weight, n_runs),
         groups=None if groups is None else check_groups(groups, n_runs),
-        q_z=None if q_z is None else as_q_z(q_z, n_runs),
+        q_z=None if q_z is None else one_per_run(q_z, "q_z", n_runs),
     )
 
 

@@ -6,10 +6,9 @@ tables and the command line have it then.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from math import inf
 from typing import Any, ClassVar
 
@@ -190,14 +189,15 @@ def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
 
 
 def get_family(score: Any) -> ScoreFamily:
-    """Return the score family that a name, a tuple or an object stands for."""
+    """Return the score family that a name ("beta(4, 2)"), a tuple or an object stands for."""
     if isinstance(score, ScoreFamily):
         return score
     if not isinstance(score, type) and hasattr(score, "success") and hasattr(score, "failure"):
         return CustomScore(score)
-    family = _make(_words(score))
-    if family is not None:
-        return family
+    keyword, *numbers = _words(score) or [""]
+    for family in FAMILIES:
+        if keyword == family.keyword and _n_needed(family) <= len(numbers) <= len(fields(family)):
+            return family(*map(float, numbers))
     raise ValueError(
         f"unknown score {score!r}; use {usage()}, a tuple such as ('beta', 4, 2), or an object "
         f"with the methods success(p) and failure(p)"
@@ -206,47 +206,25 @@ def get_family(score: Any) -> ScoreFamily:
     )
 
 
-def read_family(text: str) -> ScoreFamily:
-    """Return the score family that a word of the command line names."""
-    family = _make(_words(text))
-    if family is None:
-        raise ValueError(f"{text!r} is not a score family; use {usage()}")
-    return family
-
-
-def _kind(words: Sequence[Any]) -> type[ScoreFamily] | None:
-    """Return the family of a keyword and numbers, None where there is none with that many."""
-    of_keyword = [family for family in FAMILIES if words and words[0] == family.keyword]
-    return next((one for one in of_keyword if len(words) - 1 in _counts(one)), None)
-
-
-def _make(words: Sequence[Any]) -> ScoreFamily | None:
-    family = _kind(words)
-    return None if family is None else family(*map(float, words[1:]))
-
-
 def usage() -> str:
     """Name the families, with their parameters."""
     forms = []
     for family in FAMILIES:
-        names = [field.name for field in fields(family)]
-        forms += [family.keyword] * (0 in _counts(family))
-        forms += [f"{family.keyword}({','.join(names)})"] if names else []
+        names = ",".join(field.name for field in fields(family))
+        forms += [family.keyword] * (_n_needed(family) == 0)
+        forms += [f"{family.keyword}({names})"] * bool(names)
     return f"{', '.join(map(repr, forms[:-1]))} or {forms[-1]!r}"
 
 
-def _counts(family: type[ScoreFamily]) -> range:
-    """How many parameters a family may be given."""
-    parameters = inspect.signature(family).parameters.values()
-    n_needed = sum(parameter.default is parameter.empty for parameter in parameters)
-    return range(n_needed, len(parameters) + 1)
+def _n_needed(family: type[ScoreFamily]) -> int:
+    """How many parameters a family must be given."""
+    return sum(field.default is MISSING for field in fields(family))
 
 
 def _words(score: Any) -> Sequence[Any]:
     """Split "beta(4, 2)", "log(clip=0.01)" or a tuple into the keyword and its numbers."""
     if isinstance(score, (tuple, list)):
-        are_numbers = all(isinstance(number, (int, float, np.number)) for number in score[1:])
-        return score if are_numbers else []
+        return score if all(map(is_number, score[1:])) else []
     parts = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", str(score).lower())
     if parts is None:
         return []
@@ -255,14 +233,10 @@ def _words(score: Any) -> Sequence[Any]:
     return [parts[1], *numbers] if are_numbers else []
 
 
-def is_tuple_family(score: Any) -> bool:
-    """Whether this is one family with its numbers, such as ("beta", 2, 4), not several families."""
-    return isinstance(score, (tuple, list)) and len(score) > 1 and _kind(_words(score)) is not None
-
-
 def several_families(scores: Any, argument: str = "scores") -> tuple[Any, ...]:
     """Return what stands for score families, of which one may be given alone, each once."""
-    alone = isinstance(scores, str) or hasattr(scores, "success") or is_tuple_family(scores)
+    # ("beta", 2, 4) is one family with its numbers
+    alone = isinstance(scores, str) or hasattr(scores, "success") or len(_words(scores)) > 1
     chosen: Sequence[Any] = (scores,) if alone or not is_iterable(scores) else scores
     return tuple(several(chosen, family_name, argument))
 

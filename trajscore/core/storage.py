@@ -142,10 +142,12 @@ def _there_and_back(column: pd.Series, form: _Format) -> pd.Series:
 
 
 def _same(first: pd.Series, second: pd.Series) -> bool:
+    """Whether columns are equal; in one of objects a missing value may be None or NaN."""
     if str(first.dtype) != str(second.dtype) or not first.equals(second):
         return False
     # `equals` takes a tuple for a list
-    return first.dtype != object or list(map(type, first)) == list(map(type, second))
+    kinds = [list(map(type, column.dropna())) for column in (first, second)]
+    return first.dtype != object or kinds[0] == kinds[1]
 
 
 # ---------------------------------------------------------------- .npz
@@ -210,7 +212,6 @@ def _write_parquet(parts: Parts, meta: pd.DataFrame, file: BinaryIO) -> None:
         "channels": parts["channels"],
         "width": cells.shape[1:],
         "meta": list(meta.columns),
-        "nan": [name for name, column in meta.items() if _marks_by_nan(column)],
     }
     metadata = {**(table.schema.metadata or {}), _HEADER: json.dumps(header).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), file)
@@ -232,8 +233,6 @@ def _read_parquet(file: BinaryIO) -> Parts:
     runs = table["cells"].combine_chunks()
     frame = table.drop(["cells"]).to_pandas()
     meta = frame[[_META + str(name) for name in header["meta"]]].set_axis(header["meta"], axis=1)
-    for name in header["nan"]:
-        meta[name] = meta[name].where(meta[name].notna(), np.nan)
     return {
         "cells": runs.flatten().to_numpy(zero_copy_only=False).reshape(-1, *header["width"]),
         "lengths": np.diff(runs.offsets) // (header["width"] or [1])[0],
@@ -243,13 +242,6 @@ def _read_parquet(file: BinaryIO) -> Parts:
         "ended": frame["ended"].to_numpy(),
         "meta": meta,
     }
-
-
-def _marks_by_nan(column: pd.Series) -> bool:
-    """Whether objects (text, in pandas 2) have NaN for missing, which Parquet makes None."""
-    return column.dtype == object and any(
-        isinstance(value, float) for value in column[column.isna()]
-    )
 
 
 # ---------------------------------------------------------------- both

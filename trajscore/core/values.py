@@ -40,24 +40,11 @@ def number_of(n: int, noun: str) -> str:
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
-    known, plain = [str(other) for other in have], _plain(str(name))
-    near = [other for other in known if _plain(other) == plain]
-    near = near or get_close_matches(str(name), known, n=1)
-    near = near or [other for other in known if _is_part(*sorted((plain, _plain(other)), key=len))]
-    hint = (
-        f"did you mean {near[0]!r}?" if near else "there are: " + (", ".join(known[:20]) or "none")
-    )
-    return f"no {kind} named {name!r}; {hint}"
-
-
-def _plain(name: str) -> str:
-    """Take a name without cases and punctuation, as one may type it."""
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
-
-
-def _is_part(short: str, long: str) -> bool:
-    """Whether one name is the other's beginning or end, as id is that of run_id."""
-    return len(short) > 1 and (long.startswith(short) or long.endswith(short))
+    known = [str(other) for other in have]
+    near = get_close_matches(str(name), known, n=1, cutoff=0.5)  # as run_id is to id
+    if near:
+        return f"no {kind} named {name!r}; did you mean {near[0]!r}?"
+    return f"no {kind} named {name!r}; there are: {', '.join(known[:20]) or 'none'}"
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -264,6 +251,16 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
         return as_real(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
+
+
+def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
+    """Read one number for each run, or one for all."""
+    numbers = as_numbers(values, name)
+    if numbers.ndim and numbers.shape != (n_runs,):
+        raise ValueError(
+            f"{name} must be one number or {n_runs}, one for each run, got shape {numbers.shape}"
+        )
+    return numbers if numbers.ndim else np.full(n_runs, numbers)
 
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import collapse
-from trajscore.core.folds import folds_of_checked
+from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import check_sample
@@ -473,7 +473,7 @@ def _folds(
     stratum = outcome.astype(np.int64)
     if groups is None:
         n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
-        return folds_of_checked(n_folds, ids, stratum, labelled, None)
+        return assign_folds(n_folds, ids, stratum, counts=labelled)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))

@@ -24,10 +24,16 @@ from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
-from trajscore.core.outcomes import CENSORED, as_q_z
+from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import are_probabilities, check_choice, run_label, unknown_name
+from trajscore.core.values import (
+    are_probabilities,
+    check_choice,
+    one_per_run,
+    run_label,
+    unknown_name,
+)
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
@@ -77,7 +83,7 @@ class Rules:
         """Return which runs count, and the label of each."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
-        q_z = None if self.q_z is None else as_q_z(meta[self.q_z].to_numpy(), len(X))
+        q_z = None if self.q_z is None else one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
         try:
             ended = counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
         except ValueError as error:  # whose row is one of a batch, and of no use
