@@ -88,7 +88,7 @@ def read_runs(
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
         compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
         the format, which the page of the format explains: ``fields`` of "jsonl", ``max_turns`` of
-        "tau_bench", ``scorer`` of "inspect".
+        "tau_bench".
 
     Returns
     -------
