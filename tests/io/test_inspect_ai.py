@@ -119,9 +119,9 @@ def test_scores(read):
     ):  # fmt: skip
         assert read(scores={"match": Record(value=value)}).outcome == outcome, value
     two = {"a": Record(value={"x": 1, "y": "I"}), "b": Record(value="C")}
-    for scorer, outcome in (("a/x", 1), ("a/y", 0), ("a/z", -1), ("b", 1), ("b/x", -1)):
-        assert read(scores=two, options={"scorer": scorer}).outcome == outcome, scorer
-    assert read(scores={}, options={"scorer": "a"}).outcome == -1
+    for name, outcome in (("a.x", 1), ("a.y", 0), ("b", 1)):
+        assert read(scores=two, options={"outcome": f"scores.{name}"}).outcome == outcome, name
+    assert read(scores={}).outcome == -1
     two = {"includes": Record(value="C"), "toxicity": Record(value=0.25)}
     for outcome, value in (("includes", 1), ("not toxicity", 0.75)):
         assert read(scores=two, options={"outcome": outcome}).outcome == value
@@ -130,13 +130,15 @@ def test_scores(read):
 def test_scores_that_cannot_be_read(read, read_all):
     two = {"a": Record(value={"x": 1}), "b": Record(value="C")}
     for scores, options, words in (
-        (two, {}, r"run '7-2' \(index 0\) has several scorers; choose one of a, b"),
-        (two, {"scorer": "c"}, "no scorer 'c'; it has a, b"),
-        (two, {"scorer": "a"}, "reward is .*scorer="),
+        (two, {"outcome": "c"}, r"scores\.a\.x, scores\.b"),
+        (two, {"outcome": "scores.a"}, r"scores\.a\.x"),
         ({"includes": Record(value="I")}, {"outcome": "include"}, "'scores.includes'"),
     ):
         with pytest.raises(ValueError, match=words):
             read(scores=scores, options=options)
+    for scores in (two, {"a": Record(value={"x": 1})}):
+        with pytest.raises(ValueError, match=r"no run has an outcome .*scores\.a\.x"):
+            io.outcomes(read_all(sample(scores=scores), sample(scores=scores, id=8)))
     bad = read_all(*(sample(scores={"toxicity": Record(value=k)}) for k in (1, 0)))
     assert [run.outcome for run in bad] == [-1, -1]  # whether high is good, only the user knows
     with pytest.raises(ValueError, match="outcome='not scores.toxicity'"):
@@ -218,8 +220,6 @@ def test_objects_of_pydantic_are_dumped(read):
 def test_inspect_needs_its_extra(monkeypatch, tmp_path, write):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
-    with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
-        io.read_runs(tmp_path, format="inspect")
     with pytest.raises(ImportError, match=r"scikit-trajscore\[inspect\]"):
         io.read_runs(write("log.json", {"eval": 1, "version": []}))
     with pytest.raises(ValueError, match=r"log\.json"):

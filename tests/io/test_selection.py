@@ -189,10 +189,3 @@ def test_ids_that_several_runs_share(log):
         notes = [note for note in io.read_runs(log(*runs)).notes if "have the id" in note]
         assert len(notes) == bool(named)
         assert all(has(note, *named) for note in notes)
-
-
-def test_tables_beside_logs_are_named(write, talk, tmp_path):
-    write("d/a.json", [{"id": "a", "messages": talk}])
-    write("d/outcomes.csv", "id,solved\na,1\n")
-    (note,) = io.read_runs(tmp_path / "d").notes
-    assert has(note, "1 table", "outcomes.csv", "outcomes=")

@@ -50,12 +50,11 @@ def test_runs_that_cannot_be_read_are_named(write):
     asked = [{"role": "user", "content": "Anyone?"}]
     bad = {
         "termination_reason": simulation("b", None), "termination": simulation("b", ["user_stop"]),
-        "int": 17, "neither messages nor ticks": simulation("b", messages=None),
-        "not a list": simulation("b", messages=3), "'good'": simulation("b", reward="good"),
+        "int": 17, "NoneType, not a list": simulation("b", messages=None),
+        "int, not a list": simulation("b", messages=3), "'good'": simulation("b", reward="good"),
         "no turn of the agent": simulation("b", messages=asked),
-        "tick 1 is int": simulation("b", messages=None, ticks=[{}, 3]),
     }  # fmt: skip
-    with pytest.warns(UserWarning, match=r"8 of 9 runs could not be read.*run 'b' \(index 1\)"):
+    with pytest.warns(UserWarning, match=r"7 of 8 runs could not be read.*run 'b' \(index 1\)"):
         runs = read(write, simulation("a"), *bad.values())
     assert len(runs) == 1
     for words, one in zip(bad, runs.left_out, strict=True):
@@ -96,31 +95,6 @@ def test_turns_calls_and_results(write):
     (run,) = read(write, simulation("a", messages=messages))
     assert run.steps[0].logprobs == (-0.5,)
     assert [step.confidence for step in run.steps] == [None, 0.75, 0.25, None, 0.75]
-
-
-def test_ticks_of_both_sides_become_turns(write):
-    calls = [{"id": "1", "name": "f", "arguments": {}}]
-    results = [{"id": "1", "role": "tool", "content": "ok"}]
-    tables = [
-        ([{"agent_chunk": {"content": "Good ", "cost": 0.5}},
-         {"agent_chunk": {"content": "day", "cost": 0.25}, "user_chunk": {"content": "Hi"}},
-         {"user_chunk": {"content": " you", "cost": 0.1}},
-         {"agent_tool_calls": calls, "agent_tool_results": results}],
-         [("agent", "Good day", 0.75), ("user", "Hi you", 0.1), ("agent", "", None)]),
-        ([{"agent_chunk": {"content": "x", "contains_speech": False}},
-         {"agent_chunk": {"content": "a"}}, {"agent_chunk": {"content": ""}},
-         {"agent_chunk": {"content": "b"}, "agent_tool_calls": calls},
-         {"agent_chunk": {"content": "c"}, "agent_tool_results": results},
-         {"agent_chunk": {"content": "d", "cost": 0.5}}],
-         [("agent", "a", None), ("agent", "b", None), ("agent", "cd", 0.5)]),
-    ]  # fmt: skip
-    for ticks, expected in tables:
-        for messages in (None, []):
-            (run,) = read(write, simulation("a", messages=messages, ticks=ticks))
-            assert [(step.actor, step.text, step.cost) for step in run.steps] == expected
-            assert [call.result for step in run.steps for call in step.tool_calls] == ["ok"]
-    (run,) = read(write, simulation("a", ticks=[{"agent_chunk": {"content": "x"}}]))
-    assert run.steps[0].text == "Hello"  # messages go first
 
 
 def test_folders_with_one_file_a_simulation(write, tmp_path):

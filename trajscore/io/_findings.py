@@ -172,11 +172,6 @@ class Findings:
     def _counts(self) -> Iterator[str]:
         """Say what no part of a run used, or what could not be made of it."""
         tally = self.tally
-        if tally.tables:
-            yield (
-                f"{number_of(len(tally.tables), 'table')} beside the logs not read; if one holds "
-                f"outcomes, pass {{argument:outcomes={tally.tables[0]}}}"
-            )
         for kind, (word, sentence) in _ODD.items():
             if n := tally.odd[kind]:
                 yield f"{number_of(n, word)} {sentence}"

@@ -228,11 +228,11 @@ def leftover(fields: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]
 # ------------------------------------------------------------------ outcomes of logs
 
 
-def as_outcome(reward: Any, hint: str = "") -> int:
+def as_outcome(reward: Any) -> int:
     """Turn the reward of a format into an outcome: 1 is success, anything less is failure."""
     number = _as_number(reward)
     if number is None:
-        raise MalformedRunError(f"its reward is {reward!r}, not a number{hint}")
+        raise MalformedRunError(f"its reward is {reward!r}, not a number")
     if math.isnan(number):
         return CENSORED
     return SUCCESS if abs(number - SUCCESS) <= _SUCCESS_TOLERANCE else FAILURE

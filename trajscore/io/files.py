@@ -24,7 +24,6 @@ from trajscore.io.fields import USUAL_FIELDS, Fields
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
@@ -137,11 +136,6 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         raise FileNotFoundError(f"{place} does not exist; give the path of a log file")
     check_file(place)  # it is read more than once
     return [place]
-
-
-def tables_in(folder: Path) -> list[Path]:
-    """Return the tables of a folder, in order of name."""
-    return sorted(path for path in folder.iterdir() if has_ending(path, TABLE_ENDINGS))
 
 
 def parquet_files(folder: Path) -> Iterator[Path]:

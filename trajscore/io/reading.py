@@ -24,7 +24,7 @@ from trajscore.io._findings import Findings
 from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
 from trajscore.io._unread import count_unread
-from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths, tables_in
+from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
 from trajscore.io.refusals import refusals
 from trajscore.io.registry import (
     Format,
@@ -88,7 +88,7 @@ def read_runs(
         ``stop_reason``, the field of a run that says why it ended; ``max_size``, how many bytes a
         compressed file may unpack to (default: 100 times its size, at least 256 MB); and options of
         the format, which the page of the format explains: ``fields`` of "jsonl", ``max_turns`` of
-        "tau_bench", ``scorer`` of "inspect".
+        "tau_bench".
 
     Returns
     -------
@@ -197,8 +197,6 @@ def _stream(
     known = find_format(format) if isinstance(format, str) else format
     known = known or detect_format(places, limit)
     findings = Findings(selection)
-    folders = filter(Path.is_dir, places)
-    findings.tally.tables = [file for folder in folders for file in tables_in(folder)]
     reading = _Reading(known, known._check_options(of_format), findings)
     paths = known._files(places)
     info: dict[str, dict[str, Any]] = {}

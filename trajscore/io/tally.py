@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from trajscore.io._run import Run, Step
@@ -38,7 +37,6 @@ class Tally:
     objects: dict[str, list[str]] = field(default_factory=dict)  # named outcomes, with their fields
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
-    tables: list[Path] = field(default_factory=list)  # beside logs, in their folder
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities

@@ -15,7 +15,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._vocabulary import as_fields, first
 from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, find_format, format_of_file, register
 from trajscore.io.text import text_of
 
 _TURNS = ("user", "assistant")
@@ -27,6 +27,10 @@ _ASIDE = ("isMeta", "isCompactSummary", "isApiErrorMessage")
 _WRITTEN = ("<command-name>", "<command-message>", "<local-command-", "<bash-")
 _INTERRUPTED = "[Request interrupted by user"
 _META = ("cwd", "gitBranch", "version")
+_TOKENS = {
+    "input": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    "output": ("output_tokens",),
+}
 
 
 @register
@@ -47,7 +51,7 @@ class ClaudeCode(Format):
         if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
             return []
         files = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
-        return files if files and _is_session(files[0]) else []
+        return files if files and format_of_file(files[0]) is find_format(self.name) else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         sessions: dict[str, list[Any]] = {}
@@ -60,13 +64,8 @@ class ClaudeCode(Format):
             is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
             if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
-        whole = [
-            (name, lines)
-            for name, lines in sessions.items()
-            if not all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
-        ]
-        for index, (_, lines) in enumerate(whole):
-            yield file.place(index), lines
+        whole = [lines for lines in sessions.values() if not _is_of_subagent(lines)]
+        yield from ((file.place(index), lines) for index, lines in enumerate(whole))
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
@@ -78,22 +77,20 @@ class ClaudeCode(Format):
         for index, line in enumerate(_not_taken_back(lines, left_out)):
             run.meta |= {name: line[name] for name in _META if line.get(name)}
             if line.get("type") == "result":
-                _end(run, line)
+                reason = str(line.get("subtype") or "").removeprefix("error_")
+                run.stop_reason = "error" if reason == "during_execution" else reason or None
+                run.meta |= {"cost": line.get("total_cost_usd"), "num_turns": line.get("num_turns")}
             elif line.get("type") in _TURNS:
                 _add(messages, line, index, run, left_out)
         talk = Conversation(place)
         talk.add_all(list(messages.values()))
         if left_out:
             run.extra["n_left_out"] = dict(left_out)
-        model = [step.extra["model"] for step in talk.steps if "model" in step.extra]
-        run.meta |= {"model": model[-1]} if model else {}
         return talk.finish(run)
 
 
-def _is_session(path: Path) -> bool:
-    line = next((value for *_, value in LogFile(path).items()), None)
-    head = Head(dict(line) if isinstance(line, Mapping) else {}, listed=True, whole=True)
-    return ClaudeCode().recognise(head)
+def _is_of_subagent(lines: list[Mapping[str, Any]]) -> bool:
+    return all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
 
 
 def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
@@ -145,52 +142,33 @@ def _add(
 ) -> None:
     """Add a line's message; the lines of one answer have its identifier."""
     message = as_object(line.get("message"))
-    text = text_of(message.get("content"))
+    content = message.get("content")
+    text, is_user = text_of(content), line["type"] == "user"
     if _is_aside(line, _SUBAGENT):
         left_out["subagent"] += 1
-    elif _is_aside(line, _ASIDE) or (line["type"] == "user" and text.startswith(_WRITTEN)):
+    elif _is_aside(line, _ASIDE) or (is_user and text.startswith(_WRITTEN)):
         left_out["put in"] += 1
     elif text.startswith(_INTERRUPTED):
         run.stop_reason = "interrupted"
-    elif line["type"] == "assistant":
-        _add_answer(messages, line, message, index, run)
-    else:
+    elif is_user:
         run.stop_reason = None
-        messages[index] = {"role": "user", "content": message.get("content")}
-
-
-def _add_answer(
-    messages: dict[Any, dict[str, Any]],
-    line: Mapping[str, Any],
-    message: Mapping[str, Any],
-    index: int,
-    run: Run,
-) -> None:
-    usage = as_fields(message.get("usage"))
-    of_input = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    tokens = {"input": sum(_number(usage.get(name)) for name in of_input)} if usage else {}
-    tokens |= {"output": _number(usage.get("output_tokens"))} if usage else {}
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    own = messages.setdefault(
-        _text(message, "id") or index,
-        {"role": "assistant", "content": [], "model": message.get("model")},
-    )
-    own["content"] = [*own["content"], *parts]
-    own["cost"] = line.get("costUSD")
-    if tokens:
-        own["tokens"] = tokens
-    stop = message.get("stop_reason")
-    run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
+        messages[index] = {"role": "user", "content": content}
+    else:
+        stop = message.get("stop_reason")
+        run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
+        empty: dict[str, Any] = {"role": "assistant", "content": [], "model": message.get("model")}
+        turn = messages.setdefault(_text(message, "id") or index, empty)
+        turn["content"] += (
+            content if isinstance(content, list) else [{"type": "text", "text": text}]
+        )
+        run.meta |= {"model": message["model"]} if message.get("model") else {}
+        turn["cost"] = line.get("costUSD")
+        if usage := as_fields(message.get("usage")):
+            turn["tokens"] = {
+                side: sum(_number(usage.get(name)) for name in names)
+                for side, names in _TOKENS.items()
+            }
 
 
 def _number(value: Any) -> float:
     return value if isinstance(value, (int, float)) else 0
-
-
-def _end(run: Run, line: Mapping[str, Any]) -> None:
-    """Set the stop, the cost and the number of turns from the last line."""
-    reason = str(line.get("subtype") or "").removeprefix("error_")
-    run.stop_reason = "error" if reason == "during_execution" else reason or None
-    run.meta["cost"] = line.get("total_cost_usd")
-    run.meta["num_turns"] = line.get("num_turns")

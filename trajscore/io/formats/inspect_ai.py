@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import sounds_bad
 from trajscore.core.optional import optional
 from trajscore.io._conversation import Conversation
@@ -21,14 +19,6 @@ _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
 
 
-@dataclass
-class _Options:
-    scorer: str | None = None
-
-    def __post_init__(self) -> None:
-        _library()
-
-
 def _library() -> Any:
     return optional("inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect")
 
@@ -38,7 +28,6 @@ class Inspect(Format):
     name, holds = "inspect", "samples"
     beside = ("eval", "version", "status")
     endings = (".eval",)
-    options = _Options
 
     def recognise(self, head: Head) -> bool:
         return (
@@ -47,13 +36,13 @@ class Inspect(Format):
             and bool({"version", "samples"} & head.fields.keys())
         )
 
-    def runs(self, file: LogFile, options: _Options) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         head = _library().read_eval_log(str(file.path), header_only=True)
         file.info.update(status=getattr(head, "status", None), eval=_dump(head.eval))
         for index, sample in enumerate(_samples(str(file.path), head)):
             yield file.place(index), sample
 
-    def run(self, sample: Any, place: Place, options: _Options) -> Run:
+    def run(self, sample: Any, place: Place, options: Any) -> Run:
         epoch = getattr(sample, "epoch", None)
         name = place.name(getattr(sample, "uuid", None), f"{sample.id}-{epoch}")
         scores = {
@@ -61,14 +50,16 @@ class Inspect(Format):
             for name, score in (getattr(sample, "scores", None) or {}).items()
             if not is_own_score(name)
         }
-        score = _score(scores, options.scorer, place)
+        only = next(iter(scores), "") if len(scores) == 1 else ""
+        score = None if sounds_bad(only) else scores.get(only)  # only the user knows what it means
+        score = score if isinstance(score, (int, float)) else None
         run = Run(
             id=name,
-            outcome=as_outcome(score, ", C or I; choose a part of it by scorer="),
+            outcome=as_outcome(score),
             stop_reason=_stop(sample),
             task=sample.id,
             trial=epoch,
-            meta={"reward": score},
+            meta={} if score is None else {"reward": score},
             extra=_dump(sample, _BULK) | ({"scores": scores} if scores else {}),
         )
         talk, spans = Conversation(place), _spans(getattr(sample, "events", None) or [])
@@ -97,27 +88,10 @@ def _stop(sample: Any) -> str | None:
 
 
 def _value(value: Any) -> Any:
+    """Return a score, or the parts of one, with the letters of grades as numbers."""
+    if isinstance(value, Mapping):
+        return {name: _value(part) for name, part in value.items()}
     return _LETTERS.get(value, value) if isinstance(value, str) else value
-
-
-def _score(scores: Mapping[str, Any], scorer: str | None, place: Place) -> Any:
-    """Return the score that is the outcome: the chosen one, or the only one."""
-    if not scores or (scorer is None and place.fields.outcome is not None):
-        return None
-    name, _, key = (scorer or "").partition("/")
-    if not name and len(scores) > 1:
-        raise ArgumentError(
-            f"{place} has several scorers; choose one of {', '.join(scores)} with {{argument}}",
-            "outcome",
-        )
-    if name and name not in scores:
-        raise ValueError(f"{place} has no scorer {name!r}; it has {', '.join(scores)}")
-    if not name and sounds_bad(next(iter(scores))):
-        return None  # only the user knows what it means
-    value = scores[name or next(iter(scores))]
-    if key:
-        return _value(value.get(key)) if isinstance(value, Mapping) else None
-    return value
 
 
 def _spans(events: list[Any]) -> list[Span]:

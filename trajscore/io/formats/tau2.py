@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation, as_number
-from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, leftover
+from trajscore.io._conversation import Conversation
+from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
-from trajscore.io.text import text_of
 
-_RUN = frozenset({"id", "task_id", "trial", "messages", "ticks", "termination_reason"})
+_RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
 _HEADS = ("results.json", "results.json.gz")
 
@@ -70,9 +69,7 @@ class Tau2(Format):
     def recognise(self, head: Head) -> bool:
         names = set(head.fields)
         if head.listed or head.whole:  # one simulation
-            return bool(
-                {"termination_reason", "reward_info"} & names and {"messages", "ticks"} & names
-            )
+            return "messages" in names and bool({"termination_reason", "reward_info"} & names)
         return "simulations" in names or {"info", "tasks"} <= names
 
     def folder(self, place: Path) -> list[Path]:
@@ -111,13 +108,10 @@ class Tau2(Format):
                 "it has no termination_reason, without which its reward has no meaning"
             )
         place.stop_reason = reason.rpartition(".")[2].lower()
-        graded = raw.get("reward_info")
-        reward = graded.get("reward") if isinstance(graded, Mapping) else None
+        reward = as_fields(raw.get("reward_info")).get("reward")
         talk = Conversation(place)
-        messages = _messages(raw)
-        if isinstance(messages, list):
-            messages = [_with_confidence(message) for message in messages]
-        talk.add_all(messages)
+        messages = check_list(raw.get("messages"), "its messages are")
+        talk.add_all(list(map(_with_confidence, messages)))
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -131,25 +125,13 @@ class Tau2(Format):
 
 
 def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and ("messages" in value or "ticks" in value)
+    return isinstance(value, dict) and "messages" in value
 
 
 def _meta(raw: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: raw[name] for name in _META if raw.get(name) is not None}
-    head = info.get("info")
-    if isinstance(head, Mapping) and head.get("max_steps") is not None:
-        fields["max_steps"] = head["max_steps"]
-    return fields
-
-
-def _messages(raw: Mapping[str, Any]) -> Any:
-    if raw.get("messages"):
-        return raw["messages"]
-    if isinstance(raw.get("ticks"), list):
-        return _merge_ticks(raw["ticks"])
-    if raw.get("messages") is None:
-        raise MalformedRunError("it has neither messages nor ticks")
-    return raw["messages"]
+    budget = as_fields(info.get("info")).get("max_steps")
+    return fields | ({} if budget is None else {"max_steps": budget})
 
 
 def _with_confidence(message: Any) -> Any:
@@ -157,31 +139,3 @@ def _with_confidence(message: Any) -> Any:
     uncertainty = as_fields(as_fields(message).get("uncertainty"))
     stated = uncertainty.get("self_assessed_confidence")
     return message if stated is None else {"confidence": stated, **message}
-
-
-def _merge_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
-    """Turn the ticks of a full-duplex run into messages; speech without a pause is one message."""
-    messages: list[dict[str, Any]] = []
-    open_turns: dict[str, dict[str, Any]] = {}
-    for number, value in enumerate(ticks):
-        tick = as_object(value, f"tick {number} is")
-        for side, role in (("agent", "assistant"), ("user", "user")):
-            chunk = tick.get(f"{side}_chunk") or {}
-            text = text_of(chunk.get("content")) if chunk.get("contains_speech", True) else ""
-            calls = tick.get(f"{side}_tool_calls") or []
-            if calls or not text:
-                open_turns.pop(role, None)
-            if role in open_turns:
-                turn = open_turns[role]
-                turn["content"] += text
-                cost = as_number(chunk.get("cost"), "cost", number)
-                if cost is not None:
-                    turn["cost"] = (turn.get("cost") or 0.0) + cost
-            elif text or calls:
-                turn = {**chunk, "role": role, "content": text, "tool_calls": calls}
-                messages.append(turn)
-                if not calls:
-                    open_turns[role] = turn
-            results = tick.get(f"{side}_tool_results") or []
-            messages.extend({"requestor": role, **result, "role": "tool"} for result in results)
-    return messages
