@@ -24,7 +24,7 @@ def test_the_first_line_says_whether_lines_are_runs_or_steps(lines):
     assert [len(one) for one in lines(step, step)] == [2]
     assert [len(one) for one in lines(run, run | {"run": 3})] == [2, 2]
     assert [one.id for one in lines(step, run | {"p": 0.5})] == ["1", "2"]
-    assert len(lines({"run": 1, "x": [{"text": "x"}, {"text": "y"}]})[0]) == 2
+    assert len(lines({"run": 1, "x": [{"text": "x"}, {"text": "y"}]}, fields="steps=x")[0]) == 2
     (run,) = lines({"run": 1, "steps": [0.5, 1], "note": "x"})
     assert [step.confidence for step in run.steps] == [0.5, 1]
     assert run.extra == {"run": 1, "note": "x"}

@@ -134,7 +134,7 @@ def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]
     for word, value in pairs:
         number: Any = parse_number(value) if isinstance(value, str) else value
         is_outcome = is_number(number) and (0 <= number <= 1 or number == CENSORED)
-        if word == "" or not is_outcome:
+        if (word == "" and isinstance(outcome_map, str)) or not is_outcome:
             problem = f"{_word(word)!r} means {value!r}" if word else f"{value!r} is not a pair"
             raise ArgumentError(
                 f"{{argument}}: {problem}; give words and what they mean, such as "

@@ -217,28 +217,30 @@ _MAY_BE_TURNED = ("outcome", "confidence")
 _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _path_within(record: Mapping[str, Any], part: str, depth: int = 2) -> str | None:
+def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
+    """Yield a record, and the objects within it whose fields are searched too, by their paths."""
+    yield "", record
+    for name in WITHIN if depth else ():
+        if isinstance(inner := record.get(name), dict):
+            yield from ((f"{name}.{path}", own) for path, own in _owners(inner, depth - 1))
+
+
+def _path_within(record: Mapping[str, Any], part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    objects = {name: record[name] for name in WITHIN if isinstance(record.get(name), dict)}
-    for name, inner in objects.items():
+    owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
+    for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:
             if scalar(inner[key]) is not None:
-                return f"{name}.{key}"
-    paths = (
-        (name, _path_within(inner, part, depth - 1)) for name, inner in objects.items() if depth > 1
-    )
-    return next((f"{name}.{path}" for name, path in paths if path is not None), None)
+                return f"{path}{key}"
+    return None
 
 
 def steps_field(record: Any) -> str | None:
-    """Return the field of a run that lists its steps, or their confidences; None if unclear."""
+    """Return the usual field in which a run lists its steps, or their confidences."""
     if not isinstance(record, dict):
         return None
-    lists = [str(name) for name, value in record.items() if _lists_steps(value)]
-    if usual := usual_names("steps", lists):
-        return str(usual[0])
-    is_step = any(usual_names(part, record) for part in (*OF_STEPS, "step", "actor", "text"))
-    return lists[0] if len(lists) == 1 and not is_step else None
+    names = usual_names("steps", [name for name, value in record.items() if _lists_steps(value)])
+    return next(map(str, names), None)
 
 
 def _lists_steps(value: Any) -> bool:
@@ -250,19 +252,15 @@ def _lists_steps(value: Any) -> bool:
 
 def named_path(record: Mapping[str, Any], name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
-    if dig(record, name) is not None:
-        return name
-    paths = (f"{owner}.{name}" for owner in WITHIN if isinstance(record.get(owner), dict))
-    return next((path for path in paths if dig(record, path) is not None), name)
+    owners = _owners(record, 1)
+    return next((f"{path}{name}" for path, own in owners if dig(own, name) is not None), name)
 
 
-def stop_paths(record: Mapping[str, Any], depth: int = 3) -> Iterator[str]:
+def stop_paths(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the fields that may say why a run ended, also within objects."""
-    for part in ("stop_reason", "error"):
-        yield from map(str, usual_names(part, record))
-    for name in WITHIN if depth > 1 else ():
-        if isinstance(inner := record.get(name), dict):
-            yield from (f"{name}.{path}" for path in stop_paths(inner, depth - 1))
+    for path, own in _owners(record):
+        for part in ("stop_reason", "error"):
+            yield from (f"{path}{name}" for name in usual_names(part, own))
 
 
 def scalar(value: Any) -> Any:

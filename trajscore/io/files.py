@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import io
 import json
@@ -201,14 +200,8 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
             yield opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         refuse_database(path)
-        code = (
-            "UTF-16"
-            if _begins_with(path, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-            else "WINDOWS-1252"
-        )
         raise ValueError(
-            f"{path} is not text in UTF-8 ({error.reason}); convert it, such as iconv -f {code} -t "
-            f"UTF-8 FILE > NEW"
+            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -t UTF-8"
         ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error
@@ -216,19 +209,11 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
 
 
-def _begins_with(path: Path, *starts: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(starts[0])) in starts
-
-
 def refuse_database(path: Path) -> None:
-    """Refuse a database, in which agents keep sessions, and say how to write them as JSON."""
-    if _begins_with(path, _SQLITE):
-        raise ValueError(
-            f"{path} is an SQLite database; write its sessions as JSON: with OpenAI's Agents SDK "
-            f"json.dumps(await session.get_items()), with LangGraph "
-            f"json.dumps(dumpd(list(graph.get_state_history(config))))"
-        )
+    """Refuse a database, in which agents keep sessions."""
+    with path.open("rb") as file:
+        if file.read(len(_SQLITE)) == _SQLITE:
+            raise ValueError(f"{path} is an SQLite database; write its sessions as JSON")
 
 
 def _is_lines(path: Path, max_size: int | None = None) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trajscore.core.values import is_number
 from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
 from trajscore.io.text import is_known
@@ -91,17 +91,19 @@ class Tally:
 
     def note_values(self, record: Mapping[str, Any]) -> None:
         """Count the values of fields that could be outcomes."""
-        for name, value in _possible_outcomes(record):
-            counts = self.values.setdefault(name, Counter())
-            if len(counts) <= _MAX_VALUES:
-                counts[value] += 1
+        for name, field_value in _fields_within(record):
+            value = scalar(field_value)
+            is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
+            if is_short or is_number(value):
+                counts = self.values.setdefault(name, Counter())
+                counts[value] += len(counts) <= _MAX_VALUES
 
     def candidates(self) -> dict[str, Counter[Any]]:
         """Return the fields with few values that could be outcomes, the likeliest first."""
         few = {
             name: counts
             for name, counts in self.values.items()
-            if 1 <= len(counts) <= _MAX_VALUES and not (len(counts) == 1 == self.n_runs)
+            if len(counts) <= _MAX_VALUES and not (len(counts) == 1 == self.n_runs)
         }
         return dict(sorted(few.items(), key=lambda field: (len(field[1]) < 2, len(field[1]))))
 
@@ -112,13 +114,6 @@ def name_of(step: Step, is_source: bool = True) -> str | None:
     return next((str(step.extra[name]) for name in names if name in step.extra), None)
 
 
-def _possible_outcomes(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that may be outcomes; of an object that is not one, its own fields."""
-    for name, value in _fields_within(record):
-        if _may_be_outcome(scalar(value)):
-            yield name, scalar(value)
-
-
 def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a record, and those of objects that are not one value."""
     for name, value in record.items():
@@ -127,9 +122,3 @@ def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[
             yield from ((f"{name}.{path}", leaf) for path, leaf in inner)
         else:
             yield str(name), value
-
-
-def _may_be_outcome(value: Any) -> bool:
-    if isinstance(value, str):
-        return 0 < len(value) <= _MAX_LENGTH
-    return isinstance(value, (bool, int, float)) and not math.isnan(value)
