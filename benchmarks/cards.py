@@ -22,7 +22,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE, card_table
 from trajscore.report._data import Options
-from trajscore.report._rows import predictor_rows
+from trajscore.report._rows import base_rate, predictor_rows
 from trajscore.report._runs import check_predictors, choose_runs
 
 OPTIONS = Options(("log",), as_step_weights(), "weighted")
@@ -98,6 +98,7 @@ def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str
         return TOO_FEW
     judged = choose_runs(check_predictors(X, y, None, None), None, "failure")
     rows = predictor_rows(judged, calibrator_maker("platt", OPTIONS.weights), Work(), [])
+    rows.append(base_rate(rows[0].traces, judged.runs, OPTIONS.weights))
     return str(card_table(rows, OPTIONS).iloc[0]["card"])
 
 
