@@ -183,7 +183,7 @@ def test_tables_that_cannot_be_judged(frame, report):
     for table, words, named in [
         (frame, "--score confidnce", "'confidnce'; did you mean 'confidence'"),
         (frame.drop(columns="solved"), "", "--outcome"),
-        (frame.assign(solved=1), "", "60 observed runs are successes"),
+        (frame.assign(solved=1), "", "every observed outcome (60) is 1"),
         (pd.concat([frame, frame]), "", "more than once"),
         (frame.assign(confidence="high"), "--score confidence", "'high' in column 'confidence'"),
         (frame.iloc[:0], "", "no rows"),

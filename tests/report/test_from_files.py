@@ -134,8 +134,8 @@ def test_confidences_whose_scale_is_not_known_are_not_read(tmp_path, run):
     log = tmp_path / "log.json"
     log.write_text(json.dumps(runs))
     _, out, _ = run(log, "--calibrator", "none")
-    assert "40 stated confidences from 1 to 5 not read" in out
-    assert "pass --scale verbal=5" in out
+    assert "40 stated confidences not read" in out
+    assert "pass --scale verbal=10" in out
     _, out, _ = run(log, "--scale", "verbal=5", "--calibrator", "none")
     assert "verbal: in 100% of the agent's turns" in out
 

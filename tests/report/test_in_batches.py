@@ -136,24 +136,6 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     assert "24,000 runs, read in batches" in found.notes[0]
 
 
-def test_values_from_0_to_1_are_probabilities_and_others_signals(frame):
-    frame["judge"] = 10 * frame["judge"] - 5
-    options = {"calibrator": "platt", "families": "log", "intervals": "influence"}
-    found, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
-    ours, theirs = (one.table.xs("judge") for one in (found, expected))
-    assert (ours.isna() == theirs.isna()).all(axis=None)
-    ranks = ["AUROC", "AUPRC", "AURC"]
-    np.testing.assert_allclose(
-        ours.loc["as_given", ranks], theirs.loc["as_given", ranks], atol=2e-3
-    )
-    scores = ["TPS log", "AUROC", "S-ECE"]
-    np.testing.assert_allclose(
-        ours.loc["recalibrated", scores], theirs.loc["recalibrated", scores], atol=0.05
-    )
-    of_base = [one.table.xs("base rate")["TPS log"].iloc[0] for one in (found, expected)]
-    assert of_base[0] == pytest.approx(of_base[1], rel=1e-9)
-
-
 @pytest.mark.parametrize(
     "options", [{"missing": "ffill"}, {"censored": "chance"}, {"censored": "drop"}], ids=str
 )
@@ -232,8 +214,9 @@ def test_what_is_not_for_batches(frame):
 
 def test_bad_values_name_their_run(frame):
     stray = frame.assign(judge=frame["judge"].where(frame.index != 7, 1.5))
-    found = evaluate(batches_of(stray), calibrator=None, intervals="influence")
-    assert np.isnan(found.table.loc[("judge", "as_given"), "TPS log"])  # all are in the sample
+    name = frame["run"][7]
+    with pytest.raises(ValueError, match=f"{name}.* 1.5.*Batches hold probabilities"):
+        evaluate(batches_of(stray))
     frame["chance"] = np.where(frame["run"] == "r9", 1.5, 0.5)
     frame.loc[frame["run"] == "r9", "solved"] = np.nan
     with pytest.raises(ValueError, match="run 'r9': .* q_z is 1.5"):

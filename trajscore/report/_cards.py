@@ -27,9 +27,10 @@ from trajscore.inference.mean_intervals import (
     intervals_of_means,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units, any_units
+from trajscore.inference.units import Units
 from trajscore.report._data import (
     AS_GIVEN,
+    BASE_RATE,
     FORMS,
     GAIN,
     MARGIN,
@@ -40,8 +41,7 @@ from trajscore.report._data import (
     ReportData,
     columns_of,
 )
-from trajscore.report._margins import score_of
-from trajscore.report._rows import Row, base_rate
+from trajscore.report._rows import Row
 
 USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
     "use as it is",
@@ -96,12 +96,13 @@ def decide(card: Any) -> str:
 
 def card_table(rows: list[Row], options: Options, n_tables: int = 1) -> pd.DataFrame:
     """Return the cards, at a level shared out over all predictors and over as many tables."""
+    base = next(row for row in rows if row.predictor == BASE_RATE)
     forms: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.predictor not in REFERENCES:
             forms.setdefault(row.predictor, {})[row.form] = row
     level = 1 - (1 - options.draws.confidence_level) / (len(forms) * n_tables)
-    cards = options.work.share(lambda own: _card(own, options, level), list(forms.values()))
+    cards = options.work.share(lambda own: _card(own, base, options, level), list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
@@ -127,12 +128,10 @@ def n_rarer(cards: Any) -> Any:
     return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
 
 
-def _card(forms: dict[str, Row], options: Options, level: float) -> dict[str, Any]:
+def _card(forms: dict[str, Row], base: Row, options: Options, level: float) -> dict[str, Any]:
     """Decide about one predictor."""
-    runs = forms[AS_GIVEN].runs
-    n, n_success = len(runs), float(runs.labels.sum())
-    units = any_units(runs.groups, n)
-    differences, matters = _differences(forms, options)
+    differences, matters = _differences(forms, base, options)
+    n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
     ends = _intervals(differences, units, options.draws, level) if n > 1 else {}
     if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
@@ -151,23 +150,18 @@ def _card(forms: dict[str, Row], options: Options, level: float) -> dict[str, An
     return card
 
 
-def _leading_score(row: Row, options: Options) -> MeanOfRuns:
-    return score_of(row, options.scores[0], options.weights)
-
-
-def _differences(forms: dict[str, Row], options: Options) -> tuple[dict[str, MeanOfRuns], float]:
+def _differences(
+    forms: dict[str, Row], base: Row, options: Options
+) -> tuple[dict[str, MeanOfRuns], float]:
     """Return differences of the leading score, and the smallest that matters."""
-    runs = forms[AS_GIVEN].runs
-    constant = base_rate(forms[AS_GIVEN].traces, runs, options.weights)
-    reference = _leading_score(constant, options)
-    scores = {
-        form: _leading_score(row, options) for form, row in forms.items() if row.is_probability
-    }
+    leading = options.scores[0], options.weights
+    reference = base.score(*leading)
+    scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
     differences = {form: own - reference for form, own in scores.items()}
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
-    of_constant = reference(np.ones(len(runs)))
-    family, rate = get_family(options.scores[0]), float(constant.traces.cells[0])
+    of_constant = reference(np.ones(len(base.runs)))
+    family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATTERS * float(perfect[0] - of_constant)
 
@@ -275,7 +269,7 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
     relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
     moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
     totals = (moved * (row.runs.labels - p))[:, None]
-    of_units = any_units(row.runs.groups, len(X)).sums(totals)
+    of_units = row.runs.units.sums(totals)
     error = float(np.sqrt((of_units**2).sum())) / information
     return Slope(float(totals.sum()) / information, error, relative * information)
 
@@ -293,8 +287,8 @@ def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.Dat
     names = [row.predictor for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = 1 - (1 - options.draws.confidence_level) / n_pairs
-    units = any_units(chosen[0].runs.groups, len(chosen[0].runs))
-    scores = [_leading_score(row, options) for row in chosen]
+    scores = [row.score(options.scores[0], options.weights) for row in chosen]
+    units = chosen[0].runs.units
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -103,11 +102,11 @@ class EvaluationOptions:
         that they are judged on the same runs; or let a value hold until the next one is stated, and
         leave out the runs whose first value is missing. What is left out is counted, with whose
         value was missing.
-    end : bool or dict of str to bool, optional
+    end : bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
-        steps is worth, which they are held against, is then counted with that knowledge. A dict
-        says so by predictor. Default: what the calibrator says by its `end`, if it has one; else
-        both are stated where they differ.
+        steps is worth, which they are held against, is then counted with that knowledge. Default:
+        what the calibrator says by its `end`, if it has one; else both are stated where they
+        differ.
     intervals : {"auto", "bootstrap", "influence"}, default="auto"
         How intervals are made: from the influence of each run on a metric, which holds for many
         runs; by bootstrap; or by influence where at least 30 runs or clusters (or a quarter of all,
@@ -140,7 +139,7 @@ class EvaluationOptions:
     horizon: Horizon = None
     phi: str = "weighted"
     missing: str = "same_runs"
-    end: bool | Mapping[str, bool] | None = None
+    end: bool | None = None
     intervals: str = "auto"
     confidence_level: float = 0.95
     n_resamples: int = 1000

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
@@ -34,24 +34,22 @@ from trajscore.report._data import (
     Options,
     Source,
 )
+from trajscore.report._doubts import doubts, stop_notes
 from trajscore.report._equal_length import by_step_table, equal_length_table
-from trajscore.report._groups import group_table, small_groups
+from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
-from trajscore.report._leakage import leaky_predictors, risks
 from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
-from trajscore.report._rows import heavy_run, make_rows
+from trajscore.report._rows import make_rows
 from trajscore.report._runs import (
     censored_as,
     check_predictors,
     choose_runs,
-    few_clusters,
     fill_forward,
     group_labels,
     knows_end,
     leave_out_missing,
-    out_of_range_values,
 )
 from trajscore.report._tables import (
     count_table,
@@ -175,20 +173,24 @@ def evaluate(
         Work(options.n_jobs, options.progress),
     )
     if isinstance(X, (RunBatches, DaskBatches)):
-        return _of_batches(
-            X, computed, y, groups, stop_reason, options, weights=weights, calibrator=calibrator,
-            censored=censored, by=by, monitoring=monitoring,
+        if y is not None or groups is not None:
+            raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
+        of_sample = partial(
+            evaluate, weights=weights, calibrator=calibrator, by=by, monitoring=monitoring,
+            options=replace(options, missing="same_runs"),
         )  # fmt: skip
+        rules = batch_rules(X, calibrator, censored, options, stop_reason, by)
+        return evaluate_batches(X, computed, rules, calibrator, of_sample)
     check_choice(options.intervals, "intervals", METHODS)
     as_fraction(options.confidence_level, "confidence_level")
     maker = calibrator_maker(calibrator, computed.weights)
     kind, q_z = censored_as(censored)
-    stopping = monitoring_options(monitoring)
+    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
-    knowing = knows_end(options.end, list(sample.traces), calibrator)
-    notes += [*out_of_range_values(sample.traces), *leaky_predictors(sample.traces, sample.y)]
-    judged = leave_out_missing(choose_runs(sample, stop_reason, kind, notes), notes)
+    judged = choose_runs(sample, stop_reason, kind)
+    notes += stop_notes(judged.stops)
+    judged = leave_out_missing(judged, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
@@ -200,8 +202,7 @@ def evaluate(
         alone = judged.take(np.flatnonzero(observed))
         observed_cards, _ = cards_and_pairs(make_rows(alone, maker, computed, []), computed)
     table, methods = interval_table(rows, computed)
-    notes += [*risks(table), *few_clusters(judged.runs)]
-    notes += [*heavy_run(rows, computed.weights), *small_groups(groupings)]
+    notes = [*doubts(sample, rows, table, groupings, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), computed, table),
@@ -228,7 +229,7 @@ def evaluate(
             rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
             n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
             n_unscored=computed.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
-            knows_end={name: knowing[name] for name in judged.traces},
+            knows_end=dict.fromkeys(judged.traces, is_end_known),
             is_clustered=groups is not None,
             intervals=options,
             calibrators=None if maker is None else calibrators,
@@ -245,31 +246,6 @@ def evaluate(
         if groups is not None
         else {},
     )
-
-
-def _of_batches(
-    X: Any,
-    computed: Options,
-    y: Any,
-    groups: Any,
-    stop_reason: Any,
-    options: EvaluationOptions,
-    **others: Any,
-) -> Report:
-    """Refuse what is not for batches, and go through them; of a sample a usual report is made."""
-    if y is not None or groups is not None:
-        raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
-    calibrator, censored = others["calibrator"], others.pop("censored")
-    if calibrator is not None and not isinstance(calibrator, str):
-        raise ValueError(
-            f"batches are calibrated by {', '.join(map(repr, CALIBRATORS))} or None, got "
-            f"calibrator={calibrator!r}"
-        )
-    knows_end(options.end, list(X.columns.values), calibrator)
-    rules = batch_rules(X, censored, options.missing, stop_reason, others["by"])
-    maker = calibrator_maker(calibrator, computed.weights)
-    of_sample = partial(evaluate, options=replace(options, missing="same_runs"), **others)
-    return evaluate_batches(X, computed, rules, maker, of_sample)
 
 
 def _now() -> str:

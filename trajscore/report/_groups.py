@@ -21,7 +21,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_random_state
-from trajscore.inference.units import any_units
+from trajscore.core.weights import StepWeights
 from trajscore.report._cards import (
     ESTIMATES,
     TOO_FEW,
@@ -33,11 +33,10 @@ from trajscore.report._cards import (
 )
 from trajscore.report._data import (
     REFERENCES,
-    Note,
     Options,
     columns_of,
 )
-from trajscore.report._rows import Row
+from trajscore.report._rows import Row, base_rate
 
 ERROR_RATE = 0.05
 """Chance with which groups drawn at random are called different."""
@@ -46,7 +45,6 @@ _FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
-_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 _MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
 
 
@@ -63,15 +61,13 @@ def group_table(
     tables = {}
     quiet = replace(options, work=Work(options.work.n_jobs))
     for kind, group in options.work.track(parts):
-        inside = _within(judged, by[kind] == group)
-        table = card_table(inside, quiet, n_tables=len(parts))
-        runs, level = inside[0].runs, table["confidence_level"].iloc[0]
-        t = any_units(runs.groups, len(runs)).t_quantile(len(runs), level)
-        tables[kind, group] = table.assign(t=t)
-    decided = []
+        inside = _within(judged, by[kind] == group, options.weights)
+        own = card_table(inside, quiet, n_tables=len(parts))
+        runs, level = inside[0].runs, own["confidence_level"].iloc[0]
+        tables[kind, group] = own.assign(t=runs.units.t_quantile(len(runs), level))
+    table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
     for kind, labels in by.items():
-        of_kind = pd.concat({key: tables[key] for key in parts if key[0] == kind})
-        of_kind = of_kind.rename_axis(["by", "group", "predictor"])
+        of_kind = table.loc[[kind]]
         p_values = np.minimum(1, len(by) * differ(chosen, labels, options))
         for row, p in zip(chosen, p_values, strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
@@ -80,26 +76,15 @@ def group_table(
             p_value = p if varies(card) else 1.0  # it tells nothing in any group
             settle = _shrunken if p_value < ERROR_RATE else _as_all
             decided.append(settle(groups, card).assign(own=own, p_value=p_value))
-    keys = [(*part, name) for part in parts for name in cards.index]
-    return pd.concat(decided).drop(columns="t").loc[keys]
+    return pd.concat(decided).drop(columns="t").loc[table.index]
 
 
-def _within(rows: list[Row], members: BoolArray) -> list[Row]:
-    """Keep the runs of one group."""
+def _within(rows: list[Row], members: BoolArray, weights: StepWeights) -> list[Row]:
+    """Keep the runs of one group, with their own base rate."""
     places = np.flatnonzero(members)
     runs = rows[0].runs.take(places)
-    return [replace(row, traces=row.traces[places], runs=runs) for row in rows]
-
-
-def small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
-    """Warn of groups of few runs."""
-    notes = []
-    for kind, labels in by.items():
-        sizes = pd.Series(labels).value_counts()
-        if n_small := int((sizes < _FEWEST_RUNS).sum()):
-            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
-            notes.append(Note("weights", "small groups", facts))
-    return notes
+    inside = [replace(row, traces=row.traces[places], runs=runs) for row in rows]
+    return [*inside, base_rate(inside[0].traces, runs, weights)]
 
 
 def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,20 +20,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trajscore.calibration.calibrators import CalibratorMaker
+from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import (
-    are_probabilities,
-    check_choice,
-    one_per_run,
-    run_label,
-    unknown_name,
-)
+from trajscore.core.values import check_choice, one_per_run, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     ALIVE,
@@ -47,16 +41,18 @@ from trajscore.report._data import (
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
+    EvaluationOptions,
     Note,
     Options,
 )
+from trajscore.report._doubts import stop_notes
 from trajscore.report._report import Report
 from trajscore.report._runs import (
     MISSING,
     Counted,
     counted,
+    knows_end,
     lost_runs,
-    stop_notes,
     whole_runs,
 )
 from trajscore.report._tables import excluded_table, gain_table, row_table
@@ -96,57 +92,62 @@ class Rules:
         return ended._replace(counts=counts, excluded=ended.excluded | lost)
 
 
-def batch_rules(batches: Any, censored: Any, missing: str, stop_reason: Any, by: Any) -> Rules:
+def batch_rules(
+    batches: Any,
+    calibrator: Any,
+    censored: Any,
+    options: EvaluationOptions,
+    stop_reason: Any,
+    by: Any,
+) -> Rules:
     """Check that what is given of single runs is columns that the batches keep."""
+    if calibrator is not None and not isinstance(calibrator, str):
+        raise ValueError(
+            f"batches are calibrated by {', '.join(map(repr, CALIBRATORS))} or None, got "
+            f"calibrator={calibrator!r}"
+        )
     columns = batches.columns.meta
-    check_choice(missing, "missing", MISSING)
+    knows_end(options.end, calibrator)
+    check_choice(options.missing, "missing", MISSING)
     has_q_z = not (isinstance(censored, str) and censored in ("failure", "drop"))
     q_z = censored if has_q_z else None
-    columns_named = {"censored": [q_z], "stop_reason": [stop_reason]}
-    columns_named["by"] = list(by.values()) if isinstance(by, Mapping) else [by]
-    for part, names in columns_named.items():
-        for name in names:
-            if not (name is None or isinstance(name, str)):
-                raise ValueError(f"{part} of batches is a column, got {type(name).__name__}")
-            if name is not None and name not in columns:
-                raise ValueError(
-                    f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
-                    f"says which are read"
-                )
-    return Rules("q_z" if has_q_z else censored, missing, q_z, stop_reason)
-
-
-class OutsideUnitError(ValueError):
-    """A value is not a probability."""
+    named = [("censored", q_z), ("stop_reason", stop_reason)]
+    named += [("by", name) for name in (by.values() if isinstance(by, Mapping) else [by])]
+    for part, name in named:
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"{part} of batches is a column, got {type(name).__name__}")
+        if name is not None and name not in columns:
+            raise ValueError(
+                f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
+                f"says which are read"
+            )
+    return Rules("q_z" if has_q_z else censored, options.missing, q_z, stop_reason)
 
 
 class RowSums:
-    """Metrics of one row of the report, added up; those of a signal, within bounds, are ranks."""
+    """Metrics of one row of the report, added up."""
 
-    def __init__(self, options: Options, bounds: tuple[float, float] | None = None) -> None:
-        self.options, self.is_probability = options, bounds is None
+    def __init__(self, options: Options) -> None:
+        self.options = options
         self.scores = TPSAccumulator(options.scores, options.weights)
-        self.steps = CalibrationAccumulator(options.weights, bounds=bounds)
-        self.runs = RankingAccumulator(options.phi, options.weights, bounds=bounds)
+        self.steps = CalibrationAccumulator(options.weights)
+        self.runs = RankingAccumulator(options.phi, options.weights)
         self.costs = np.zeros(len(_COSTS))
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
-        if self.is_probability:
-            try:
-                X = check_trajectories(X, probabilities=True)
-            except ValueError as error:  # whose row is one of a batch, and of no use
-                raise OutsideUnitError(re.sub(r" \(row \d+\)", "", str(error))) from error
+        try:
+            X = check_trajectories(X, probabilities=True)
+        except ValueError as error:  # whose row is one of a batch, and of no use
+            text = re.sub(r" \(row \d+\)", "", str(error))
+            raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
         phi, weights = self.options.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
         self.runs._add_collapsed(runs.label, confidence)
         self.steps._add(runs, X.cells)
-        if self.is_probability:
-            self.scores._add(runs, X.cells)
-            self.costs += _costs(runs.label, confidence)
-        else:  # whose weights the base rate is scored with
-            self.scores._add(runs, np.full(len(X.cells), 0.5))
+        self.scores._add(runs, X.cells)
+        self.costs += _costs(runs.label, confidence)
 
     def of_base_rate(self) -> RowSums:
         """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
@@ -171,16 +172,12 @@ class RowSums:
 
     def ends(self, level: float) -> dict[str, FloatArray]:
         """Return the ends of each score's interval, and of its margin's."""
-        if not self.is_probability:
-            return {}
         table = self.scores.compute(level)[["low", "high", "margin_low", "margin_high"]]
         return dict(zip(self.options.score_names, table.to_numpy(), strict=True))
 
     def values(self) -> dict[str, float]:
         """Return all metrics by name."""
         options, n_runs = self.options, self.scores.n_runs
-        if not self.is_probability:
-            return self.runs.compute()["value"].to_dict()
         scores = self.scores.compute()["value"].to_numpy()
         metrics = dict(zip(options.score_names, scores.tolist(), strict=True))
         steps = self.steps.compute(options.scores[0])
@@ -199,42 +196,28 @@ class HashSample:
     """Whole clusters of the smallest hashes, up to a number of runs: the same however they come."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.limit = size, np.iinfo(np.int64).max
+        self.size = size
         self.parts: list[tuple[IntArray, Batch]] = []  # hashes, and runs
 
-    def update(self, runs: Batch) -> None:
-        """Take in what may be of the sample."""
-        self.parts += self._chosen([(runs.hashes(), runs)])
+    def add(self, parts: list[tuple[IntArray, Batch]]) -> None:
+        """Take in runs with their hashes."""
+        self.parts = self.parts + parts
         if sum(len(hashes) for hashes, _ in self.parts) > 2 * self.size:
-            self._tighten()
+            self.parts = self._smallest()
 
-    def merge(self, other: Self) -> None:
-        """Take in another's sample."""
-        self.parts = self.parts + other.parts
-        self.limit = min(self.limit, other.limit)
-        self._tighten()
-
-    def _tighten(self) -> None:
-        if not self.parts:
-            return
+    def _smallest(self) -> list[tuple[IntArray, Batch]]:
         every = np.sort(np.concatenate([hashes for hashes, _ in self.parts]))
-        if len(every) > self.size:  # whole clusters, at least one
-            self.limit = min(self.limit, int(every[self.size - 1]))
-        self.parts = self._chosen(self.parts)
-
-    def _chosen(self, parts: list[tuple[IntArray, Batch]]) -> list[tuple[IntArray, Batch]]:
-        """Keep the runs within the limit."""
-        rows = [np.flatnonzero(hashes <= self.limit) for hashes, _ in parts]
+        limit = every[min(self.size, len(every)) - 1]  # whole clusters, at least one
+        rows = [np.flatnonzero(hashes <= limit) for hashes, _ in self.parts]
         return [
             (hashes[own], runs.take(own))
-            for (hashes, runs), own in zip(parts, rows, strict=True)
+            for (hashes, runs), own in zip(self.parts, rows, strict=True)
             if len(own)
         ]
 
     def runs(self) -> Batch:
         """Return the runs of the sample."""
-        self._tighten()
-        y, X, groups = zip(*(runs for _, runs in self.parts), strict=True)
+        y, X, groups = zip(*(runs for _, runs in self._smallest()), strict=True)
         clusters = None if groups[0] is None else np.concatenate(groups)
         return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
 
@@ -250,13 +233,11 @@ class Pass:
         self,
         options: Options,
         rules: Rules,
-        bounds: Mapping[str, Any],
+        names: Sequence[str],
         maps: Mapping[tuple[str, int], Any] | None = None,
     ) -> None:
         self.options, self.rules, self.maps = options, rules, maps
-        self.rows = {
-            (name, half): RowSums(options, ends) for name, ends in bounds.items() for half in (0, 1)
-        }
+        self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
         self.sample = HashSample(SAMPLE_RUNS)
         self.excluded: Counter[str] = Counter()  # runs left out, by reason
         self.stops: Counter[tuple[str, str]] = Counter()  # others that a stop decided
@@ -294,7 +275,7 @@ class Pass:
         n_unscored = self.options.weights.n_unscored(batch.X.lengths)
         self.counts[:4] += [len(label), observed.sum(), batch.y[observed].sum(), n_unscored]
         if self.maps is None:
-            self.sample.update(batch)
+            self.sample.add([(batch.hashes(), batch)])
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -302,18 +283,16 @@ class Pass:
         self.stops = self.stops + other.stops
         self.filled = self.filled + other.filled
         self.counts = self.counts + other.counts
-        self.sample.merge(other.sample)
+        self.sample.add(other.sample.parts)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
 
     def of_all(self) -> dict[str, RowSums]:
         """Return the sums of each predictor over both halves."""
-        sums_of_all = {
-            name: deepcopy(sums) for (name, half), sums in self.rows.items() if half == 0
-        }
-        for name, sums in sums_of_all.items():
+        of_all = {name: deepcopy(sums) for (name, half), sums in self.rows.items() if half == 0}
+        for name, sums in of_all.items():
             sums.merge(self.rows[name, 1])
-        return sums_of_all
+        return of_all
 
     def notes(self) -> list[Note]:
         """Return what a reader should know of the runs."""
@@ -326,41 +305,23 @@ class Pass:
         ]
 
 
-def first_pass(batches: Any, options: Options, rules: Rules) -> Pass:
-    """Go through the batches; once more if some values are signals, to find where these lie."""
-    names = batches.columns.values
-    try:
-        first: Pass = batches.reduce(Pass(options, rules, dict.fromkeys(names)))
-    except OutsideUnitError:
-        drawn = batches.reduce(Pass(options, rules, {})).sample.runs().X
-        bounds = {name: _ends_of_signal(drawn[name].cells) for name in names}
-        first = batches.reduce(Pass(options, rules, bounds))
-    if not first.counts[0]:
-        raise ValueError("no run counts; give runs with a value of every predictor")
-    return first
-
-
-def _ends_of_signal(cells: FloatArray) -> tuple[float, float] | None:
-    """Between what most values lie; None for probabilities."""
-    if are_probabilities(cells):
-        return None
-    low, high = np.quantile(cells, [0.001, 0.999])  # so that a few outliers do not widen the cells
-    return (low, high) if low < high else (cells.min(), cells.max())
-
-
 def evaluate_batches(
-    batches: Any, options: Options, rules: Rules, maker: CalibratorMaker | None, evaluate: Any
+    batches: Any, options: Options, rules: Rules, calibrator: str | None, evaluate: Any
 ) -> Report:
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
-    first = first_pass(batches, options, rules)
+    maker = calibrator_maker(calibrator, options.weights)
+    names = batches.columns.values
+    first: Pass = batches.reduce(Pass(options, rules, names))
+    if not first.counts[0]:
+        raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
     reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
     censored = rules.censored if rules.q_z is None else X.meta[rules.q_z].to_numpy()
     report: Report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
-        maps = {key: sums.steps.fit(maker(sums.is_probability)) for key, sums in first.rows.items()}
-        second: Pass = batches.reduce(Pass(options, rules, dict.fromkeys(raw), maps))
+        maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
+        second: Pass = batches.reduce(Pass(options, rules, names, maps))
         calibrated = second.of_all()
         if second.counts[0] != first.counts[0]:
             raise ValueError(

@@ -47,7 +47,7 @@ from trajscore.io.tables import (
     with_times,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._leakage import leakage
+from trajscore.report._doubts import leakage
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
@@ -130,12 +130,16 @@ def load(
         return Inputs(X, y, said=(said,), outcome="won")
     known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
+    is_table = known is None
+    of_logs = {"embedder": embedder, "roles": roles}
+    of_tables = {"step": fields.step, "first_step": first_step}
+    of_tables |= {part: getattr(fields, part) or None for part in ("risks", "wide")}
+    others, found = (of_logs, "a table") if is_table else (of_tables, "a log")
+    for part, value in others.items():
+        if value is not None:
+            what = "is for logs" if is_table else "names a column of a table"
+            raise ArgumentError(f"{{argument}} {what}, but {path} is {found}; leave it out", part)
     if known is None:
-        for part, option in (("embedder", embedder), ("roles", roles)):
-            if option is not None:
-                raise ArgumentError(
-                    f"{{argument}} is for logs, but {path} is a table; leave it out", part
-                )
         asked["may_be_runs"] = not needs_scores
         try:
             return _load_table(path, fields, first_step, by, **asked)
@@ -144,13 +148,6 @@ def load(
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
     asked |= {"roles": roles} | ({"fields": fields.named_parts} if fields.named_parts else {})
-    of_tables = {"step": fields.step, "first_step": first_step}
-    of_tables |= {part: getattr(fields, part) or None for part in ("risks", "wide")}
-    for part, value in of_tables.items():
-        if value is not None:
-            raise ArgumentError(
-                f"{{argument}} names a column of a table, but {path} is a log; leave it out", part
-            )
     own_embedder = (embedder or "char") if needs_scores else None
     inputs = _load_log(path, known, fields, own_embedder, missing, asked)
     check_by(by, list(io.meta(inputs.log)))
@@ -312,12 +309,6 @@ def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
     return not ids or not joined_ids(frame, ids).duplicated().any()
 
 
-def stops_not_met(rule: Rule | None, runs: Sequence[io.Run], left_out: Any) -> tuple[str, ...]:
-    """Say which stop reasons of a rule no run of a log has."""
-    excluded = [run.reason for run in left_out if run.kind == "excluded"]
-    return _not_met(rule, [*(run.stop_reason for run in runs), *excluded])
-
-
 def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
     """Say which stop reasons of a rule no run has."""
     if not isinstance(rule, Mapping):
@@ -428,7 +419,9 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    unused = [*stream.findings.notes(), *stops_not_met(asked["rule"], runs, runs.left_out)]
+    lost = [run.reason for run in runs.left_out if run.kind == "excluded"]
+    unmet = _not_met(asked["rule"], [*(run.stop_reason for run in runs), *lost])
+    unused = [*stream.findings.notes(), *unmet]
     if "verbal" not in tops:
         unused += _unknown_scale(runs)
     said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
@@ -463,20 +456,11 @@ def _confidences(
 def _unknown_scale(runs: list[io.Run]) -> list[str]:
     """Say how many stated confidences are missing because their scale is not known."""
     steps = [step for run in runs for step in run.steps if step.actor == "agent"]
-    missing = np.flatnonzero(np.isnan(StatedConfidence()(steps)))
-    of_ten = 10 * StatedConfidence(scale=10.0)([steps[k] for k in missing])
-    unread = of_ten[~np.isnan(of_ten)]
-    if not len(unread):
+    unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(StatedConfidence(scale=10.0)(steps))
+    if not unread.any():
         return []
-    top = next(top for top in (1, 5, 10) if unread.max() <= top)
-    values = "of 1" if top == 1 else f"from {unread.min():g} to {unread.max():g}"
-    top = 100 if top == 1 else top
-    other = "certainty or 1 of 100" if top == 100 else f"per cent or of {top}"
-    text = (
-        f"{number_of(len(unread), 'stated confidence')} {values} not read, which may be {other}; "
-        f"if {top} means certainty, pass {{argument:scales=verbal={top}}}"
-    )
-    return [text]
+    n = number_of(int(unread.sum()), "stated confidence")
+    return [f"{n} not read; pass {{argument:scales=verbal=10}}, if 10 means certainty"]
 
 
 def _risks(runs: list[io.Run], embedder: str) -> tuple[dict[str, TrajectoryArray], list[str]]:

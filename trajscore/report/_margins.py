@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core import ranking
 from trajscore.core.collapse import collapse
-from trajscore.core.outcomes import opposite
-from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weighted_steps import WeightedSteps, weighted_steps
-from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
@@ -49,7 +45,7 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
         return metrics
     divisor = None  # which the scores share
     for name, score in zip(options.score_names, options.scores, strict=True):
-        statistic = score_of(row, score, options.weights)
+        statistic = row.score(score, options.weights)
         divisor = statistic.divisor if divisor is None else divisor
         metrics[name] = replace(statistic, divisor=divisor)
     if row.predictor in (ALIVE, ALIVE_END):  # which nobody recalibrates
@@ -75,13 +71,6 @@ def _confidence_of(row: Row, options: Options) -> FloatArray:
     if row.rate is not None:
         return np.full(len(row.runs), row.rate)
     return collapse(row.traces, options.phi, options.weights)
-
-
-def score_of(row: Row, score: Any, weights: StepWeights) -> MeanOfRuns:
-    """Return the score of a row's runs, and what it were, had each ended the other way."""
-    sums = run_sums(row.runs.labels, row.traces, score, weights)
-    other = run_sums(opposite(row.runs.labels), row.traces, score, weights)
-    return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
 
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:

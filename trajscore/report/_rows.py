@@ -13,9 +13,11 @@ from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
-from trajscore.core.outcomes import FAILURE
+from trajscore.core.outcomes import FAILURE, opposite
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import Sample
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import only_value
 from trajscore.core.values import are_probabilities
 from trajscore.core.weights import StepWeights
@@ -30,9 +32,6 @@ from trajscore.report._data import (
     Options,
 )
 from trajscore.report._runs import Coverage, Judged
-
-# A run that holds more of the weight than this, and than twice its equal share, is named.
-_HEAVY = 0.05
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,13 @@ class Row:
         """Its place in the tables."""
         return self.predictor, self.form
 
+    def score(self, score: Any, weights: StepWeights) -> MeanOfRuns:
+        """Return a score of its runs, and what it were, had each ended the other way."""
+        labels = self.runs.labels
+        sums = run_sums(labels, self.traces, score, weights)
+        other = run_sums(opposite(labels), self.traces, score, weights)
+        return MeanOfRuns(sums.total, None, other.total, sums.divisor)
+
     @property
     def only_value(self) -> float:
         """The value at every step of every run; NaN where values vary."""
@@ -66,11 +72,8 @@ def make_rows(
 ) -> list[Row]:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
-    return [
-        *predictor_rows(judged, maker, options.work, notes),
-        base_rate(trace, judged.runs, options.weights),
-        *alive_rates(trace, judged.runs),
-    ]
+    references = [base_rate(trace, judged.runs, options.weights), *alive_rates(trace, judged.runs)]
+    return [*predictor_rows(judged, maker, options.work, notes), *references]
 
 
 def predictor_rows(
@@ -97,22 +100,6 @@ def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> R
     rate, of_runs = weights.of(trace).rate(runs.labels), float(runs.labels.mean())
     constant = trace.with_cells(np.full(len(trace.cells), rate))
     return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=of_runs)
-
-
-def heavy_run(rows: list[Row], weights: StepWeights) -> list[Note]:
-    """Warn of a run that holds much of the weight."""
-    base = next(row for row in rows if row.key == (BASE_RATE, CONSTANT))
-    divisor = weights.of(base.traces).divisor()
-    share = divisor / divisor.sum()
-    heaviest = int(np.argmax(share))
-    if share[heaviest] <= max(_HEAVY, 2 / len(share)):
-        return []
-    facts = {
-        "run": base.traces.ids[heaviest],
-        "steps": int(base.traces.lengths[heaviest]),
-        "share": float(share[heaviest]),
-    }
-    return [Note("weights", "heavy run", facts)]
 
 
 def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:

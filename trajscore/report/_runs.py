@@ -22,14 +22,12 @@ from trajscore.core.stops import (
     EXCLUDED,
     is_scored,
     normalize_reasons,
-    notes_on_stops,
     recorded_stops,
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, number_of, outside_unit, unknown_name
-from trajscore.inference.influence import FEW_CLUSTERS
-from trajscore.inference.units import units_of
+from trajscore.core.values import check_choice, number_of, unknown_name
+from trajscore.inference.units import Units, any_units
 from trajscore.report._data import REFERENCES, Note
 
 UNLABELLED = "(none)"
@@ -61,6 +59,11 @@ class Coverage:
         """Whether each run's outcome was observed."""
         return np.asarray(self.y != CENSORED)
 
+    @cached_property
+    def units(self) -> Units:
+        """The units that vary: runs, or clusters of them."""
+        return any_units(self.groups, len(self))
+
     def take(self, rows: IntArray) -> Coverage:
         """Cover some of these runs, as if there were no others."""
         groups = None if self.groups is None else self.groups[rows]
@@ -74,13 +77,14 @@ class Judged:
     traces: dict[str, TrajectoryArray]
     runs: Coverage
     excluded: dict[str, int]  # runs left out, by reason
+    stops: Counter[tuple[str, str]]  # others, by what a stop made of them and its reason
 
     def take(self, rows: IntArray) -> Judged:
         """Keep some of the runs, as if there were no others."""
         if len(rows) == len(self.runs):
             return self
         traces = {name: trace[rows] for name, trace in self.traces.items()}
-        return Judged(traces, self.runs.take(rows), self.excluded)
+        return replace(self, traces=traces, runs=self.runs.take(rows))
 
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
@@ -106,20 +110,13 @@ def censored_as(censored: Any) -> tuple[str, Any]:
 
 
 def choose_runs(
-    sample: Sample,
-    stop_reason: ArrayLike | None,
-    censored: str,
-    notes: list[Note] | None = None,
-    *,
-    needs_both: bool = True,
+    sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
 ) -> Judged:
     """Leave out runs that no budget stopped, and put the others in the order of their ids."""
     check_index(stop_reason, sample.X.ids, "stop_reason")
     stops = recorded_stops(sample.X.meta, stop_reason)
     # before rows are put in another order, so that a message names the row that was given
     ended = counted(sample.y, *stops, censored, sample.q_z)
-    if notes is not None:
-        notes += stop_notes(ended.stops)
     if problem := outcome_problem(ended.y[ended.counts], needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in ended.excluded.items())
         raise ValueError(problem + "".join(lost))
@@ -127,7 +124,7 @@ def choose_runs(
     order = order[ended.counts[order]]
     chosen = sample.take(order)
     runs = Coverage(ended.y[order], ended.label[order], chosen.groups, order)
-    return Judged(chosen.traces, runs, ended.excluded)
+    return Judged(chosen.traces, runs, ended.excluded, ended.stops)
 
 
 class Counted(NamedTuple):
@@ -179,12 +176,6 @@ def lacks_values(reason: str) -> bool:
     return reason.endswith((" is missing", " are missing"))
 
 
-def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
-    """Say of which runs a stop decided the outcome, and which reasons are not known."""
-    texts = (str(ArgumentError(text)) for text in notes_on_stops(stops, 0))  # none is lost
-    return [Note("stops", "stops", {"text": text}) for text in texts]
-
-
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     """Say why these outcomes cannot be evaluated; empty if they can."""
     observed = y[y != CENSORED]
@@ -193,22 +184,13 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     if not len(observed):
         return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
     if needs_both and not differ(y):
-        same = _constant_outcome(len(observed), observed[0])
         n = len(y) - len(observed)
         hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
         if n and observed[0] == SUCCESS:
             hidden += " (if such a run failed, its outcome is 0, not -1 or missing)"
+        same = f"every observed outcome ({len(observed)}) is {observed[0]:g}"
         return f"{same}{hidden}; an evaluation needs both outcomes"
     return ""
-
-
-def _constant_outcome(n: int, outcome: Any) -> str:
-    if n == 1:
-        kind = {SUCCESS: "a success", FAILURE: "a failure"}.get(outcome, f"graded {outcome:g}")
-        return f"the only observed run is {kind}"
-    if outcome in (FAILURE, SUCCESS):
-        return f"all {n} observed runs are {'successes' if outcome == SUCCESS else 'failures'}"
-    return f"all {n} observed outcomes are {outcome:g}"
 
 
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
@@ -243,8 +225,8 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
             f"time, or pass missing='ffill' to let a value hold until the next one"
         )
     traces = {name: judged.traces[name] for name in whole}
-    chosen = Judged(traces, judged.runs, judged.excluded | lost_runs(whole))
-    return chosen.take(np.flatnonzero(common))
+    excluded = judged.excluded | lost_runs(whole)
+    return replace(judged, traces=traces, excluded=excluded).take(np.flatnonzero(common))
 
 
 def lost_runs(whole: dict[str, BoolArray]) -> dict[str, int]:
@@ -269,48 +251,17 @@ def whole_runs(trace: TrajectoryArray) -> BoolArray:
     return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
 
 
-def few_clusters(runs: Coverage) -> list[Note]:
-    """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
-    if runs.groups is None:
-        return []
-    units = units_of(runs.groups, len(runs))
-    effective = units.n_effective(len(runs))
-    if effective >= FEW_CLUSTERS:
-        return []
-    return [Note("intervals", "few clusters", {"n": units.n_units, "effective": effective})]
-
-
-def out_of_range_values(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
-    """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
-    notes = []
-    for name, trace in traces.items():
-        outside = outside_unit(trace.cells)
-        n_outside, n_values = int(outside.sum()), int((~np.isnan(trace.cells)).sum())
-        is_positive = bool((trace.cells > 0).any())  # minus a risk is not
-        if 0 < 2 * n_outside < n_values and is_positive:
-            cell = int(np.argmax(outside))
-            place = trace.place(cell, with_row=False)  # files have other rows
-            facts = {"place": place, "value": trace.cells[cell], "n": n_outside}
-            notes.append(Note(name, "outside", facts))
-    return notes
-
-
-def knows_end(end: Any, predictors: list[str], calibrator: Any) -> dict[str, bool | None]:
-    """Return whether each predictor knows that a run has ended; None: not known."""
+def knows_end(end: Any, calibrator: Any) -> bool | None:
+    """Return whether predictors know that a run has ended; None: not known."""
     if end is None:
         ends = [part.end for part in parts_of(calibrator) if hasattr(part, "end")]
-        end = any(own is not None for own in ends) if ends else None
-    known = end if isinstance(end, Mapping) else dict.fromkeys(predictors, end)
-    for name, knows in known.items():
-        if name not in predictors:
-            raise ValueError(f"end: {unknown_name('predictor', str(name), predictors)}")
-        if knows is not None and not isinstance(knows, (bool, np.bool_)):
-            which = f"end of predictor {name!r}" if isinstance(end, Mapping) else "end"
-            raise ValueError(
-                f"{which} must be True, False or None, got {knows!r}; True says that the predictor "
-                f"knows which step is the last"
-            )
-    return {name: None if known.get(name) is None else bool(known[name]) for name in predictors}
+        return any(own is not None for own in ends) if ends else None
+    if not isinstance(end, (bool, np.bool_)):
+        raise ValueError(
+            f"end must be True, False or None, got {end!r}; True says that predictors know which "
+            f"step is the last"
+        )
+    return bool(end)
 
 
 def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:
@@ -321,7 +272,16 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
         by = {by if isinstance(by, str) else "group": by}
     labels_by_kind = {}
     for name, of_runs in by.items():
-        values = _column_of(sample.X.meta, of_runs) if isinstance(of_runs, str) else of_runs
+        meta, values = sample.X.meta, of_runs
+        if isinstance(of_runs, str):
+            if of_runs not in meta:
+                known = unknown_name("column", of_runs, list(meta))
+                raise ArgumentError(
+                    f"{{argument}}: {known}. Keep the column in the meta of X, or give the labels "
+                    f"themselves, one for each run",
+                    "by",
+                )
+            values = meta[of_runs]
         check_index(values, sample.X.ids, "by")
         array = np.asarray(values, dtype=object)
         if array.shape != (len(sample.y),):
@@ -333,14 +293,3 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
         words = labels.astype(str).where(labels.notna(), UNLABELLED)
         labels_by_kind[str(name)] = words.to_numpy(dtype=object)[judged.runs.source_rows]
     return labels_by_kind
-
-
-def _column_of(meta: pd.DataFrame, name: str) -> Any:
-    if name not in meta:
-        raise ArgumentError(
-            f"{{argument}}: {unknown_name('column', name, list(meta))}. Keep the column in the "
-            f"meta of X, as by TrajectoryArray.from_frame(..., meta=[{name!r}]), or give the "
-            f"labels themselves, one for each run",
-            "by",
-        )
-    return meta[name]

@@ -1,0 +1,164 @@
+"""What may be wrong with the data: leaks, wrong signs, wrong scales, weight on few runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.core import ranking
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import words_of
+from trajscore.core.sample import Sample
+from trajscore.core.stops import notes_on_stops
+from trajscore.core.values import outside_unit
+from trajscore.core.weights import StepWeights
+from trajscore.core.within_runs import last_cells
+from trajscore.inference.influence import FEW_CLUSTERS
+from trajscore.io.fields import USUAL
+from trajscore.report._data import AS_GIVEN, BASE_RATE, REFERENCES, Note
+from trajscore.report._rows import Row
+from trajscore.report._runs import Coverage
+from trajscore.tracer import StepConfidence
+
+_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
+# A run that holds more of the weight than this, and than twice its equal share, is named.
+_HEAVY = 0.05
+# Fewer runs of an outcome may well be told apart by chance.
+_FEWEST_TOLD_APART = 5
+# What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
+_LOOKS_LIKE_A_RISK = 0.4
+
+_OUTCOME_WORDS = {
+    *USUAL["outcome"], "succeeded", "failed", "failure", "resolved", "passed", "correct", "label",
+    "target",
+} - {"y"}  # fmt: skip
+# with one of these, as in p_success, a name is that of a forecast
+_FORECAST_WORDS = {
+    *USUAL["confidence"], "proba", "chance", "prediction", "predicted", "expected", "estimate",
+    "estimated", "judge", "verifier", "model",
+}  # fmt: skip
+# made of log-probabilities, which the turn itself holds; "verbal" may be a field of its log
+_OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
+
+
+def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
+    """Say why a column may leak the outcome: its name or its last values; "" if it does not.
+
+    What is made of log-probabilities knows nothing of the outcome, however well it separates.
+
+    >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
+    >>> leakage("judge", X, np.repeat([1, 0], 5))
+    'separates successes from failures without an error at the last step of a run'
+    >>> leakage("final_reward", X, np.ones(10))
+    'is named like an outcome'
+    """
+    words = words_of(name)
+    if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
+        return "is named like an outcome"
+    if name in _OF_TOKENS:
+        return ""
+    last = trace.cells[last_cells(trace)]
+    clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
+    last, success = last[clear], y[clear].astype(np.float64)
+    if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:
+        return ""
+    area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
+    if area in (0, 1):
+        return "separates successes from failures without an error at the last step of a run"
+    return ""
+
+
+def doubts(
+    sample: Sample,
+    rows: list[Row],
+    intervals: pd.DataFrame,
+    by: Mapping[str, NDArray[Any]],
+    weights: StepWeights,
+) -> list[Note]:
+    """Return what a reader should know of predictors and runs; `by` has the groups of runs."""
+    base = next(row for row in rows if row.predictor == BASE_RATE)
+    areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
+    return [
+        *_out_of_range(sample.traces),
+        *_leaky(sample),
+        *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
+        *_few_clusters(base.runs),
+        *_heavy_run(base, weights),
+        *_small_groups(by),
+    ]
+
+
+def _leaky(sample: Sample) -> list[Note]:
+    """Warn of predictors that leak the outcome."""
+    reasons = {name: leakage(name, trace, sample.y) for name, trace in sample.traces.items()}
+    return [Note(name, "leakage", {"how": reason}) for name, reason in reasons.items() if reason]
+
+
+def _turned(areas: pd.DataFrame) -> list[Note]:
+    """Warn of predictors that rank runs far worse than chance, as given."""
+    is_turned = (areas["value"] < _LOOKS_LIKE_A_RISK) & (areas["high"] < 0.5)
+    found = areas["value"][is_turned].items()
+    return [Note(str(name), "risk", {"auroc": area}) for name, area in found]
+
+
+def _out_of_range(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
+    """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
+    notes = []
+    for name, trace in traces.items():
+        outside = outside_unit(trace.cells)
+        n_outside, n_values = int(outside.sum()), int((~np.isnan(trace.cells)).sum())
+        is_positive = bool((trace.cells > 0).any())  # minus a risk is not
+        if 0 < 2 * n_outside < n_values and is_positive:
+            cell = int(np.argmax(outside))
+            place = trace.place(cell, with_row=False)  # files have other rows
+            facts = {"place": place, "value": trace.cells[cell], "n": n_outside}
+            notes.append(Note(name, "outside", facts))
+    return notes
+
+
+def _few_clusters(runs: Coverage) -> list[Note]:
+    """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
+    if runs.groups is None:
+        return []
+    effective = runs.units.n_effective(len(runs))
+    if effective >= FEW_CLUSTERS:
+        return []
+    return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]
+
+
+def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
+    """Warn of a run that holds much of the weight."""
+    divisor = weights.of(base.traces).divisor()
+    share = divisor / divisor.sum()
+    heaviest = int(np.argmax(share))
+    if share[heaviest] <= max(_HEAVY, 2 / len(share)):
+        return []
+    facts = {
+        "run": base.traces.ids[heaviest],
+        "steps": int(base.traces.lengths[heaviest]),
+        "share": float(share[heaviest]),
+    }
+    return [Note("weights", "heavy run", facts)]
+
+
+def _small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
+    """Warn of groups of few runs."""
+    notes = []
+    for kind, labels in by.items():
+        sizes = pd.Series(labels).value_counts()
+        if n_small := int((sizes < _FEWEST_RUNS).sum()):
+            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
+            notes.append(Note("weights", "small groups", facts))
+    return notes
+
+
+def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
+    """Say of which runs a stop decided the outcome, and which reasons are not known."""
+    texts = (str(ArgumentError(text)) for text in notes_on_stops(stops, 0))  # none is lost
+    return [Note("stops", "stops", {"text": text}) for text in texts]
