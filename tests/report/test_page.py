@@ -276,8 +276,6 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
     monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
     options = {"calibrator": None, "families": "log", "intervals": quick}
     page = check(evaluate(*short_wins, monitoring=monitoring, **options).to_html())
-    assert page.count('class="dot held"') == 2
-    assert "Circles: steps saved by a rule on other runs" in page
     assert "fitted on some runs and judged on others" in page
 
 
@@ -326,9 +324,8 @@ def test_useless_and_many_predictors_are_folded(useful, quick):
     report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
     assert (report.cards["card"] == "do not use").sum() == 6
     said = plain(report.to_html())
-    assert "1 more that " in said
-    assert "6 not to use: noise" in said
-    assert "and 1 more" in said
+    assert "7 more: p9, noise" in said or "7 more: p0, noise" in said
+    assert "and 2 more" in said
     assert "and 6 more predictors: do not use 6" in " ".join(str(report).split())
 
 

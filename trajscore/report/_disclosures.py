@@ -37,13 +37,6 @@ def sentence(note: Note) -> str:
     return f"{note.predictor}: {say(f'notes.{note.kind}', facts | words)}"
 
 
-def identification(data: ReportData) -> str:
-    """Say what was judged, when, by which version and command."""
-    source = data.source
-    known = [source.name, source.created, f"trajscore {source.version}", source.command]
-    return ", ".join(part for part in known if part)
-
-
 def left_out(data: ReportData, most: int = 1000) -> str:
     """Say how many runs were left out, and for which reasons."""
     if data.excluded.empty:
@@ -64,6 +57,7 @@ def left_out(data: ReportData, most: int = 1000) -> str:
 def disclosures(data: ReportData) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts, options, weights = data.facts, data.options, data.options.weights
+    source, version = data.source, f"trajscore {data.source.version}"
     of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
@@ -94,6 +88,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
             + f"; cost: {monitoring.cost_name}"
             * (monitoring.cost is not None)
         )
+    settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
 
 

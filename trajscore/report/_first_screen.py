@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.collapse import collapse
 from trajscore.core.type_aliases import FloatArray
@@ -44,7 +44,7 @@ class FirstScreen:
     form: str = ""  # what a threshold of a step is held against
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
-    worst: pd.Series | None = None
+    worst: dict[str, Any] = field(default_factory=dict)
     accept_sentence: str = ""
     stop_sentence: str = ""
     worst_sentence: str = ""
@@ -72,7 +72,7 @@ def first_screen(
         own = (costs or {}).get(name, {})
         curves[name] = stopping(data.traces[key], data.labels[key], own)
     key = acted_on(data, drawn[0])
-    worst = worst_runs(data, key, 1).iloc[0]
+    worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     number = collapse(data.traces[key], data.options.phi, data.options.weights)
     accept = accepting(number, data.labels[key])
@@ -163,16 +163,15 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: ReportData, worst: pd.Series, form: str) -> str:
+def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
     digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
     facts = {
-        "id": worst["id"], "task": f", task {worst['task']}" * bool(worst["task"]),
+        "task": f", task {worst['task']}" * bool(worst["task"]), "form": form,
         "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(data.facts.n_observed),
-        "seen": " with an outcome" * bool(data.facts.n_censored), "step": worst["flag"],
-        "form": form, "value": worst["value"], "outcome": worst["outcome"],
+        "seen": " with an outcome" * bool(data.facts.n_censored),
         "was": "" if worst["outcome"] in _VERBS else "was ",
     }  # fmt: skip
-    return say("worst", facts)
+    return say("worst", worst | facts)
 
 
 def _about(data: ReportData) -> str:

@@ -17,7 +17,6 @@ from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.tables import margin_cells, stopping_cells
 from trajscore.report.render.text import to_text
 
 if TYPE_CHECKING:
@@ -125,27 +124,6 @@ class Report(ReportData):
             A text for each predictor, in the order of the table.
         """
         return verdicts(self)
-
-    def margins(self) -> pd.DataFrame:
-        """Write each score's margin over the base rate, on the same runs, with its interval.
-
-        Returns
-        -------
-        DataFrame of str, indexed by (predictor, form)
-            One column a score; without the base rate, and rows that are not probabilities.
-        """
-        return margin_cells(self)
-
-    def stopping(self) -> pd.DataFrame:
-        """Write the monitoring table for people.
-
-        Returns
-        -------
-        DataFrame of str, indexed by (predictor, alpha)
-            False alarms and power with intervals, mean stopping step, share of steps saved;
-            empty where monitoring was not asked for.
-        """
-        return stopping_cells(self)
 
     def __str__(self) -> str:
         return to_text(self)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import pandas as pd
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
-from trajscore.core.within_runs import run_numbers
 from trajscore.report._answer import succeeded
 from trajscore.report._data import ReportData
 
 
-def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> pd.DataFrame:
-    """Return the runs with the largest loss, by row; those without an outcome come last.
+def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[str, Any]]:
+    """Return the runs with the largest loss; those without an outcome come last.
 
-    Columns: id, outcome, loss, steps, first, last, flag (a step) and value there, reason, task.
+    Each has its row, id, outcome, label, loss, steps, values (first, last, and at a step to look
+    at, the flag), the reason why it ended, and task.
     """
     trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
     score = data.options.scores[0]
@@ -27,34 +28,22 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> pd.DataFram
     best = labels * family.success(np.ones(1)) + (1 - labels) * family.failure(np.zeros(1))
     loss = best - of_runs
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
-    off = np.abs(labels[run_numbers(trace)] - trace.cells)
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
-    of_row = []
-    for row in rows:
-        part = slice(trace.offsets[row], trace.offsets[row + 1])
-        cells = trace.cells[part]
-        flag = int(np.argmax(off[part]))
+    worst = []
+    for row in rows.tolist():
+        cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+        flag = int(np.argmax(np.abs(labels[row] - cells)))
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1
-        of_row.append((flag + 1, cells[flag], cells[0], cells[-1]))
-    flags, values, first, last = zip(*of_row, strict=True) if of_row else ([], [], [], [])
-    return pd.DataFrame(
-        {
-            "id": [str(trace.ids[row]) for row in rows],
-            "outcome": [_outcome(y[row], succeeded(data)) for row in rows],
-            "label": labels[rows],
-            "loss": loss[rows],
-            "steps": trace.lengths[rows],
-            "first": first,
-            "last": last,
-            "flag": flags,
-            "value": values,
-            "reason": meta["stop_reason"].to_numpy()[rows],
-            "task": meta["task"].to_numpy()[rows],
-        },
-        index=rows,
-    )
+        reason, task = meta.iloc[row]
+        worst.append({
+            "row": row, "id": str(trace.ids[row]), "outcome": _outcome(y[row], succeeded(data)),
+            "label": float(labels[row]), "loss": float(loss[row]), "steps": len(cells),
+            "first": float(cells[0]), "last": float(cells[-1]), "flag": flag + 1,
+            "value": float(cells[flag]), "reason": reason, "task": task,
+        })  # fmt: skip
+    return worst
 
 
 def _outcome(y: float, won: str) -> str:

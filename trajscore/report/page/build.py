@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
@@ -64,17 +63,8 @@ def environment() -> Any:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         return markup.Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
-    def options(text: str) -> Any:
-        """Keep options of the command line on one line."""
-        parts = re.split(r"(--[a-z][a-z-]*)", text)
-        return markup.Markup("").join(
-            markup.Markup("<code>%s</code>") % part if k % 2 else markup.escape(part)
-            for k, part in enumerate(parts)
-        )
-
     environment.filters |= {
         "bold": bold,
-        "options": options,
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
         # a name may break after an underscore

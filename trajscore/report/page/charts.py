@@ -163,11 +163,10 @@ class Plot:
         for k in range(len(across) - 1):
             dx = (across[k + 1] - across[k]) * self.width / 100
             dy = (down[k + 1] - down[k]) * self.height / 100
-            n = max(2, int(math.hypot(dx, dy) / 8))
-            for share in np.linspace(0, 1, n):
+            for share in np.linspace(0, 1, max(2, int(math.hypot(dx, dy) / 8))):
                 a = across[k] + share * (across[k + 1] - across[k])
                 b = down[k] + share * (down[k + 1] - down[k])
-                self._take(float(a), float(b), 1.5, 1.5)
+                self._take(a, b, 1.5, 1.5)
 
 
 def path(x: ArrayLike, y: ArrayLike) -> str:

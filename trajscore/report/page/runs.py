@@ -21,14 +21,17 @@ def runs(view: View) -> Drawer:
     key = view.shown
     if not view.forms(key[0]):
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
-    table = worst_runs(view.data, key, _MOST)
-    flags = dict(zip(table["id"], table["flag"], strict=True))
-    texts = transcripts(view, key, flags) if view.log else {}
-    digits = 2 if table["loss"].max() >= 0.1 else 4
+    worst = worst_runs(view.data, key, _MOST)
+    texts = transcripts(view, key, worst) if view.log else {}
+    digits = 2 if max(run["loss"] for run in worst) >= 0.1 else 4
     rows = [
-        _row(row) | run_line(view, key, int(number), row["flag"])
-        | {"transcript": texts.get(row["id"]), "place": place, "text": f"{row['loss']:.{digits}f}"}
-        for place, (number, row) in enumerate(table.iterrows())
+        run | {
+            "plot": run_line(view, key, run["row"], run["flag"]), "place": place,
+            "transcript": texts.get(run["id"]), "text": f"{run['loss']:.{digits}f}",
+            "ends": [f"{np.clip(run[end], 0, 1):.0%}" for end in ("first", "last")],
+            "change": abs(run["last"] - run["first"]),
+        }
+        for place, run in enumerate(worst)
     ]  # fmt: skip
     who, whole = view.called(key[0]), len(rows) == view.data.facts.n_runs
     which = f"all {len(rows)}, those that {who} got most wrong first"
@@ -40,14 +43,3 @@ def runs(view: View) -> Drawer:
         "unit": view.data.options.unit,
     }  # fmt: skip
     return Drawer("runs", "Runs", about, parts)
-
-
-def _row(row: Any) -> dict[str, Any]:
-    """Return what a row says of a run."""
-    return {
-        "id": row["id"], "outcome": row["outcome"], "loss": float(row["loss"]),
-        "first_value": f"{np.clip(row['first'], 0, 1):.0%}",
-        "last_value": f"{np.clip(row['last'], 0, 1):.0%}",
-        "reason": row["reason"], "task": row["task"],
-        "change": float(abs(row["last"] - row["first"])), "label": float(row["label"]),
-    }  # fmt: skip

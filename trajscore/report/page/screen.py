@@ -110,97 +110,88 @@ def _strips(view: View) -> dict[str, Any]:
     """Return a row for each predictor, the tied ones first, and those that are folded."""
     cards = view.data.cards
     useful = [name for name in view.names if cards.loc[name, "card"] != AVOID]
-    rest = [name for name in view.names if name not in useful]
-    if not useful:
-        useful, rest = view.names, []
-    shown, more = useful[:_MOST_ROWS], useful[_MOST_ROWS:]
-    rows = {name: _row(view, name) for name in view.names}
+    shown = (useful or view.names)[:_MOST_ROWS]
+    folded = [name for name in view.names if name not in shown]
+    threes = {name: _three(cards.loc[name], form_of(cards, name)) for name in view.names}
     matters = float(cards.loc[view.names[0], "matters"])
-    axis = axis_of([*(rows[name]["three"] for name in shown), [-matters, 0, matters]], 3)
-    band = axis([-matters, matters])
-    for row in rows.values():
-        row["places"] = [float(place) for place in axis(row["three"])]
-        row["known"] = [bool(np.isfinite(end)) for end in row["three"]]
-    tied, n_tied = [name for name in shown if cards.loc[name, "tied"]], int(cards["tied"].sum())
-    folds = []
-    if more:
-        n_useful = sum(cards.loc[name, "card"] in (USE, RECALIBRATE) for name in more)
-        rank = "that beat the base rate by less" if n_useful == len(more) else "that rank lower"
-        folds.append({"title": f"{len(more)} more {rank}", "names": "", "rows": more})
-    if rest:
-        named = ", ".join(rest[:_FEW_NAMED])
-        others = f" and {len(rest) - _FEW_NAMED} more" * (len(rest) > _FEW_NAMED)
-        folds.append({"title": f"{len(rest)} not to use:", "names": named + others, "rows": rest})
+    axis = axis_of([*(threes[name] for name in shown), [-matters, 0, matters]], 3)
+    n_tied = int(cards["tied"].sum())
+    tied = [name for name in shown if cards.loc[name, "tied"]] if n_tied > 1 else []
+    others = f" and {len(folded) - _FEW_NAMED} more" * (len(folded) > _FEW_NAMED)
     return {
-        "rows": rows, "axis": axis, "zero": float(axis(0.0)), "ticks": axis.ticks,
-        "band": [float(band[0]), float(band[1] - band[0])],
-        "tied": tied if n_tied > 1 else [], "n_tied": n_tied,
-        "single": [name for name in shown if n_tied < 2 or name not in tied],
-        "folds": folds, "has_worse": bool(axis.low < -3 * matters),
+        "rows": {name: _row(view, name, threes[name], axis) for name in view.names},
+        "zero": float(axis(0.0)), "ticks": axis.ticks, "band": _band(axis, matters),
+        "tied": tied, "n_tied": n_tied, "single": [name for name in shown if name not in tied],
+        "folded": folded, "folded_names": ", ".join(folded[:_FEW_NAMED]) + others,
+        "has_worse": bool(axis.low < -3 * matters),
     }  # fmt: skip
 
 
-def _row(view: View, name: str) -> dict[str, Any]:
+def _row(view: View, name: str, three: list[float], axis: Axis) -> dict[str, Any]:
     """Return the margin of a predictor in the form to use, and what to do with it."""
-    card, digits = view.data.cards.loc[name], view.digits
-    form = form_of(view.data.cards, name)
-    three = [float(card[name]) for name in columns_of(form)]
-    text = "" if np.isnan(three[0]) else with_interval(three, digits, "+")
-    other = card[AS_GIVEN]
-    as_given = "" if form == AS_GIVEN or pd.isna(other) else f"as given {fixed(other, digits, '+')}"
-    why = card_reason(card, view.data)
-    return {
-        "name": name, "three": three, "margin": text,
-        "as_given": as_given if varies(card) else why,
-        "card": card["card"], "style": STYLES[card["card"]],
-        "why": f"{why}.", "place": _place(view, name),
+    card, drawn = view.data.cards.loc[name], view.screen.drawn
+    why, other = card_reason(card, view.data), card[AS_GIVEN]
+    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.digits, '+')}"
+    if form_of(view.data.cards, name) == AS_GIVEN:
+        as_given = ""
+    return _interval(view, card, three, axis) | {
+        "name": name, "as_given": as_given if varies(card) else why, "card": card["card"],
+        "why": f"{why}.", "place": drawn.index(name) if name in drawn else -1,
     }  # fmt: skip
 
 
-def _place(view: View, name: str) -> int:
-    """Return where a predictor is among those that are explained; -1 if it is not."""
-    drawn = view.screen.drawn
-    return drawn.index(name) if name in drawn else -1
+def _three(card: pd.Series, form: str) -> list[float]:
+    return [float(value) for value in card[columns_of(form)]]
+
+
+def _band(axis: Axis, matters: float) -> list[float]:
+    """Return where what does not matter begins, and how wide it is."""
+    low, high = axis([-matters, matters])
+    return [float(low), float(high - low)]
+
+
+def _interval(view: View, card: pd.Series, three: list[float], axis: Axis) -> dict[str, Any]:
+    """Return a margin with its interval on an axis, and in words."""
+    return {
+        "places": axis(three).tolist(), "known": np.isfinite(three).tolist(),
+        "margin": "" if np.isnan(three[0]) else with_interval(three, view.digits, "+"),
+        "style": STYLES[card["card"]],
+    }  # fmt: skip
 
 
 def _groups(view: View) -> list[dict[str, Any]]:
     """Return the cards of the first predictor within each kind of groups."""
-    table, name = view.data.by, view.names[0]
+    table, name, kinds = view.data.by, view.names[0], []
+    form = form_of(view.data.cards, name)
+    whole = float(view.data.cards.loc[name, form])
     if table is None:
         return []
-    kinds = []
     for kind in table.index.unique("by"):
         of_kind = table.loc[kind]
         shown, more = shown_groups(of_kind)
         cards = shown.xs(name, level="predictor") if len(shown) else shown
-        form = form_of(view.data.cards, name)
-        columns = columns_of(form)
-        whole = float(view.data.cards.loc[name, form])
-        ends = cards[columns].to_numpy(dtype=float)
+        cards = cards.sort_values(form, ascending=False)
+        ends = cards[columns_of(form)].to_numpy(dtype=float)
         sure = np.isfinite(ends).all(axis=1)  # a group without an interval would stretch the axis
         axis = axis_of(np.append(ends[sure], whole), 3)
         differ = bool((of_kind.xs(name, level="predictor")["p_value"] < ERROR_RATE).any())
         rows = []
-        for group, card in cards.sort_values(form, ascending=False).iterrows():
-            three = [float(value) for value in card[columns]]
-            matters = axis([-card["matters"], card["matters"]])
+        for group, card in cards.iterrows():
             needed = f"about {int(card['n_needed']):,} more runs"
-            rows.append(
-                {"name": str(group), "places": axis(three).tolist(),
-                 "known": [bool(np.isfinite(three).all())] * 3,
-                 "band": [float(matters[0]), float(matters[1] - matters[0])],
-                 "about": f"{card['n_runs']:,} runs, {card['success_rate']:.0%} {view.won}",
-                 "margin": "" if np.isnan(three[0]) else with_interval(three, view.digits, "+"),
-                 "card": needed if card["card"] == TOO_FEW else card["card"],
-                 "style": STYLES[card["card"]]}
-            )  # fmt: skip
-        kinds.append(
-            {"rows": rows, "more": more, "zero": float(axis(0.0)),
-             "ticks": axis.ticks, "whole": float(axis(whole)), "name": name,
-             "sentence": opening(of_groups(view.data, kind)),
-             "title": f"{'Groups' if differ else 'No sign of a difference between groups'} by "
-                      f"{kind}{' differ' * differ}"}
-        )  # fmt: skip
+            row = _interval(view, card, _three(card, form), axis)
+            rows.append(row | {
+                "name": str(group), "band": _band(axis, card["matters"]),
+                "known": [all(row["known"])] * 3,
+                "about": f"{card['n_runs']:,} runs, {card['success_rate']:.0%} {view.won}",
+                "card": needed if card["card"] == TOO_FEW else card["card"],
+            })  # fmt: skip
+        title = f"Groups by {kind} differ"
+        kinds.append({
+            "rows": rows, "more": more, "zero": float(axis(0.0)), "ticks": axis.ticks,
+            "whole": float(axis(whole)), "name": name,
+            "sentence": opening(of_groups(view.data, kind)),
+            "title": title if differ else f"No sign of a difference between groups by {kind}",
+        })  # fmt: skip
     return kinds
 
 
@@ -209,12 +200,9 @@ def _groups(view: View) -> list[dict[str, Any]]:
 
 def _worst(view: View) -> dict[str, Any]:
     """Return the line of the run to read first, with its flag and its outcome."""
-    worst, (name, form) = view.screen.worst, view.shown
-    assert worst is not None
-    return run_line(view, (name, form), int(worst.name), int(worst["flag"])) | {
-        "outcome": worst["outcome"], "label": float(worst["label"]),
-        "quote": quote(view, worst["id"], (name, form), int(worst["flag"])),
-    }  # fmt: skip
+    worst, key = view.screen.worst, view.shown
+    plot = run_line(view, key, worst["row"], worst["flag"])
+    return worst | {"plot": plot, "quote": quote(view, worst)}
 
 
 def _costs(view: View) -> dict[str, Any]:
@@ -234,31 +222,21 @@ def _costs(view: View) -> dict[str, Any]:
 
 def _saves(view: View) -> dict[str, Any]:
     """Return what is saved by the good runs that thresholds stop, and the one to take."""
-    curve, held_out = view.screen.stops[view.screen.shown], _held_out(view)
+    curve = view.screen.stops[view.screen.shown]
     lost = np.append(0.0, curve.good)
     saved = {kind: np.append(0.0, values) for kind, values in curve.saved.items()}
     best, steps = curve.highest(LOST / 100), saved["steps"]
-    top = max([*(float(values.max()) for values in saved.values()), *held_out[1]]) or 1.0
+    top = max(float(values.max()) for values in saved.values()) or 1.0
     at = 0 if best is None else best + 1
     paths = {kind: path(100 * lost, 100 - 92 * values / top) for kind, values in saved.items()}
     return {
         "path": paths.pop("steps"), "others": paths, "top": top,
-        "held_out": [(100 * x, 100 - 92 * y / top) for x, y in zip(*held_out, strict=True)],
         "x": float(100 * lost[at]), "y": float(100 - 92 * steps[at] / top),
         "text": "" if best is None else f"{of_hundred(steps[at])}%",
     }  # fmt: skip
 
 
-def _held_out(view: View) -> tuple[list[float], list[float]]:
-    """Return good runs lost and steps saved of a rule that was judged on other runs."""
-    table, name = view.data.monitoring, view.screen.shown
-    if table is None or name not in table.index.get_level_values("predictor"):
-        return [], []
-    own = table.loc[name].dropna(subset="false_alarm_rate")
-    return own["false_alarm_rate"].tolist(), own["steps_saved_overall"].tolist()
-
-
-def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> dict[str, Any]:
+def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
     cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
@@ -268,7 +246,7 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> dict[str,
     plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
     plot.points([flag], [cells[flag - 1]], "flag")
     plot.note(flag, cells[flag - 1], f"step {flag}: {forecast}", "flagged")
-    return {"plot": plot, "steps": n}
+    return plot
 
 
 def _script(view: View) -> dict[str, Any]:

@@ -13,19 +13,18 @@ _QUOTED = 160
 
 
 def transcripts(
-    view: View, key: tuple[str, str], flags: dict[str, int]
+    view: View, key: tuple[str, str], worst: list[dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the turns of runs of the log, by id, as far as there is room; flags are steps."""
+    """Return the turns of runs of the log, by id, as far as there is room."""
     room, trace = _MOST_CHARACTERS, view.data.traces[key]
     shown: dict[str, dict[str, Any]] = {}
-    rows = {str(name): row for row, name in enumerate(trace.ids)}
-    for name in flags:
-        run = view.log.get(name)
+    for one in worst:
+        run = view.log.get(one["id"])
         if run is None:
             continue
-        places = view.places(run, int(trace.lengths[rows[name]]))
+        places = view.places(run, one["steps"])
         step_of = {place: k + 1 for k, place in enumerate(places)}
-        cells = trace.cells[trace.offsets[rows[name]] :]
+        cells = trace.cells[trace.offsets[one["row"]] :]
         turns: list[dict[str, Any]] = []
         for k, step in enumerate(run.steps[:_MOST_TURNS]):
             number = step_of.get(k)
@@ -33,30 +32,27 @@ def transcripts(
             turns.append(
                 {"actor": step.actor, "text": _cut(step.text.strip()), "calls": _calls(step),
                  "result": _cut(step.observation or ""), "step": number, "said": forecast,
-                 "flag": number == flags[name]}
+                 "flag": number == one["flag"]}
             )  # fmt: skip
         room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
         if room < 0:
             break
         task = "" if run.task is None else str(run.task)
-        shown[name] = {"turns": turns, "n_more": len(run.steps) - len(turns), "task": task}
+        shown[one["id"]] = {"turns": turns, "n_more": len(run.steps) - len(turns), "task": task}
     return shown
 
 
-def quote(view: View, name: str, key: tuple[str, str], flag: int) -> str:
-    """Return what was said at a step of a run of the log; "" without one."""
-    run, trace = view.log.get(name), view.data.traces[key]
-    if run is None:
+def quote(view: View, worst: dict[str, Any]) -> str:
+    """Return what was said at the step to look at of a run of the log; "" without one."""
+    run = view.log.get(worst["id"])
+    places = [] if run is None else view.places(run, worst["steps"])
+    if run is None or not places:
         return ""
-    row = [str(other) for other in trace.ids].index(name)
-    places = view.places(run, int(trace.lengths[row]))
-    if not places:
-        return ""
-    step = run.steps[places[flag - 1]]
+    step = run.steps[places[worst["flag"] - 1]]
     text = " ".join((step.text.strip() or _calls(step)).split())
     if len(text) > _QUOTED:
         text = f"{text[:_QUOTED].rsplit(' ', 1)[0]} ..."
-    return f"Step {flag}, {step.actor}: \u201c{text}\u201d" if text else ""
+    return f"Step {worst['flag']}, {step.actor}: \u201c{text}\u201d" if text else ""
 
 
 def _calls(step: Step) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import disclosures, identification, sentence
+from trajscore.report._disclosures import disclosures, sentence
 from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report._runs import number_of_runs
 from trajscore.report._verdict import card_reason, not_above_counting, verdicts
@@ -28,7 +28,6 @@ def to_markdown(data: ReportData) -> str:
         f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
         escaped(screen.about),
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
-        escaped(identification(data)),
         *map(_section, shown),
         "## In words\n\n" + _list(map(escaped, verdicts(data))),
         "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)

@@ -22,7 +22,6 @@ from trajscore.report._data import (
     BASE_RATE,
     CONSTANT,
     FORMS,
-    MARGIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
@@ -44,7 +43,6 @@ _SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
 _MOST_LENGTHS = 10
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
-ALL_NUMBERS = "All numbers"
 MARGINS = "Margins over the base rate"
 
 
@@ -55,7 +53,6 @@ class Table:
     title: str
     frame: pd.DataFrame
     about: Mapping[str, str] = field(default_factory=dict)
-    best: frozenset[tuple[Any, str]] = frozenset()
     said: str = ""  # of these very rows; enough without them, too
 
     @property
@@ -99,14 +96,12 @@ def _main(data: ReportData) -> Table:
     columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
     heads = {name: f"{_SHORT.get(name, name)} {arrow(name, data.options)}".strip()
              for name in columns}  # fmt: skip
-    best_of = {column: _best(data, column) for column in columns}
-    rows, best = {}, set()
+    rows = {}
     for key in _in_order(data, data.table):
         label = key[0], "" if key[0] in REFERENCES else FORMS[key[1]]
         rows[label] = {heads[name]: _text(data.table.loc[key, name], name) for name in columns}
-        best |= {(label, heads[name]) for name in columns if key in best_of[name]}
     about = {heads[name]: explain(name) for name in columns}
-    return Table(ALL_NUMBERS, _frame(rows, "predictor", "form"), about, frozenset(best))
+    return Table("All numbers", _frame(rows, "predictor", "form"), about)
 
 
 def _in_order(data: ReportData, table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -121,38 +116,21 @@ def _text(value: Any, name: str) -> str:
     return f"{int(value):,}" if name.startswith("n_") else short_number(value, digits_of(name))
 
 
-def _best(data: ReportData, name: str) -> set[Any]:
-    """Return the rows with the best value of a metric, among those that beat the base rate."""
-    way = arrow(name, data.options)
-    column = data.table[name].dropna().drop(list(REFERENCES), level="predictor", errors="ignore")
-    known = column[[bool(way) and _beats(data, key, name, way) for key in column.index]]
-    best = known.min() if way == "\u2193" else known.max()
-    return set(known.index[known == best])
-
-
-def _beats(data: ReportData, key: tuple[str, str], name: str, way: str) -> bool:
-    if name in _OVER:
-        return bool(data.table.loc[key, f"{name}_low"] > 0)
-    low, high = data.intervals.loc[(*key, name), MARGIN[1:]]
-    by_card = data.cards.loc[key[0], f"{key[1]}_low"]
-    return bool(by_card > 0 or (high < 0 if way == "\u2193" else low > 0))
-
-
 def _margins(data: ReportData) -> Table:
-    cells = margin_cells(data)
-    cells = cells.loc[_in_order(data, cells)].rename(FORMS, level="form")
-    return Table(MARGINS, cells, dict.fromkeys(cells, explain("margin")))
-
-
-def margin_cells(data: ReportData) -> pd.DataFrame:
-    """Write each score's margin over the base rate, of the rows that are probabilities."""
-    table = data.table[data.table.index.get_level_values("form") != CONSTANT]
-    table = table[table[f"{data.score_name} margin"].notna()]
-    margins: dict[str, Any] = {data.score_name: [margin_of(data, *key) for key in table.index]}
-    for name in data.options.score_names[1:]:
-        margins[name] = table[columns_of(f"{name} margin")].to_numpy()
-    cells = {name: _cells(numbers, digits_of(name), "+") for name, numbers in margins.items()}
-    return pd.DataFrame(cells, index=table.index)
+    """Return each score's margin over the base rate, of the rows that are probabilities."""
+    columns = {name: columns_of(f"{name} margin") for name in data.options.score_names}
+    rows = {}
+    for name, form in _in_order(data, data.table):
+        own = data.table.loc[(name, form)]
+        if form == CONSTANT or pd.isna(own[columns[data.score_name][0]]):
+            continue
+        threes = {score: own[ends] for score, ends in columns.items()}
+        threes[data.score_name] = margin_of(data, name, form)
+        rows[name, FORMS[form]] = {
+            score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
+        }
+    about = dict.fromkeys(columns, explain("margin"))
+    return Table(MARGINS, _frame(rows, "predictor", "form"), about)
 
 
 def _pairs(data: ReportData) -> Table:
@@ -192,10 +170,11 @@ def _gains(data: ReportData) -> Table:
 def _groups(data: ReportData) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    if data.by is None:
+    table = data.by
+    if table is None:
         return
-    for kind in data.by.index.unique("by"):
-        cards, more = shown_groups(data.by.loc[kind])
+    for kind in table.index.unique("by"):
+        cards, more = shown_groups(table.loc[kind])
         columns = {
             "runs": [f"{n:,}" for n in cards["n_runs"]],
             "success": [_percent(rate) for rate in cards["success_rate"]],
@@ -211,31 +190,22 @@ def _groups(data: ReportData) -> Iterator[Table]:
 
 
 def _stopping(data: ReportData) -> Table:
-    cells = stopping_cells(data)
-    if not cells.empty:
-        cells = cells.rename_axis(["predictor", "level"])
-    return Table("Stopping failing runs early", cells)
-
-
-def stopping_cells(data: ReportData) -> pd.DataFrame:
-    """Write how often runs would be flagged early and what that saves; empty if not asked for."""
-    table, options = data.monitoring, data.facts.monitoring
-    if table is None or table.empty:
-        return pd.DataFrame()
-    cells = {
-        "good, bad runs": [
-            f"{good:.0f}, {bad:.0f}"
-            for good, bad in zip(table["n_success"], table["n_failure"], strict=True)
-        ],
-        "false alarms": _rates(table, "false_alarm_rate"),
-        "power": _rates(table, "power"),
-        "before the end": _rates(table, "power_before_end"),
-        "stops at step": _written(table["mean_stopping_step"], ".1f"),
-        "steps saved": _written(table["steps_saved"], ".1%"),
-    }
-    if "cost_saved" in table and options is not None:
-        cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
-    return pd.DataFrame(cells, index=table.index)
+    """Return how often runs would be flagged early and what that saves, if asked for."""
+    table, options, cells = data.monitoring, data.facts.monitoring, {}
+    if table is not None and not table.empty and options is not None:
+        runs = zip(table["n_success"], table["n_failure"], strict=True)
+        cells = {
+            "good, bad runs": [f"{good:.0f}, {bad:.0f}" for good, bad in runs],
+            "false alarms": _rates(table, "false_alarm_rate"),
+            "power": _rates(table, "power"),
+            "before the end": _rates(table, "power_before_end"),
+            "stops at step": _written(table["mean_stopping_step"], ".1f"),
+            "steps saved": _written(table["steps_saved"], ".1%"),
+        }
+        if "cost_saved" in table:
+            cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
+    frame = pd.DataFrame(cells, None if table is None else table.index)
+    return Table("Stopping failing runs early", frame.rename_axis(index={"alpha": "level"}))
 
 
 def _steps(data: ReportData) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trajscore.report._answer import answer
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import disclosures, identification, left_out, sentence
+from trajscore.report._disclosures import disclosures, left_out, sentence
 from trajscore.report._first_screen import without_marks
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -25,7 +25,6 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
         lines("note: " + sentence(note) for note in data.remarks),
         lines([left_out(data)]),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
-        lines([identification(data)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
