@@ -64,6 +64,12 @@ class Answer(NamedTuple):
     doubts: list[str]  # the reasons, worst first
     before: str  # what comes before what to accept and stop, where it may not hold
 
+    @property
+    def lines(self) -> list[str]:
+        """The answer, what would change it, and the next step, without marks of bold words."""
+        reason = f"{self.why}: {self.reason}".replace("**", "")
+        return [self.headline, reason, f"Next: {self.advice}"]
+
 
 def answer(data: ReportData) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
@@ -204,9 +210,13 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
         behind = f" and is {text}{data.options.unit} behind"
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
     named = f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else ""
-    some = f"{len(tied)} others" if len(tied) > _FEW_NAMED else listed(tied) if tied else ""
     ties = bool(cards["tied"].sum() > 1)
-    return {"tied": some, "ties": ties, "other": named, "behind": behind}
+    return {
+        "tied": listed(tied, _FEW_NAMED) if tied else "",
+        "ties": ties,
+        "other": named,
+        "behind": behind,
+    }
 
 
 # -------------------------------------------------------------------- runs without an outcome

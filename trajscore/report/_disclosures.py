@@ -78,7 +78,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
                                   * bool(weights.is_own and facts.n_beyond),
         "aggregation": f"{options.phi}: {SENTENCES['score_of'][options.phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
-        "censoring": _censoring(data),
+        "censoring": say("censoring", {"counted_as": counted_as(data)}) if facts.n_censored
+                     or facts.censored == "drop" else "none",
         "intervals": _intervals(data),
     }  # fmt: skip
     if (monitoring := facts.monitoring) is not None:
@@ -95,12 +96,6 @@ def disclosures(data: ReportData) -> dict[str, str]:
 def counted_as(data: ReportData) -> str:
     """Say how runs without an outcome count."""
     return {"q_z": "with their q_z", "drop": "not at all"}.get(data.facts.censored, "as failures")
-
-
-def _censoring(data: ReportData) -> str:
-    if not data.facts.n_censored and data.facts.censored != "drop":
-        return "none"
-    return say("censoring", {"counted_as": counted_as(data)})
 
 
 def _calibration(calibrators: dict[str, str] | None) -> str:

@@ -42,6 +42,7 @@ class FirstScreen:
     drawn: list[str]
     shown: str = ""  # the predictor that pictures and actions are of; "" where there is none
     form: str = ""  # what a threshold of a step is held against
+    score: str = ""  # and one of a run
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: dict[str, Any] = field(default_factory=dict)
@@ -50,11 +51,6 @@ class FirstScreen:
     worst_sentence: str = ""
     accept_note: str = ""
     stop_note: str = ""
-
-    @property
-    def score(self) -> str:
-        """What a threshold for accepting is on."""
-        return _score(self.form)
 
 
 def first_screen(
@@ -74,11 +70,12 @@ def first_screen(
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
+    score = form.replace("forecast", "score")
     number = collapse(data.traces[key], data.options.phi, data.options.weights)
     accept = accepting(number, data.labels[key])
-    rules = _say_accept(accept, PRICE, _score(form)), _say_stop(curves, drawn[0], LOST, form)
+    rules = _say_accept(accept, PRICE, score), _say_stop(curves, drawn[0], LOST, form)
     if decided.before:
-        rules = rules[0].replace("**", ""), rules[1].replace("**", "")
+        rules = without_marks(rules[0]), without_marks(rules[1])
     words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
     return FirstScreen(
         about,
@@ -86,6 +83,7 @@ def first_screen(
         drawn,
         drawn[0],
         form,
+        score,
         accept,
         curves,
         worst,
@@ -104,10 +102,6 @@ def acted_on(data: ReportData, name: str) -> tuple[str, str]:
 
 
 # -------------------------------------------------------------------- sentences
-
-
-def _score(form: str) -> str:
-    return form.replace("forecast", "score")
 
 
 def _say_accept(curve: Accepting, price: float, form: str) -> str:

@@ -19,9 +19,7 @@ def explain(name: str) -> str:
     if name in GLOSSARY:
         return GLOSSARY[name]
     if " over_" in name:
-        return GLOSSARY[name.rpartition(" ")[2].removesuffix("_low").removesuffix("_high")]
-    if " margin" in name:
-        return GLOSSARY["margin"]
+        return GLOSSARY[name.rpartition(" ")[2]]
     return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
 
 

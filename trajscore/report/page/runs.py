@@ -33,10 +33,8 @@ def runs(view: View) -> Drawer:
         }
         for place, run in enumerate(worst)
     ]  # fmt: skip
-    who, whole = view.called(key[0]), len(rows) == view.data.facts.n_runs
-    which = f"all {len(rows)}, those that {who} got most wrong first"
-    which = which if whole else f"the {len(rows)} that {who} got most wrong"
-    about = f"{which}; a row opens in place"
+    which = f"{len(rows)} of {view.data.facts.n_runs:,}, those that {view.called(key[0])} got most"
+    about = f"{which} wrong first; a row opens in place"
     parts: dict[str, Any] = {
         "rows": rows, "first": FIRST, "has_log": bool(texts),
         "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),

@@ -16,7 +16,7 @@ from trajscore.core.values import is_number
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
 from trajscore.report._cards import TOO_FEW, forms_of, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, ReportData
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -77,10 +77,7 @@ class View:
 
     def called(self, name: str) -> str:
         """Name a predictor with the form that is acted on."""
-        if not self.forms(name):
-            return name
-        form = acted_on(self.data, name)[1]
-        return f"{name}, {FORMS[form]}" if form == RECALIBRATED else f"{name} as given"
+        return f"{name} {FORMS[acted_on(self.data, name)[1]]}" if self.forms(name) else name
 
     # ---------------------------------------------------------------- turns of a log
 

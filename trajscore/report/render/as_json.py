@@ -81,7 +81,7 @@ def _answer(data: ReportData) -> dict[str, Any]:
         "predictor": stated.predictor or None,
         "action": stated.action,
         "headline": stated.headline,
-        "reason": without_marks(f"{stated.why}: {stated.reason}"),
+        "reason": stated.lines[1],
         "next": stated.advice,
         "accept": without_marks(screen.accept_sentence) or None,
         "stop": without_marks(screen.stop_sentence) or None,

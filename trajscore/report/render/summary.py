@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
@@ -14,6 +12,7 @@ from trajscore.report._disclosures import left_out, sentence
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
 from trajscore.report._runs import lacks_values
+from trajscore.report._sentences import say
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
@@ -23,10 +22,8 @@ _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 def to_summary(data: ReportData) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
     names, screen = ranked(data.cards), first_screen(data)
-    stated = screen.answer
-    reason = without_marks(f"{stated.why}: {stated.reason}")
     parts = [
-        lines([stated.headline, reason, f"Next: {stated.advice}"]),
+        lines(screen.answer.lines),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
         lines([*_actions(screen), *_warnings(data, screen)]),
     ]
@@ -40,7 +37,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     accept = screen.accept_sentence.partition(" Any threshold")[0]
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     return [
-        without_marks(f"{whose}{accept} A failure let through costs {PRICE:g}."),
+        without_marks(f"{whose}{accept} {say('price', {'price': PRICE})}"),
         without_marks(f"{whose}{screen.stop_sentence}"),
         without_marks(f"Read first: {screen.worst_sentence}"),
     ]
@@ -86,7 +83,7 @@ def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
-    if len(data.excluded):
+    if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS) + _remedy(data))
     sentences.append(_more(data.source.command))
     sentences.append(screen.about.partition(" · judged")[0])
@@ -98,12 +95,12 @@ def _remedy(data: ReportData) -> str:
     if not data.excluded["reason"].map(lacks_values).any():
         return ""
     ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-    return f"; {ffill} lets a value hold until the next one"
+    return say("remedy", {"ffill": ffill})
 
 
 def _more(command: str) -> str:
     """Say where there is more, to who came by a command or by Python."""
     if not command:
         return "All numbers: report.to_text(verbose=True); a page: report.to_html('report.html')"
-    page = "" if re.search(" --out[ =]", command) else "; a page: --out report.html"
+    page = "" if " --out" in command else "; a page: --out report.html"
     return f"All numbers: --verbose{page}"

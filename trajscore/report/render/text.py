@@ -5,7 +5,6 @@ from __future__ import annotations
 from trajscore.report._answer import answer
 from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, left_out, sentence
-from trajscore.report._first_screen import without_marks
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
@@ -16,10 +15,9 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
     if not verbose:
         return to_summary(data)
-    stated, short = answer(data), short_names(data.predictors)
-    reason = without_marks(f"{stated.why}: {stated.reason}")
+    short = short_names(data.predictors)
     parts = [
-        lines([stated.headline, reason, f"Next: {stated.advice}"]),
+        lines(answer(data).lines),
         lines(verdicts(data)),
         *(_table(table, short) for table in tables_of(data)),
         lines("note: " + sentence(note) for note in data.remarks),
