@@ -266,14 +266,8 @@ class TracerRisk(TracerScorer):
 class TextClassifier(TransformerMixin, BaseEstimator):
     """Log-odds of success by a logistic regression on the words of the last turns.
 
-    Parameters
-    ----------
-    words : Remembered, optional
-        Makes the words of each turn of a run. Default: those of this turn and the one before.
-    C : float
-        Inverse of the penalty.
-    most : int
-        How many steps are learned from, drawn at random, where there are more.
+    `words` makes the words of each turn of a run (default: those of this turn and the one before);
+    `most` steps are learned from, drawn at random, where there are more.
     """
 
     def __init__(self, words: Any = None, C: float = 0.1, most: int = 8_000) -> None:

@@ -33,6 +33,15 @@ from trajscore.io import Run, Step, ToolCall, outcomes, read_runs
 RAW = "https://raw.githubusercontent.com/"
 
 
+class Found(NamedTuple):
+    """Runs or values, outcomes, groups, and what is known of a run before its first step."""
+
+    X: Any
+    y: Any
+    group: Any
+    identity: Any = None
+
+
 class Archive(NamedTuple):
     """A repository at a commit, as GitHub packs it, and the files of it that are wanted."""
 
@@ -89,16 +98,14 @@ def checksum(files: Mapping[str, bytes]) -> str:
 TAU_BENCH = "sierra-research/tau-bench/59a200c6d575d595120f1cb70fea53cef0632f6b"
 AIRLINE = "gpt-4o-airline.json"
 AIRLINE_SHA256 = "e9e6c0297660c537f83d4fd9c476ce7a9a86ecd2784874b7bfc13be598e37bfa"
-ARCHIVES = {
-    # five models at Java issues, without a licence; one of them was evaluated on one issue only
-    "multi_swe_bench": Archive(
-        "multi-swe-bench/experiments",
-        "89888f1604001fcd80b0799a37af42a1bfebfd8f",
-        r"[^/]*/(evaluation/java/verified/[^/]+/(?:trajs/[^/]+\.traj|results/results\.json))",
-        "33b3c81ec0479c4bf29facb3503da5e7162694dae4e7a48d42db441f4555bb82",
-        "runs of Multi-SWE-bench",
-    ),
-}
+# five models at Java issues, without a licence; one of them was evaluated on one issue only
+MULTI_SWE_BENCH = Archive(
+    "multi-swe-bench/experiments",
+    "89888f1604001fcd80b0799a37af42a1bfebfd8f",
+    r"[^/]*/(evaluation/java/verified/[^/]+/(?:trajs/[^/]+\.traj|results/results\.json))",
+    "33b3c81ec0479c4bf29facb3503da5e7162694dae4e7a48d42db441f4555bb82",
+    "runs of Multi-SWE-bench",
+)
 
 
 def tau_bench_log(data_home: Path | None) -> Path:
@@ -107,9 +114,8 @@ def tau_bench_log(data_home: Path | None) -> Path:
     return retrieve(url, AIRLINE, AIRLINE_SHA256, data_home, download_if_missing=True)
 
 
-def unpacked_log(name: str, data_home: Path | None) -> Path:
+def unpacked_log(archive: Archive, data_home: Path | None) -> Path:
     """Return the folder into which the log of an archive was unpacked."""
-    archive = ARCHIVES[name]
     folder = archive.path(data_home).with_name(archive.file.removesuffix(".tar.gz"))
     for path, content in archive.contents(data_home).items():
         file = folder / path
@@ -269,14 +275,12 @@ BASKETBALL = (
 BASKETBALL_FILE = "march_madness_in_game_men.csv"
 BASKETBALL_SHA256 = "584b6ba54c71e034632801c1f046b82e6ee657d3037ffc1ed8c1ee9d90ad18fe"
 
-Values = tuple[TrajectoryArray, NDArray[np.int64]]
 
-
-def game24(data_home: Path | None) -> Values:
+def game24(data_home: Path | None, folder: Path | None = None) -> Found:
     """Return what GPT-4 thought of each step of its solutions of the game of 24 (MIT licence).
 
     A tree of thoughts takes three steps and an answer. After each, GPT-4 values what it has, and
-    the five best paths go on: the paths were selected by these values.
+    the five best paths go on: the paths were selected by these values. Grouped by puzzle.
     """
     url = f"{GAME24}game24/{GAME24_FILE}"
     file = retrieve(url, GAME24_FILE, GAME24_SHA256, data_home, download_if_missing=True)
@@ -290,23 +294,25 @@ def game24(data_home: Path | None) -> Values:
             success.append(info["r"])
             task.append(puzzle["idx"])
     cells = np.minimum(np.array(values), HIGHEST) / HIGHEST
-    X = TrajectoryArray(cells.ravel(), [cells.shape[1]] * len(cells), meta={"task": task})
-    return X, np.array(success, dtype=np.int64)
+    X = TrajectoryArray(cells.ravel(), [cells.shape[1]] * len(cells))
+    return Found(X, np.array(success, dtype=np.int64), task)
 
 
-def win_probability(data_home: Path | None) -> Values:
+def win_probability(data_home: Path | None, folder: Path | None = None) -> Found:
     """Return win probabilities during 401 basketball games (fivethirtyeight, CC BY 4.0).
 
-    They are calibrated as they are, which few are: a control for what recalibrates.
+    They are calibrated as they are, which few are: a control for what recalibrates. Each game is a
+    group.
     """
     url = BASKETBALL + BASKETBALL_FILE
     path = retrieve(url, BASKETBALL_FILE, BASKETBALL_SHA256, data_home, download_if_missing=True)
     table = pd.read_csv(path)
     game = table["season"].astype(str) + " " + table["team1"] + " - " + table["team2"]
-    return TrajectoryArray.from_frame(
+    X, y = TrajectoryArray.from_frame(
         table.assign(game=game, update=table.groupby(game).cumcount() + 1),
-        id="game", step="update", value="prob1", outcome="prob1_outcome", meta=["season"],
+        id="game", step="update", value="prob1", outcome="prob1_outcome",
     )  # fmt: skip
+    return Found(X, y, X.ids)
 
 
 # ------------------------------------------------------------------ the sets of the board
@@ -365,15 +371,6 @@ def evenly(rows: NDArray[np.int64], group: Names) -> NDArray[np.int64]:
     return rows[np.sort(drawn[np.argsort(place, kind="stable")][:MOST_RUNS])]
 
 
-class Found(NamedTuple):
-    """Runs or values, outcomes, groups, and what is known of a run before its first step."""
-
-    X: Any
-    y: Any
-    group: Any
-    identity: Any = None
-
-
 def of_tau_bench(data_home: Path | None, folder: Path | None) -> Found:
     """Runs of gpt-4o at airline tasks; grouped by task."""
     runs = list(read_runs(tau_bench_log(data_home)))
@@ -393,7 +390,7 @@ def of_tau2(data_home: Path | None, folder: Path | None) -> Found:
 
 def of_multi_swe_bench(data_home: Path | None, folder: Path | None) -> Found:
     """Runs of five models at Java issues; grouped by issue, identity is the model."""
-    runs = list(read_runs(unpacked_log("multi_swe_bench", data_home)))
+    runs = list(read_runs(unpacked_log(MULTI_SWE_BENCH, data_home)))
     model = [Path(run.meta["file"]).parent.parent.name for run in runs]
     return Found(runs, outcomes(runs), [run.task for run in runs], model)
 
@@ -435,18 +432,6 @@ def of_evaluator(which: str, data_home: Path | None, folder: Path | None) -> Fou
     return Found(X, y, X.ids)
 
 
-def of_game24(data_home: Path | None, folder: Path | None) -> Found:
-    """GPT-4's values of the paths of a tree of thoughts; grouped by puzzle."""
-    X, y = game24(data_home)
-    return Found(X, y, X.meta["task"])
-
-
-def of_win_probability(data_home: Path | None, folder: Path | None) -> Found:
-    """Win probabilities during basketball games, each a group: the control that is calibrated."""
-    X, y = win_probability(data_home)
-    return Found(X, y, X.ids)
-
-
 SMALL_MODELS = {
     f"{title}, {task}": (model, task)
     for title, model in (("Gemma 3 270M", "gemma3_270m"), ("SmolLM2 135M", "smollm2_135m"))
@@ -469,9 +454,9 @@ SOURCES: dict[str, Callable[[Path | None, Path | None], Found]] = {
     "GSM8K, judge": partial(of_evaluator, "gsm8k"),
     "MATH, judge": partial(of_evaluator, "math"),
     "MMLU-Pro, judge": partial(of_evaluator, "mmlupro"),
-    "game of 24, GPT-4's values": of_game24,
+    "game of 24, GPT-4's values": game24,
     **{f"{name}: tokens": partial(of_real_runs, *of, False) for name, of in SMALL_MODELS.items()},
-    "basketball, win probabilities": of_win_probability,
+    "basketball, win probabilities": win_probability,
 }
 
 

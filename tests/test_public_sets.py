@@ -36,9 +36,9 @@ def test_game24_follows_the_paths_that_were_kept(tmp_path, monkeypatch):
     (tmp_path / "trajscore").mkdir()
     (tmp_path / "trajscore" / public_sets.GAME24_FILE.rpartition("/")[2]).write_bytes(content)
     monkeypatch.setattr(public_sets, "GAME24_SHA256", hashlib.sha256(content).hexdigest())
-    X, y = public_sets.game24(tmp_path)
+    X, y, task, _ = public_sets.game24(tmp_path)
     np.testing.assert_allclose(X.padded(), [[5e-5, 0.5], [1, 1]])
-    assert (y.tolist(), X.meta["task"].tolist()) == ([0, 1], [900, 900])
+    assert (y.tolist(), task) == ([0, 1], [900, 900])
 
 
 def test_runs_that_were_not_evaluated_are_no_failures(tmp_path, monkeypatch):
@@ -56,12 +56,12 @@ def test_runs_that_were_not_evaluated_are_no_failures(tmp_path, monkeypatch):
     } | {"results/results.json": results, "x.json": {}}  # fmt: skip
     top = "experiments-abc/evaluation/java/verified/agent"
     files = {f"{top}/{path}": content for path, content in files.items()}
-    archive = public_sets.ARCHIVES["multi_swe_bench"]
+    archive = public_sets.MULTI_SWE_BENCH
     _pack(tmp_path / "trajscore" / archive.file, files)
     with pytest.raises(ValueError, match="does not hold the published"):
-        public_sets.unpacked_log("multi_swe_bench", tmp_path)
+        public_sets.unpacked_log(archive, tmp_path)
     monkeypatch.setattr(public_sets, "checksum", lambda files: archive.sha256)
-    runs = read_runs(public_sets.unpacked_log("multi_swe_bench", tmp_path))
+    runs = read_runs(public_sets.unpacked_log(archive, tmp_path))
     assert [run.outcome for run in sorted(runs, key=len)] == [1, 0, 0, -1, -1]
 
 

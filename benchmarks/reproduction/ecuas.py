@@ -278,14 +278,14 @@ PAPER = Paper(
     [
         Item(
             "Figure 1", "Cost of an answer against its confidence",
-            "``benchmarks/py``; the statement that a right answer costs at most 1 "
+            "the statement that a right answer costs at most 1 "
             "and a wrong one at least 1, at the lowest confidence",
             figure_1, draw=lambda data, path: draw_confidence(path),
             caption="Right answers solid, wrong ones dashed.",
         ),
         Item(
             "Figure 2", "ECUAS as answers are sampled from ever flatter distributions",
-            "``benchmarks/py``, in expectation over the sampling; the statement that "
+            "in expectation over the sampling; the statement that "
             "the cost rises with the temperature on every set, shown by the smallest rise among "
             "nine temperatures",
             figure_2,

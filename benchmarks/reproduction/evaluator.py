@@ -32,20 +32,7 @@ SETTINGS = (
 
 
 def density_ratio(threshold: str, **options: float) -> DensityRatioEProcess:
-    """Return the published process: a logistic regression a step, half of all known runs held out.
-
-    Parameters
-    ----------
-    threshold : str
-        How its threshold is set.
-    **options : float
-        Of `DensityRatioEProcess`.
-
-    Returns
-    -------
-    DensityRatioEProcess
-        Not fitted.
-    """
+    """Return the published process: a regression a step, half of all known runs held out."""
     options = {"alpha": LEVELS} | options
     return DensityRatioEProcess(PrefixForecaster(), threshold, hold_out="runs", **options)
 

@@ -223,26 +223,33 @@ def kept_steps(lengths: np.ndarray, rate: float) -> np.ndarray:
     return np.where(cut, rng.integers(1, np.maximum(lengths, 2)), lengths)
 
 
-def shift_table(X: TrajectoryArray, y: np.ndarray, schedules: tuple[str, ...]) -> pd.DataFrame:
-    """Return shifts where three of four runs are cut, of forecasts calibrated out of fold."""
+def artificial_censoring(data: Data) -> pd.DataFrame:
+    """Table 10's layout where three of four public runs are cut; calibrated out of fold."""
+    found = data.runs("hotpotqa")
+    if found is None:
+        return pd.DataFrame()
+    X, y = found
     rows, kept = {}, kept_steps(X.lengths, 0.75)
-    for weights in schedules:
-        how = {"weights": weights} | ({"horizon": "own"} if weights in SCHEDULES else {})
+    for weights in sorted(SCHEDULES):
+        how = {"weights": weights, "horizon": "own"}
         forecasts = PlattCrossFitCalibrator(**how).fit_transform(X, y)
         for name, score in FAMILIES.items():
-            found = censoring_shift(y, forecasts, kept, score=score, **how)
-            key = name.lower(), weights
-            rows[key] = found.loc["all"].drop(["n_runs", "n_cut", "censored"]).to_dict() | {
-                "failures": found.loc["failure", "shift"],
-                "successes": found.loc["success", "shift"],
+            table = censoring_shift(y, forecasts, kept, score=score, **how)
+            rows[name.lower(), weights] = table.loc["all", ["complete", "shift"]].to_dict() | {
+                "failures": table.loc["failure", "shift"],
+                "successes": table.loc["success", "shift"],
             }
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = table.index.set_names(["score", "weights"])
-    return table.sort_index(level="weights", sort_remaining=False, kind="stable")
+    return table
 
 
-def fixed_ranks(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
-    """Rank metrics, held fixed, and scores of forecasts that are transformed (Appendix E)."""
+def transforms(data: Data) -> pd.DataFrame:
+    """Appendix E on public runs: rank metrics, held fixed, and scores of transformed forecasts."""
+    found = data.runs("hotpotqa")
+    if found is None:
+        return pd.DataFrame()
+    X, y = found
     ranked = trajectory_diagnostics(y, X)[["AUROC", "AUPRC", "AURC"]]
     cells = {
         "as they are": X.cells,
@@ -304,20 +311,6 @@ def table_7(data: Data) -> list[Cell]:
 def table_8(data: Data) -> list[Cell]:
     """Return the difference of the printed scores."""
     return [Cell("87 prefixes", "exact - simple", "-0.105", -0.574 + 0.469, slack=1e-9)]
-
-
-def artificial_censoring(data: Data) -> pd.DataFrame:
-    """Table 10's layout, of a judge's forecasts on public runs."""
-    found = data.runs("hotpotqa")
-    if found is None:
-        return pd.DataFrame()
-    return shift_table(*found, SCHEDULES)[["complete", "shift", "failures", "successes"]]
-
-
-def transforms(data: Data) -> pd.DataFrame:
-    """Appendix E's comparison on public runs."""
-    found = data.runs("hotpotqa")
-    return pd.DataFrame() if found is None else fixed_ranks(*found)
 
 
 def recalibrated(data: Data) -> pd.DataFrame:
