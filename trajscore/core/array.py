@@ -300,8 +300,6 @@ class TrajectoryArray(Ragged):
             If there is no such file.
         ValueError
             If `save` of this version did not write the file, or it unpacks to more than `max_size`.
-        ImportError
-            As in `save`.
 
         See Also
         --------
@@ -482,23 +480,26 @@ class TrajectoryArray(Ragged):
         return frame
 
     def save(self, path: str | Path) -> None:
-        """Write to a file, ``.npz`` or ``.parquet``, without pickle.
+        """Write to a file, ``.npz``, without pickle.
 
-        What `load` reads equals what was saved, `meta` with its dtypes included. The file is
-        replaced once the new one is whole: a save that fails or is killed leaves the old one.
+        What `load` reads equals what was saved, `meta` with its dtypes included: numbers, booleans
+        and text. The file is replaced once the new one is whole: a save that fails or is killed
+        leaves the old one.
 
         Parameters
         ----------
         path : str or Path
-            Where to; the ending chooses the format. Parquet needs pyarrow (extra ``data``).
+            Where to; it ends in ``.npz``.
 
         Raises
         ------
         ValueError
             If the ending is another one, or a column of `meta` would not come back as it is; the
             message names the column.
-        ImportError
-            If the format is Parquet and pyarrow is not installed.
+
+        See Also
+        --------
+        TrajectoryArray.to_frame : A table, for ``.to_parquet(path)`` or ``.to_csv(path)``.
 
         Examples
         --------

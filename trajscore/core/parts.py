@@ -122,8 +122,7 @@ def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
         if not np.array_equal(horizons[0], other):
             row = int(np.argmax(horizons[0] != other))
             raise ValueError(
-                f"row {row} has horizon {horizons[0][row]} in one container, but {other[row]} in "
-                f"another; a run has one horizon, so build both with the same"
+                f"row {row} has horizons {horizons[0][row]} and {other[row]}; give one"
             )
     return horizons[0] if horizons else None
 

@@ -132,15 +132,10 @@ class Ragged:
         if not bad.any():
             return
         place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
-        name, remedy = f"{self.cells[bad][0]:g}", ""
-        if name == "nan":
-            name = "NaN"
-            remedy = (
-                ". TrajectoryArray.from_frame and .from_padded fill it in with missing='ffill' "
-                "(the run's last value), or keep it as not recorded with missing='allow'"
-            )
         raise ValueError(
-            f"{place}: the value is {name}, not a finite number; fill it in or drop the run{remedy}"
+            f"{place}: the value is {self.cells[bad][0]:g}, not a finite number; drop the run, or "
+            f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
+            f"recorded"
         )
 
     def value_range(self) -> tuple[float, float]:

@@ -101,8 +101,8 @@ class StepWeights:
             n_runs = int((lengths > int(self.horizon)).sum())  # type: ignore[arg-type]
             warnings.warn(
                 f"horizon={self.horizon} leaves {number_of(n, 'step')} of "
-                f"{number_of(n_runs, 'run')} unscored; give a horizon of {int(lengths.max())} to "
-                f"score them all",
+                f"{number_of(n_runs, 'run')} unscored; give a horizon "
+                f"of {int(lengths.max())} to score them all",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
