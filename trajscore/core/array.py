@@ -271,10 +271,8 @@ class TrajectoryArray(Ragged):
         >>> TrajectoryArray.concat([a, a]).shape
         (2, 1)
         """
-        if isinstance(arrays, Ragged):
-            raise ValueError("concat takes a list of containers, got one; write concat([a, b])")
-        if not arrays:
-            raise ValueError(f"concat needs at least one {cls.__name__}")
+        if isinstance(arrays, Ragged) or not arrays:
+            raise ValueError("concat needs a list of at least one container; write concat([a, b])")
         return cls._trusted(**joined_parts([as_container(array)._parts() for array in arrays]))
 
     @classmethod

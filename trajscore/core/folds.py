@@ -40,12 +40,11 @@ def assign_folds(
     """
     stratum = np.asarray(strata, dtype=np.int64)
     counted = np.ones(len(ids), dtype=bool) if counts is None else np.asarray(counts)
-    if cv is None or isinstance(cv, (str, bytes)):
+    is_number = isinstance(cv, (int, np.integer))
+    if cv is None or isinstance(cv, (str, bytes)) or (is_number and cv < 2):
         raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
-    if not isinstance(cv, (int, np.integer)):
+    if not is_number:
         return _folds_of_splitter(cv, ids, stratum, groups)
-    if cv < 2:
-        raise ValueError(f"cv must be at least 2, got {cv}")
     _check_enough(int(cv), ids[counted], stratum[counted])
     if groups is None:
         return _alternating_folds(int(cv), ids, stratum, counted)
@@ -103,11 +102,6 @@ def _folds_of_groups(
     keys = np.stack([groups, run.ravel(), stratum], axis=1)[counted]
     rows = counted[np.unique(keys, axis=0, return_index=True)[1]]
     n_groups = len(np.unique(groups[rows]))
-    if n_groups < cv:
-        raise ValueError(
-            f"there are {n_groups} groups of runs, too few for {cv} folds of which none shares a "
-            f"group with another; give finer groups, or fewer folds"
-        )
     fold_of_group = np.arange(groups.max() + 1) % cv  # stays so for groups that do not count
     splits = StratifiedGroupKFold(cv).split(rows[:, None], stratum[rows], groups[rows])
     for k, (_, test) in enumerate(splits):

@@ -184,14 +184,10 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
         return np.nan
     if isinstance(value, (bool, np.bool_)) or is_number(value):
         return float(value)
-    if isinstance(value, str):
-        raise ValueError(
-            f"{_place(row, ids)}: outcome {value!r} is text; give numbers, as by y.astype(int), or "
-            f"y.map({{'pass': 1, 'fail': 0}}) of words"
-        )
     raise ValueError(
-        f"{_place(row, ids)}: outcome {value!r} is not understood; use 1 or True for success, 0 or "
-        f"False for failure, and -1 or an empty value where it was not observed"
+        f"{_place(row, ids)}: outcome {value!r} is not a number; use 1 or True for success, 0 or "
+        f"False for failure, and -1 or an empty value where it was not observed, of words by "
+        f"y.map({{'pass': 1, 'fail': 0}})"
     )
 
 

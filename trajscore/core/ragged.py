@@ -17,7 +17,6 @@ from trajscore.core.parts import (
     as_meta,
     as_row_index,
     as_table,
-    row_key,
     stacked_parts,
     width,
 )
@@ -228,8 +227,8 @@ class Ragged:
     # ---------------------------------------------------------------- runs and channels
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            key = row_key(key)
+        if isinstance(key, tuple) and key[1:] == (Ellipsis,):  # as scikit-learn asks for rows
+            key = key[0]
         are_names = isinstance(key, list) and key and all(isinstance(name, str) for name in key)
         if isinstance(key, str) or are_names:
             return self._pick(key)
