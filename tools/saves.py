@@ -97,10 +97,7 @@ def kinds() -> dict[str, Kind]:
         "report, Markdown": Kind(
             ".md", lambda k, path: reports[k].to_markdown(path), Path.read_bytes
         ),
-        "runs, .npz": Kind(".npz", lambda k, path: arrays[k].save(path), TrajectoryArray.load),
-        "runs, .parquet": Kind(
-            ".parquet", lambda k, path: arrays[k].save(path), TrajectoryArray.load
-        ),
+        "runs": Kind(".npz", lambda k, path: arrays[k].save(path), TrajectoryArray.load),
         "process": Kind(
             ".skops",
             lambda k, path: save_fitted(processes[k], path),

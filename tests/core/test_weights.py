@@ -112,7 +112,7 @@ BAD = [
     ([4, 9], lambda t: len(t) + 1 - t, None, "step 1 9 among 9 steps and 5 among 5"),
     ([4, 9], lambda t: np.where(t > 2, len(t), 1), None, "step 3 9 among 9 steps and 5 among 5"),
     *(([2], "uniform", h, "horizon") for h in (0, -1, 1.5, True, "Own", np.nan, np.array(2.5))),
-    ([1], "linear_front", 10_000_001, "horizon=.* too large"),
+    ([1], "linear_front", 10_000_001, "horizon .*up to 10,000,000"),
     ([3], "uniform", [2], "row 0: horizon 2 "),
     ([3], "uniform", [4, 5], "horizon must be 1"),
     ([1.5], "early", None, "lengths"),

@@ -271,10 +271,8 @@ class TrajectoryArray(Ragged):
         >>> TrajectoryArray.concat([a, a]).shape
         (2, 1)
         """
-        if isinstance(arrays, Ragged):
-            raise ValueError("concat takes a list of containers, got one; write concat([a, b])")
-        if not arrays:
-            raise ValueError(f"concat needs at least one {cls.__name__}")
+        if isinstance(arrays, Ragged) or not arrays:
+            raise ValueError("concat needs a list of at least one container; write concat([a, b])")
         return cls._trusted(**joined_parts([as_container(array)._parts() for array in arrays]))
 
     @classmethod
@@ -300,8 +298,6 @@ class TrajectoryArray(Ragged):
             If there is no such file.
         ValueError
             If `save` of this version did not write the file, or it unpacks to more than `max_size`.
-        ImportError
-            As in `save`.
 
         See Also
         --------
@@ -482,23 +478,26 @@ class TrajectoryArray(Ragged):
         return frame
 
     def save(self, path: str | Path) -> None:
-        """Write to a file, ``.npz`` or ``.parquet``, without pickle.
+        """Write to a file, ``.npz``, without pickle.
 
-        What `load` reads equals what was saved, `meta` with its dtypes included. The file is
-        replaced once the new one is whole: a save that fails or is killed leaves the old one.
+        What `load` reads equals what was saved, `meta` with its dtypes included: numbers, booleans
+        and text. The file is replaced once the new one is whole: a save that fails or is killed
+        leaves the old one.
 
         Parameters
         ----------
         path : str or Path
-            Where to; the ending chooses the format. Parquet needs pyarrow (extra ``data``).
+            Where to; it ends in ``.npz``.
 
         Raises
         ------
         ValueError
             If the ending is another one, or a column of `meta` would not come back as it is; the
             message names the column.
-        ImportError
-            If the format is Parquet and pyarrow is not installed.
+
+        See Also
+        --------
+        TrajectoryArray.to_frame : A table, for ``.to_parquet(path)`` or ``.to_csv(path)``.
 
         Examples
         --------

@@ -107,7 +107,7 @@ def check_estimator_input(
 
 def like_input(traces: TrajectoryArray, X: Any) -> Any:
     """Return a transformer's output as X came: for a padded array, a padded array."""
-    return traces.padded(n_steps=np.shape(X)[1]) if _is_plain_table(X) else traces
+    return traces.padded(n_steps=np.asarray(X).shape[1]) if _is_plain_table(X) else traces
 
 
 def _is_plain_table(X: Any) -> bool:

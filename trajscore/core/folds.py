@@ -40,12 +40,11 @@ def assign_folds(
     """
     stratum = np.asarray(strata, dtype=np.int64)
     counted = np.ones(len(ids), dtype=bool) if counts is None else np.asarray(counts)
-    if cv is None or isinstance(cv, (str, bytes)):
+    is_number = isinstance(cv, (int, np.integer))
+    if cv is None or isinstance(cv, (str, bytes)) or (is_number and cv < 2):
         raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
-    if not isinstance(cv, (int, np.integer)):
+    if not is_number:
         return _folds_of_splitter(cv, ids, stratum, groups)
-    if cv < 2:
-        raise ValueError(f"cv must be at least 2, got {cv}")
     _check_enough(int(cv), ids[counted], stratum[counted])
     if groups is None:
         return _alternating_folds(int(cv), ids, stratum, counted)
@@ -72,20 +71,10 @@ def _check_enough(cv: int, ids: NDArray[Any], stratum: IntArray) -> None:
     n_failures, n_successes = (len(pd.unique(ids[stratum == label])) for label in (0, 1))
     if max(n_failures, n_successes) >= cv:
         return
-    n_ids = len(pd.unique(ids))
-    if n_ids < len(ids):
-        raise ValueError(
-            f"the {len(ids)} runs have {n_ids} different ids, too few for {cv} folds: runs with "
-            f"one id and outcome are one run, given several times; give every run its own id"
-        )
-    if cv == 2:
-        raise ValueError(
-            f"n_samples = {len(ids)} is too few to calibrate: cross-fitting needs at least two "
-            f"successes and two failures"
-        )
     raise ValueError(
         f"cv = {cv} is more than the number of successes ({n_successes}) and of failures "
-        f"({n_failures}); give more runs, or a smaller cv"
+        f"({n_failures}) with different ids (n_samples = {len(ids)}); give more runs, or a "
+        f"smaller cv"
     )
 
 
@@ -113,11 +102,6 @@ def _folds_of_groups(
     keys = np.stack([groups, run.ravel(), stratum], axis=1)[counted]
     rows = counted[np.unique(keys, axis=0, return_index=True)[1]]
     n_groups = len(np.unique(groups[rows]))
-    if n_groups < cv:
-        raise ValueError(
-            f"there are {n_groups} groups of runs, too few for {cv} folds of which none shares a "
-            f"group with another; give finer groups, or fewer folds"
-        )
     fold_of_group = np.arange(groups.max() + 1) % cv  # stays so for groups that do not count
     splits = StratifiedGroupKFold(cv).split(rows[:, None], stratum[rows], groups[rows])
     for k, (_, test) in enumerate(splits):
@@ -141,7 +125,7 @@ def _folds_of_splitter(
     fold = np.full(len(ids), -1, dtype=np.int64)
     splits = check_cv(cv).split(np.zeros((len(ids), 1)), stratum[order], labels)
     for k, (train, test) in enumerate(splits):
-        trains, held_out = (_as_mask(rows, len(ids), k) for rows in (train, test))
+        trains, held_out = (_as_mask(rows, len(ids), f"split {k} of cv") for rows in (train, test))
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
         if (trains == held_out).any():
@@ -165,15 +149,18 @@ def _pairs(cv: Any) -> list[Any]:
     return splits
 
 
-def _as_mask(rows: ArrayLike, n_runs: int, split: int) -> BoolArray:
-    mask = np.zeros(n_runs, dtype=bool)
-    try:
-        mask[np.asarray(rows)] = True
-    except IndexError as error:
+def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
+    """Return which runs are named by their rows, or by a mask."""
+    array = as_array(rows, name)
+    if array.dtype == bool and array.shape == (n_runs,):
+        return array
+    if array.ndim != 1 or not np.isin(array, np.arange(n_runs)).all():
         raise ValueError(
-            f"split {split} of cv names rows that are not among the {n_runs} runs; give rows from "
-            f"0 to {n_runs - 1}"
-        ) from error
+            f"{name} must be rows of the {n_runs} runs, from 0 to {n_runs - 1}, or a mask of "
+            f"{n_runs} bools"
+        )
+    mask = np.zeros(n_runs, dtype=bool)
+    mask[array.astype(np.int64)] = True
     return mask
 
 
@@ -195,22 +182,4 @@ def held_out_rows(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )
         return np.sort(np.asarray(drawn, dtype=np.int64))
-    return np.intersect1d(_given_rows(calibration, n_runs), known)
-
-
-def _given_rows(calibration: ArrayLike, n_runs: int) -> IntArray:
-    rows = as_array(calibration, "calibration")
-    if rows.dtype == bool and rows.shape == (n_runs,):
-        rows = np.flatnonzero(rows)
-    are_numbers = rows.ndim == 1 and rows.dtype.kind in "iuf"
-    if not are_numbers or not np.isin(rows, np.arange(n_runs)).all():
-        raise ValueError(
-            f"calibration must be rows of X, from 0 to {n_runs - 1}, or a mask of {n_runs} bools"
-        )
-    numbers, count = np.unique(rows.astype(np.int64), return_counts=True)
-    if (count > 1).any():
-        raise ValueError(
-            f"calibration names row {numbers[np.argmax(count > 1)]} more than once; name each row "
-            f"once, or give a mask of bools"
-        )
-    return numbers
+    return np.intersect1d(np.flatnonzero(_as_mask(calibration, n_runs, "calibration")), known)

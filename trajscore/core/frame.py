@@ -190,8 +190,8 @@ def _check_places(column: pd.Series, places: IntArray, first_step: int, runs: _R
     if repeated.any():
         row = int(np.argmax(repeated))
         raise ArgumentError(
-            f"{runs.label(row)} has {column.iloc[row]} more than once in column {name!r}; keep one "
-            f"row for each step, or for the order of the rows pass {{argument}}",
+            f"{runs.label(row)} has step {column.iloc[row]} more than once in column {name!r}; "
+            f"keep one row for each step, or for the order of the rows pass {{argument}}",
             "step",
             ROWS,
         )

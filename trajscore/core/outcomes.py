@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
-from trajscore.core.values import as_array, check_choice, number_of, one_per_run, run_label
+from trajscore.core.values import (
+    as_array,
+    check_choice,
+    is_number,
+    number_of,
+    one_per_run,
+    run_label,
+)
 
 SUCCESS = 1
 FAILURE = 0
@@ -175,20 +182,12 @@ def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
 def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
     if value is None or value is pd.NA or value is pd.NaT:
         return np.nan
-    number = isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating))
-    if number and not isinstance(value, np.timedelta64):  # which NumPy counts among the integers
-        try:
-            return float(value)
-        except OverflowError:  # of an integer of hundreds of digits
-            return np.inf
-    if isinstance(value, str):
-        raise ValueError(
-            f"{_place(row, ids)}: outcome {value!r} is text; give numbers, as by y.astype(int), or "
-            f"y.map({{'pass': 1, 'fail': 0}}) of words"
-        )
+    if isinstance(value, (bool, np.bool_)) or is_number(value):
+        return float(value)
     raise ValueError(
-        f"{_place(row, ids)}: outcome {value!r} is not understood; use 1 or True for success, 0 or "
-        f"False for failure, and -1 or an empty value where it was not observed"
+        f"{_place(row, ids)}: outcome {value!r} is not a number; use 1 or True for success, 0 or "
+        f"False for failure, and -1 or an empty value where it was not observed, of words by "
+        f"y.map({{'pass': 1, 'fail': 0}})"
     )
 
 

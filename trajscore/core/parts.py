@@ -58,15 +58,6 @@ def as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:
     return np.array(np.broadcast_to(values, n_runs))
 
 
-def row_key(key: tuple[Any, ...]) -> Any:
-    if len(key) == 2 and key[1] is Ellipsis:  # scikit-learn asks for X[rows, ...]
-        return key[0]
-    raise IndexError(
-        "index a TrajectoryArray by runs, X[rows], or by channel, X['name']; for steps use "
-        ".prefix(t), .steps(t) or .padded()"
-    )
-
-
 def as_row_index(key: Any, n_runs: int) -> Any:
     if isinstance(key, slice):
         return key
@@ -75,8 +66,11 @@ def as_row_index(key: Any, n_runs: int) -> Any:
         return index.astype(np.int64)
     if index.dtype == np.bool_ and index.shape != (n_runs,):
         raise IndexError(f"a boolean index needs {n_runs} entries, got {index.shape}")
-    if index.ndim != 1 or index.dtype.kind not in "biu":
-        raise IndexError("index runs by whole numbers, a boolean mask or a slice")
+    if isinstance(key, tuple) or index.ndim != 1 or index.dtype.kind not in "biu":
+        raise IndexError(
+            "index runs by whole numbers, a boolean mask or a slice, X[rows], or a channel, "
+            "X['name']; for steps use .prefix(t), .steps(t) or .padded()"
+        )
     return index
 
 
@@ -122,8 +116,7 @@ def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
         if not np.array_equal(horizons[0], other):
             row = int(np.argmax(horizons[0] != other))
             raise ValueError(
-                f"row {row} has horizon {horizons[0][row]} in one container, but {other[row]} in "
-                f"another; a run has one horizon, so build both with the same"
+                f"row {row} has horizons {horizons[0][row]} and {other[row]}; give one"
             )
     return horizons[0] if horizons else None
 

@@ -17,7 +17,6 @@ from trajscore.core.parts import (
     as_meta,
     as_row_index,
     as_table,
-    row_key,
     stacked_parts,
     width,
 )
@@ -132,15 +131,10 @@ class Ragged:
         if not bad.any():
             return
         place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
-        name, remedy = f"{self.cells[bad][0]:g}", ""
-        if name == "nan":
-            name = "NaN"
-            remedy = (
-                ". TrajectoryArray.from_frame and .from_padded fill it in with missing='ffill' "
-                "(the run's last value), or keep it as not recorded with missing='allow'"
-            )
         raise ValueError(
-            f"{place}: the value is {name}, not a finite number; fill it in or drop the run{remedy}"
+            f"{place}: the value is {self.cells[bad][0]:g}, not a finite number; drop the run, or "
+            f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
+            f"recorded"
         )
 
     def value_range(self) -> tuple[float, float]:
@@ -233,8 +227,8 @@ class Ragged:
     # ---------------------------------------------------------------- runs and channels
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            key = row_key(key)
+        if isinstance(key, tuple) and key[1:] == (Ellipsis,):  # as scikit-learn asks for rows
+            key = key[0]
         are_names = isinstance(key, list) and key and all(isinstance(name, str) for name in key)
         if isinstance(key, str) or are_names:
             return self._pick(key)

@@ -39,15 +39,10 @@ _OURS = {
     "tracer._tracer_scorer": ("TracerScorer",),
     "tracer._tracer_signals": ("TracerSignals",),
 }
-_OTHERS = (  # records of settings, in searches and in gradient boosting
+_OTHERS = (  # records of settings, in searches
     "builtins.frozenset",
-    "sklearn._loss.link.HalfLogitLink",
-    "sklearn._loss.link.Interval",
-    "sklearn._loss.link.LogitLink",
-    "sklearn._loss.loss.HalfBinomialLoss",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
-    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.metrics._scorer._Scorer",
     "sklearn.model_selection._split.GroupKFold",
     "sklearn.model_selection._split.KFold",
@@ -62,7 +57,7 @@ def trusted_types() -> list[str]:
     They keep numbers and settings, and run nothing when they are read: pass them to
     ``skops.io.load(trusted=)``, and to MLflow as ``skops_trusted_types``. scikit-learn's own
     estimators skops trusts by itself. Not here are types of other packages, such as an embedder's,
-    and the trees of forests and of gradient boosting, whose indices scikit-learn does not check.
+    and what forests and boosting keep, as scikit-learn does not check the indices of trees.
 
     Returns
     -------

@@ -57,11 +57,9 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
 
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
-    if isinstance(items, str) or not is_iterable(items):
-        raise ValueError(f"{argument} must be a list, got {items!r}")
-    listed = list(items)
+    listed = [] if isinstance(items, str) or not is_iterable(items) else list(items)
     if not listed:
-        raise ValueError(f"{argument} is empty; name at least one")
+        raise ValueError(f"{argument} must be a list with at least one item, got {items!r}")
     names = [name_of(item) for item in listed]
     for name in names:
         if names.count(name) > 1:
@@ -129,12 +127,6 @@ def as_path(value: Any, name: str = "path") -> Path:
     """Return a path, or say that `name` is none."""
     if not isinstance(value, (str, os.PathLike)):
         raise ValueError(f"{name} must be the name of a file, got {value!r}")
-    try:
-        is_name = b"\0" not in os.fsencode(value)
-    except UnicodeEncodeError:
-        is_name = False
-    if not is_name:
-        raise ValueError(f"{name} {value!r} is not a file name")
     return Path(value)
 
 

@@ -101,8 +101,8 @@ class StepWeights:
             n_runs = int((lengths > int(self.horizon)).sum())  # type: ignore[arg-type]
             warnings.warn(
                 f"horizon={self.horizon} leaves {number_of(n, 'step')} of "
-                f"{number_of(n_runs, 'run')} unscored; give a horizon of {int(lengths.max())} to "
-                f"score them all",
+                f"{number_of(n_runs, 'run')} unscored; give a horizon "
+                f"of {int(lengths.max())} to score them all",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
@@ -191,25 +191,22 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
     if isinstance(weights, StepWeights):
         return weights
     if not callable(weights) and (not isinstance(weights, str) or weights not in _RAMPS):
-        simple = weights is None or isinstance(weights, (str, int, float))
-        shown = repr(weights) if simple else f"of type {type(weights).__name__}"
         raise ValueError(
-            f"unknown weights {shown}; use one of {', '.join(_RAMPS)}, or a function of the "
-            f"array of step numbers"
+            f"unknown weights {weights!r:.80}; use one of {', '.join(_RAMPS)}, or a function of "
+            f"the array of step numbers"
         )
-    if isinstance(horizon, str) or not (horizon is None or is_count(horizon)):
-        if not (isinstance(horizon, str) and horizon == OWN):
-            raise ValueError(
-                f"horizon must be a number of steps, such as 30, 'own' or None, got {horizon!r}"
-            )
-    elif horizon is not None and horizon > LARGEST_HORIZON:
-        raise ValueError(f"horizon={horizon} is too large; give at most {LARGEST_HORIZON}")
+    is_word = horizon is None or (isinstance(horizon, str) and horizon == OWN)
+    if not is_word and not (is_count(horizon) and horizon <= LARGEST_HORIZON):
+        raise ValueError(
+            f"horizon must be a number of steps up to {LARGEST_HORIZON:,}, 'own' or None, got "
+            f"{horizon!r}"
+        )
     if horizon is None and weights == _FROM_END:
         raise ValueError(
             f"weights={weights!r} fall to zero over a number of steps and need it; give "
             f"horizon=30, say, or horizon='own' for the paper's convention, over each run's length"
         )
-    return StepWeights(weights, horizon if horizon is None or horizon == OWN else int(horizon))
+    return StepWeights(weights, horizon if is_word else int(horizon))
 
 
 def schedules_of(weights: Any, horizon: Horizon) -> list[StepWeights]:
