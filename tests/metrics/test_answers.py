@@ -320,7 +320,7 @@ def test_bad_parameters():
         (y, P, {"cost": [1, 2]}, r"cost must be a matrix .*\(2,\)"),
         (y, P, {"cost": [[0, 1], [INF, -1]]}, r"cost\[1, 0\] is inf"),
         (y, P, {"cost": [[0, 1]]}, "row for each of the 2 classes"),
-        (y, P, {"cost": [[0, 0], [0, 0]]}, "all costs are zero"),
+        (y, P, {"cost": [[0, 0], [0, 0]]}, "decision 0 costs nothing"),
         (y, P, {"cost": [[1, 1, 0], [1, 0, 0]]}, "decision 2 costs nothing"),
         ([0, 0], P, {"normalize": True, "labels": [0, 1]}, "normalize=False"),
     ]

@@ -202,8 +202,6 @@ def test_tools_given_or_found(run):
     assert (last["writes"], last["transfers"], last["reads"]) == (1, 1, 3)
     desk = ActionSignals(transfers=["send_to_desk"]).fit_transform([acts(call("send_to_desk"))])
     assert (desk["writes"].cells[-1], desk["transfers"].cells[-1]) == (0, 1)
-    with pytest.raises(ValueError, match="'a' is both in writes and in transfers"):
-        ActionSignals(writes=["a"], transfers=["a"]).fit([run])
     with pytest.raises(ValueError, match=r"got the text 'get_user'; pass \['get_user'\]"):
         ActionSignals(writes="get_user").fit([run])
 

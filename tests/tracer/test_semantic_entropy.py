@@ -51,7 +51,7 @@ def objects(*pairs):
 
 
 def test_means_so_far():
-    samples = [None, ["a", "b"], [], ("x", 3, 3), objects(("a", -1), ("b", None)),
+    samples = [None, ["a", "b"], [], ("x", "3", "3"), objects(("a", -1), ("b", None)),
                objects(("a", np.log(0.75)), ("b", np.log(0.25)))]  # fmt: skip
     steps = [Step("agent", "", extra={"samples": part} if part else {}) for part in samples]
     runs = [Run("a", steps), Run("b", [Step("user", "", extra={"more": ["a", "b"]})])]

@@ -215,8 +215,6 @@ def test_words_that_overlap():
         found = repeated(agent(first), agent(second), embedder=words)[-1]
         assert found == pytest.approx(expected), first
     assert repeated(agent("lost bag"), agent("lost ring"))[-1] == pytest.approx(1 / 6)
-    alone = repeated(agent("lost bag"), agent("lost ring"), stop_words=["lost"])
-    assert alone[-1] == 0  # bag and ring have no word in common
 
 
 def test_surprisal_by_hand():
@@ -227,7 +225,6 @@ def test_surprisal_by_hand():
         (("bag",), (-math.inf,), {}, 100.0), (None, (NAN,), {}, NAN),
         # words that say nothing, and parts of none
         (("the", " Bag,", "12.5%", "..."), (-9.0, -2.0, -9.0, -9.0), {}, 2.0),
-        (("the", " bag"), (-9.0, -2.0), {"stop_words": ["bag"]}, 9.0),
         # without texts of tokens only the least surprisal counts
         (None, (-0.01, -0.5, NAN), {"least_surprisal": 0.0}, 0.255),
         (None, (-0.01, -0.5, NAN), {}, 0.5), (None, (-0.01, -0.5), {"least_surprisal": 1.0}, 1e-4),
@@ -362,7 +359,7 @@ def test_bad_input_is_named():
         with pytest.raises((TypeError, ValueError), match=problem):
             TracerSignals().fit(runs)
     for name, value in {
-        "window": 0, "tool_window": 0, "stop_words": "the", "least_surprisal": -1, "embedder": 3,
+        "window": 0, "tool_window": 0, "least_surprisal": -1, "embedder": 3,
         "definition": "theirs", "actors": "all",
     }.items():  # fmt: skip
         with pytest.raises(ValueError, match=f"{name} must be"):

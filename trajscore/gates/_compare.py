@@ -102,7 +102,7 @@ class Comparison:
         lines.append(
             f"Each interval holds with a chance of {100 * self.confidence_level:.4g}%, each of its "
             f"ends with {chance}, as in trajscore check; among many rows, some seem to change by "
-            f"chance. Where more runs are asked for, so many show a change of this size with a "
+            f"chance. With the stated number of more runs, a change of this size is shown with a "
             f"chance of {POWER:.0%}."
         )
         return "\n".join(lines)

@@ -105,7 +105,7 @@ class Rules:
     gates: tuple[Gate, ...] = field(default_factory=lambda: (Gate(),))
     level: float = 0.05  # chance that any gate fails that holds, or passes that does not
     undecided: str = UNDECIDED
-    least_runs: int = 1  # so that what is left of a broken build does not pass as undecided
+    least_runs: int = 1  # with fewer, `check` raises
 
     def __post_init__(self) -> None:
         check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))

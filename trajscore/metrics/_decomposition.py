@@ -190,18 +190,15 @@ def weighted_mass(
     All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
     each group (from 1, zero where all are one) and how many forecasts it has.
     """
-    if not len(runs):
-        raise ValueError("there are no runs; a score needs at least one")
     X, of_runs = runs.X, weights.of(runs.X)
-    w, divisor = of_runs.cells(), runs.weight @ of_runs.divisor()
-    if not divisor:
-        raise ValueError(NOTHING_COUNTS)
-    w *= np.repeat(runs.weight / divisor, X.lengths)
+    w = of_runs.cells()
+    w *= np.repeat(runs.weight, X.lengths)
+    if not w.any():
+        raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
+    w /= runs.weight @ of_runs.divisor()
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
     used = slice(None) if w.all() else np.flatnonzero(w)
     w, step = w[used], step[used]
-    if not len(w):
-        raise ValueError(NOTHING_COUNTS)
     forecast, tie = group_ties(X.cells[used], step)
     step_of_tie = np.empty(len(forecast), dtype=np.int64)
     step_of_tie[tie] = step

@@ -113,8 +113,6 @@ def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
         )
-    if not C.max() > 0:
-        raise ValueError("all costs are zero; at least one decision must cost something")
     if not C.max(axis=0).all():
         column = int(np.argmin(C.max(axis=0)))
         raise ValueError(

@@ -243,8 +243,8 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=False, single_channel=False)
-        has_forecaster = getattr(self, "forecaster_", None) is not None  # of shorter runs, maybe
-        if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
+        fitted = getattr(self, "forecaster_", None)  # to runs that may be shorter
+        if fitted is not None and (longer := int((traces.lengths > self.longest_).sum())):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
             warnings.warn(message, UserWarning, stacklevel=3)
         return traces

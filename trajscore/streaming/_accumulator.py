@@ -16,7 +16,7 @@ from trajscore.core.checks import check_labels
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import is_iterable, is_number
+from trajscore.core.values import as_numbers
 from trajscore.core.weights import StepWeights
 from trajscore.streaming.labelled_runs import LabelledRuns
 
@@ -37,9 +37,8 @@ class Grid:
         """Return a grid between two bounds, or that of forecasts for None."""
         if bounds is None:
             return cls(n_cells=n_cells)
-        ends = list(bounds) if is_iterable(bounds) else []
-        are_numbers = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
-        if not are_numbers or not ends[0] <= ends[1]:
+        ends = as_numbers(bounds, "bounds")
+        if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1]:
             raise ValueError(f"bounds must be two finite numbers, smaller first, got {bounds!r}")
         return cls(float(ends[0]), float(ends[1]), False, n_cells)
 

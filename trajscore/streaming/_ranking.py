@@ -12,7 +12,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
-from trajscore.inference.units import any_units
+from trajscore.inference.units import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming._accumulator import Accumulator, Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
@@ -110,17 +110,15 @@ class RankingAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
-        n = float(total.sum())
+        n = int(total.sum())
         rows = {}
-        for name, metric in DIAGNOSTICS.items():
-            if not isinstance(metric, RankMetric):
-                continue
-            statistic = metric.function
+        ranked = {k: m.function for k, m in DIAGNOSTICS.items() if isinstance(m, RankMetric)}
+        for name, statistic in ranked.items():
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             of_failure, of_success = GRADIENTS[statistic](failures, successes)
             squares = (failures * of_failure**2 + successes * of_success**2).sum()
-            half = any_units(None, int(n)).t_quantile(int(n), confidence_level) * np.sqrt(squares)
+            half = t_quantile(n - 1, confidence_level) * np.sqrt(squares)
             ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
             rows[name] = value, float(ends[0][0]), float(ends[1][0]), min(cases), max(cases)
         if self.grid.is_probability:

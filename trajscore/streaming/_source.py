@@ -81,17 +81,7 @@ def iter_batches(
     """
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     per_run = tuple(meta) if isinstance(meta, (list, tuple)) else (meta,)
-    for name in (id, step, *values, outcome, *(() if group is None else (group,)), *per_run):
-        if not isinstance(name, str):
-            raise ValueError(f"The name of a column must be text, got {name!r}")
-    if not values:
-        raise ValueError("value is empty; name at least one column")
     columns = Columns(id, step, values, outcome, group, per_run, first_step, scattered)
-    if _is_of_dask(source):
+    if isinstance(source, list) or hasattr(source, "to_delayed"):
         return DaskBatches(source, columns)
     return RunBatches(source, columns, progress)
-
-
-def _is_of_dask(source: Any) -> bool:
-    sample = source[0] if isinstance(source, list) and source else source
-    return type(sample).__module__.partition(".")[0].startswith("dask")

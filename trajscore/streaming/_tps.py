@@ -69,8 +69,7 @@ class TPSAccumulator(Accumulator):
 
     def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
-        if (runs.groups is None) != (self.by_cluster is None) and self.n_runs:
-            raise ValueError("groups must be given in all updates or in none")
+        self._refuse_some_groups(runs.groups)
         families = map(get_family, self.scores)
         scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
         total, divisor = runs.of_runs.total, runs.of_runs.divisor()
@@ -107,15 +106,16 @@ class TPSAccumulator(Accumulator):
         return float(success / (success + failure))
 
     def _add_sums(self, other: Self) -> None:
-        if self.n_runs and other.n_runs and (self.by_cluster is None) != (other.by_cluster is None):
-            raise ValueError(
-                "Only one of the two accumulators has clusters; give groups in all updates of "
-                "both, or in none"
-            )
+        if other.n_runs:
+            self._refuse_some_groups(other.by_cluster)
         super()._add_sums(other)
         if other.by_cluster is not None:
             sums = 0.0 if self.by_cluster is None else self.by_cluster
             self.by_cluster = sums + other.by_cluster
+
+    def _refuse_some_groups(self, theirs: Any) -> None:
+        if self.n_runs and (self.by_cluster is None) != (theirs is None):
+            raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the scores so far.

@@ -80,7 +80,8 @@ class Columns:
                 stop_reason=(),  # whoever evaluates the batches counts them all
             )
         except ValueError as error:
-            if self.scattered or not lacks_steps(error):
+            is_apart = re.search("starts at step|has no step", str(error)) is not None
+            if self.scattered or not is_apart:
                 raise
             raise ValueError(
                 f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
@@ -119,10 +120,6 @@ class RunBatches:
             source = parquet_dataset(source)
         if isinstance(source, dataset.Dataset):
             batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NO_READAHEAD)
-        elif isinstance(source, pa.Table):
-            batches = source.to_batches()
-        elif isinstance(source, pa.RecordBatchReader):
-            batches = source
         else:
             batches = pa.RecordBatchReader.from_stream(source)
         for batch in batches:
@@ -158,24 +155,17 @@ class RunBatches:
             for table in self._read():
                 bucket = hashed(table[self.columns.id].to_pandas()) % n_buckets
                 order = np.argsort(bucket, kind="stable")
-                ends = np.cumsum(np.bincount(bucket, minlength=n_buckets))
-                ordered = table.take(order)
-                for k, end in enumerate(ends.tolist()):
-                    start = int(ends[k - 1]) if k else 0
-                    if end > start:
-                        if k not in writers:
-                            writers[k] = pa.ipc.new_stream(str(paths[k]), table.schema)
-                        writers[k].write_table(ordered.slice(start, end - start))
+                ends = np.cumsum(np.bincount(bucket, minlength=n_buckets))[:-1]
+                for k, rows in enumerate(np.split(order, ends)):
+                    if len(rows) and k not in writers:
+                        writers[k] = pa.ipc.new_stream(str(paths[k]), table.schema)
+                    if len(rows):
+                        writers[k].write_table(table.take(rows))
             for k, writer in writers.items():
                 writer.close()
                 with pa.OSFile(str(paths[k])) as file, pa.ipc.open_stream(file) as reader:
                     yield reader.read_all()
                 paths[k].unlink()
-
-
-def lacks_steps(error: ValueError) -> bool:
-    """Tell whether an error of `from_frame` may come from rows of a run that stand elsewhere."""
-    return re.search("starts at step|has no step", str(error)) is not None
 
 
 def update(accumulator: Any, batch: Batch) -> None:

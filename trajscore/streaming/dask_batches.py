@@ -21,7 +21,6 @@ from trajscore.streaming.batches import (
     Columns,
     RunBatches,
     hashed,
-    lacks_steps,
     merge,
     update,
 )
@@ -85,8 +84,8 @@ class DaskBatches:
         if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
             return None
         sums: _PartialSums | None = _reduce_tree(*steps, self._parts)
-        sums = None if sums is None else _with_runs(sums, self.columns, sums.split_rows)
-        return None if sums is None else sums.total
+        whole = sums and _with_runs(sums, self.columns, sums.split_rows)
+        return None if whole is None else whole.total
 
 
 def _reduce_tree(
@@ -164,10 +163,8 @@ def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _Par
         return sums
     try:
         batch = columns.batch(rows)
-    except ValueError as error:
-        if lacks_steps(error):
-            return None
-        raise
+    except ValueError:  # as of steps that stand elsewhere; any other error comes again
+        return None
     hashes = _distinct(np.append(sums.hashes, hashed(batch.X.ids)))
     total = deepcopy(sums.total)
     update(total, batch)

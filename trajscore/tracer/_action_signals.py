@@ -83,7 +83,7 @@ class ActionSignals(RunTransformer):
         (``update_booking``, ``sendEmail``), or where these say nothing, by effects: a call that was
         made before has another result after them.
     transfers : collection of str, optional
-        Names of the tools that hand over to a human. Default: found by their names
+        Names of the tools that hand over to a human, `writes` apart. Default: found by their names
         (``transfer_to_human_agents``, ``escalate``).
 
     Attributes
@@ -134,9 +134,8 @@ class ActionSignals(RunTransformer):
 
     @property
     def _output_channels(self) -> Sequence[str]:
-        if self.signals is None:
-            return list(_EVERYWHERE)
-        return chosen(self.signals, SIGNALS, "signals", "signal")
+        wanted = _EVERYWHERE if self.signals is None else self.signals
+        return chosen(wanted, SIGNALS, "signals", "signal")
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         signals = self._output_channels
@@ -152,9 +151,6 @@ class ActionSignals(RunTransformer):
 
     def _learn_tools(self, turns: Turns) -> None:
         writes, transfers = as_names(self.writes, "writes"), as_names(self.transfers, "transfers")
-        both = sorted((writes or frozenset()) & (transfers or frozenset()))
-        if both:
-            raise ValueError(f"the tool {both[0]!r} is both in writes and in transfers; choose one")
         names = {call.name for step in turns.steps for call in step.tool_calls}
         if writes is None:
             changing = tools_with_effects(turns.runs) | {name for name in names if is_write(name)}

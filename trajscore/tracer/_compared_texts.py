@@ -20,7 +20,10 @@ class TextsOfTurns:
         self._place: dict[str, int] = {}
         self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
         self.whole = self.places(turns.whole_text(turn) for turn in range(len(steps)))
-        self.result = self.results_of(turns, "agent")
+        self.result = self.places(
+            (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
+            for step in steps
+        )
 
     @property
     def listed(self) -> list[str]:
@@ -32,13 +35,6 @@ class TextsOfTurns:
         whole = (whole_text(text.strip()) for text in texts)
         places = [known.setdefault(text, len(known)) if text else -1 for text in whole]
         return np.array(places, dtype=np.int64)
-
-    def results_of(self, turns: Turns, actor: str) -> IntArray:
-        """Return the place of the results of each turn's calls; without a call there are none."""
-        return self.places(
-            (step.observation or "") if step.actor == actor and step.tool_calls else ""
-            for step in turns.steps
-        )
 
 
 class PairsOfTurns(NamedTuple):
@@ -67,13 +63,9 @@ def calls_and_results(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
     return PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
 
 
-def repeated_calls(turns: Turns, window: int, count: IntArray | None = None) -> IntArray:
-    """Return the agent turns with a call that an earlier one made, at most `window` turns ago.
-
-    Or at most `window` steps of `count` ago, a number that each turn has.
-    """
+def repeated_calls(turns: Turns, window: int) -> IntArray:
+    """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
     run = turns.run_of
-    count = np.arange(len(run)) if count is None else count
     number: dict[str, int] = {}
     calls = [
         (number.setdefault(call, len(number)), turn)
@@ -86,6 +78,6 @@ def repeated_calls(turns: Turns, window: int, count: IntArray | None = None) -> 
     again = (
         (call[1:] == call[:-1])
         & (run[turn[1:]] == run[turn[:-1]])
-        & (count[turn[1:]] - count[turn[:-1]] <= window)
+        & (turn[1:] - turn[:-1] <= window)
     )
     return turn[1:][again]

@@ -118,9 +118,7 @@ def _answers(samples: Any) -> tuple[list[str], FloatArray]:
     objects = all(isinstance(sample, Mapping) for sample in samples)
     texts = [sample.get("text", "") for sample in samples] if objects else list(samples)
     for place, text in enumerate(texts):
-        if isinstance(text, (int, float)):  # a log may hold a number for an answer
-            texts[place] = str(text)
-        elif not isinstance(text, str):
+        if not isinstance(text, str):
             raise ValueError(
                 f"answer {place} is {type(text).__name__}, not text; leave it out, or give str()"
             )
@@ -128,8 +126,8 @@ def _answers(samples: Any) -> tuple[list[str], FloatArray]:
     if None in given:
         return texts, np.full(len(texts), 1 / len(texts))
     logs = as_numbers(given, "log_probs")
-    if np.isnan(logs).any() or (logs > 0).any():
-        raise ValueError(f"log_probs must hold a log-probability of each answer, got {given}")
-    if np.isneginf(logs).all():
-        raise ValueError("log_probs are all -inf; give at least one finite value, or none at all")
+    if not (logs <= 0).all() or np.isneginf(logs).all():
+        raise ValueError(
+            f"log_probs must hold a log-probability of each answer, not all -inf, got {given}"
+        )
     return texts, np.asarray(softmax(logs))

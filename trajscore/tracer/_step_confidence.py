@@ -158,8 +158,6 @@ class StepConfidence(RunTransformer):
 
     @property
     def _output_channels(self) -> Sequence[str]:
-        if self.channels is None:
-            return list(STREAMS)
         return chosen(self.channels, STREAMS, "channels", "stream")
 
     def _of_tokens(self, turns: Turns, find_action: ActionFinder) -> dict[str, FloatArray]:

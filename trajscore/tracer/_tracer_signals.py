@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,10 @@ from trajscore.tracer._embedders import make_embedder
 from trajscore.tracer._similarity import compare, embedded, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
 from trajscore.tracer._turns import (
-    STOP_WORDS,
     RunTransformer,
     Tokens,
     Turns,
     Words,
-    as_names,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -76,8 +73,6 @@ class TracerSignals(RunTransformer):
         is compared with earlier turns of the agent only, see `window`.
     least_surprisal : float, default=0.05
         Tokens that surprise less, in nats, are left out of `surprisal`.
-    stop_words : iterable of str, optional
-        Words without content. Default: some hundred English function words.
     definition : {"trajscore", "paper"}, default="trajscore"
         Whose repetition, see Notes.
     actors : {"both", "agent", "user"}, default="both"
@@ -142,7 +137,6 @@ class TracerSignals(RunTransformer):
         window: int = 3,
         tool_window: int = 5,
         least_surprisal: float = 0.05,
-        stop_words: Iterable[str] | None = None,
         definition: str = "trajscore",
         actors: str = "both",
         memory: Any = None,
@@ -151,14 +145,13 @@ class TracerSignals(RunTransformer):
         self.window = window
         self.tool_window = tool_window
         self.least_surprisal = least_surprisal
-        self.stop_words = stop_words
         self.definition = definition
         self.actors = actors
         self.memory = memory
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         embedder = self._embedder(reset)
-        words = Words(STOP_WORDS if self.stop_words is None else self.stop_words)
+        words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         tokens = take_tokens(turns)
         texts = TextsOfTurns(turns)
@@ -222,7 +215,6 @@ class TracerSignals(RunTransformer):
             as_count(getattr(self, name), name)
         if not self.least_surprisal >= 0:
             raise ValueError(f"least_surprisal must be at least 0, got {self.least_surprisal!r}")
-        as_names(self.stop_words, "stop_words")
 
 
 # ------------------------------------------------------------------ the signals

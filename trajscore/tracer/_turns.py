@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any, Self, get_args
 
@@ -72,8 +72,12 @@ class RunTransformer(TraceTransformer, BaseEstimator):
         return tags
 
 
-def chosen(names: Sequence[str], have: Sequence[str], parameter: str, kind: str) -> list[str]:
-    """Return the channels that a parameter asks for."""
+def chosen(
+    names: Sequence[str] | None, have: Sequence[str], parameter: str, kind: str
+) -> list[str]:
+    """Return the channels that a parameter asks for; by default all."""
+    if names is None:
+        return list(have)
     if isinstance(names, str) or not len(names):
         raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {names!r}")
     for name in names:
@@ -210,14 +214,8 @@ def call_text(call: ToolCall) -> str:
             return f"{call.name} {arguments}"
     try:
         return f"{call.name} {_JSON.encode(arguments)}"
-    except TypeError:  # keys that cannot be sorted
-        return f"{call.name} {_JSON.encode(_with_text_keys(arguments))}"
-
-
-def _with_text_keys(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _with_text_keys(item) for key, item in value.items()}
-    return [_with_text_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
+    except TypeError:  # keys that cannot be sorted stand as they came
+        return f"{call.name} {arguments}"
 
 
 # ------------------------------------------------------------------ tokens and words
@@ -278,10 +276,10 @@ def mean_of_turns(
         return total / number, number.astype(np.float64)
 
 
-def content_word(token: str, stop_words: frozenset[str]) -> str | None:
+def content_word(token: str) -> str | None:
     """Return the bare word, or None for a stop word, a number or punctuation."""
     word = token.strip().lower().strip(_EDGES)
-    if not word or word in stop_words or _NUMERIC.fullmatch(word):
+    if not word or word in STOP_WORDS or _NUMERIC.fullmatch(word):
         return None
     return word
 
@@ -289,8 +287,8 @@ def content_word(token: str, stop_words: frozenset[str]) -> str | None:
 class Words:
     """Content words of texts; each token is looked at once."""
 
-    def __init__(self, stop_words: Iterable[str]) -> None:
-        self.of_token = cache(partial(content_word, stop_words=frozenset(stop_words)))
+    def __init__(self) -> None:
+        self.of_token = cache(content_word)
 
     def of(self, text: str) -> set[str]:
         """Return the different content words of a text."""
