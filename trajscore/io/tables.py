@@ -189,10 +189,11 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    words = frame.select_dtypes(["object", "string"])
-    candidates = outcome_candidates(
-        {str(name): words[name].dropna().map(str).unique() for name in words}
-    )
+    columns = {str(name): frame[name].dropna() for name in frame}
+    kinds = {
+        name: own if own.dtype.kind in "biuf" else own.map(str) for name, own in columns.items()
+    }
+    candidates = outcome_candidates({name: own.unique() for name, own in kinds.items()})
     such = f"such as {candidates[0]}, " if candidates else ""
     hints = {
         "step": f" ({ROWS} for the order of the rows; {{argument:wide}} where a row is a run)",
