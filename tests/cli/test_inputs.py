@@ -128,6 +128,7 @@ def test_hints_of_tables_lead_to_a_report(tmp_path, capsys):
     for columns in (
         {"solved": table["run_id"] % 3 == 0},
         {"verdict": ["pass", "fail", "fail"] * 8},
+        {"failed": [0, 1, 1] * 8},
     ):
         path = tmp_path / "t.csv"
         table.assign(**columns).to_csv(path, index=False)

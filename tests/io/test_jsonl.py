@@ -198,8 +198,6 @@ def test_where_the_steps_of_runs_stand(lines):
     for record, path, ids in [
         (run, "log", ["log-0"]),
         ({"a": run}, "a.log", ["log-0"]),
-        ({"runs": [run, run]}, "runs.log", ["log-0", "log-1"]),
-        ({"a": {"runs": [run]}}, "a.runs.log", ["log-0"]),
     ]:
         runs = lines(record, fields=f"steps={path},text=x")
         assert [one.id for one in runs] == ids, path

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import number_of, split_pairs
+from trajscore.core.values import number_of
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -36,7 +36,7 @@ UNKNOWN: Mechanism = "unknown"
 MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
 """How a run can have ended, see `settle_stops`."""
 
-Rule = Mapping[str, str] | str | Callable[[str], str]
+Rule = Mapping[str, str] | Callable[[str], str]
 
 FORECAST_STOPS = (
     "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
@@ -329,10 +329,9 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
     if callable(rule):
         return lambda name: _checked(rule(name), name)
-    mapping = split_pairs(rule) if isinstance(rule, str) else rule
-    if mapping is not None and not isinstance(mapping, (Mapping, list)):
+    if not isinstance(rule, (Mapping, type(None))):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    own = {_normalize(name): mechanism for name, mechanism in dict(mapping or {}).items()}
+    own = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
     return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)
 
 

@@ -14,8 +14,8 @@ from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, unknown_name
-from trajscore.io.fields import Fields, usual_names
-from trajscore.io.tables import read_table
+from trajscore.io.fields import Fields
+from trajscore.io.tables import read_table, usual_column
 
 
 class OutcomeTable(dict[str, dict[str, Any]]):
@@ -36,14 +36,14 @@ def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> Outco
     if isinstance(source, Mapping):
         return OutcomeTable((str(run), {"outcome": value}) for run, value in source.items())
     frame = source if isinstance(source, pd.DataFrame) else read_table(as_path(source, "outcomes"))
-    ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
+    ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)
     if ids.duplicated().any():
         run = ids[ids.duplicated()].iloc[0]
         raise ArgumentError(
             f"{{argument}}: run {run!r} has several rows in the table; keep one row a run",
             "outcomes",
         )
-    outcome = _outcome_column(frame, names)
+    (outcome,) = _columns_of(frame, "outcome", names)
     own_reason = names.stop_reason in frame.columns
     stops = [names.stop_reason] if own_reason else stop_columns(frame)
     reasons = reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else None
@@ -64,7 +64,7 @@ def join_outcomes(
     table = read_outcomes(source, names, rule)
     if table is None:
         return frame, names, ()
-    ids = joined_ids(frame, _id_columns(frame, names)).astype(str)
+    ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)
     runs = set(ids)
     n_missing = len(runs - table.keys())
     if n_missing == len(runs):
@@ -96,31 +96,18 @@ def examples(ids: Iterable[Any]) -> str:
     return ", ".join(map(repr, list(ids)[:_MAX_EXAMPLES]))
 
 
-def _id_columns(frame: pd.DataFrame, names: Fields) -> list[str]:
-    """Return the named columns of the id if the table has them, or else a usual one."""
-    if names.ids and all(name in frame.columns for name in names.ids):
-        return list(names.ids)
-    usual = usual_names("id", frame.columns)
-    if not usual:
+def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
+    """Return the named columns of a part if the table has them, else the one with a usual name."""
+    named = names.ids
+    if part == "outcome":
+        named = () if names.outcome is None else (bare_name(names.outcome, frame.columns),)
+    if named and {*named} <= {*frame.columns}:
+        return list(named)
+    column = usual_column(frame, part)
+    if column is None or (named and part == "outcome"):
+        name = named[0] if named and part == "outcome" else part
+        problem = unknown_name("column", name, list(map(str, frame.columns)))
         raise ArgumentError(
-            f"{{argument}}: the table has no column of run ids; call one of its columns "
-            f"({', '.join(map(str, frame.columns))}) 'id'",
-            "outcomes",
+            f"the table of outcomes has {problem}; name one with {{argument}}, or rename it", part
         )
-    return [usual[0]]
-
-
-def _outcome_column(frame: pd.DataFrame, names: Fields) -> Any:
-    name = None if names.outcome is None else bare_name(names.outcome, frame.columns)
-    usual = (name,) if name in frame.columns else usual_names("outcome", frame.columns)
-    if usual and name in (None, usual[0]):
-        return usual[0]
-    columns = list(map(str, frame.columns))
-    if name is not None:
-        problem = unknown_name("column", name, columns)
-        raise ArgumentError(f"the table of outcomes: {{argument}}: {problem}", "outcome")
-    raise ArgumentError(
-        f"the table of outcomes has no column of outcomes; name one of its columns "
-        f"({', '.join(columns)}) with {{argument}}",
-        "outcome",
-    )
+    return [column]

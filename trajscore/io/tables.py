@@ -94,10 +94,7 @@ def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list in JSON, or of JSON lines."""
     for key, index, row in LogFile(path, max_size=max_size).items():
         if index is None:
-            raise ValueError(
-                f"it is one object, with the field {key!r}; write a list of rows, or one row a "
-                f"line, in pandas with orient='records'"
-            )
+            raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
         if isinstance(row, Broken):
             raise ValueError(row)
         if not isinstance(row, dict):
@@ -129,13 +126,13 @@ def choose_columns(
     """
     columns = list(frame.columns)
     _check_names(fields, columns)
-    usual = {part: _usual_column(frame, part, fields) for part in PARTS}
-    missing = [part for part, name in usual.items() if not name and part != "stop_reason"]
+    unnamed = [part for part in PARTS if not getattr(fields, part)]
+    usual = {part: usual_column(frame, part) for part in unnamed}
+    missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
         raise _missing_parts(missing, frame)
-    named = {"id": fields.ids} | {part: getattr(fields, part) for part in PARTS if part != "id"}
     guessed: dict[str, tuple[str, ...]] = {
-        part: (str(name),) for part, name in usual.items() if name and not named[part]
+        part: (str(name),) for part, name in usual.items() if name is not None
     }
     names: dict[str, Any] = {part: name for part, (name,) in guessed.items()}
     chosen = replace(fields, **names)
@@ -178,10 +175,8 @@ def _check_names(fields: Fields, columns: Collection[Any]) -> None:
                 raise ArgumentError(f"{{argument}}: {problem}", part)
 
 
-def _usual_column(frame: pd.DataFrame, part: str, fields: Fields) -> Any:
-    """Return what is named for a part, else the column with a usual name; None without one."""
-    if named := fields.ids if part == "id" else getattr(fields, part):
-        return named
+def usual_column(frame: pd.DataFrame, part: str) -> Any:
+    """Return the column with a usual name of a part; None without one."""
     names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame.columns)
     if len(names) > 1 and part in _ONE_OF:
         raise ArgumentError(
@@ -194,10 +189,11 @@ def _usual_column(frame: pd.DataFrame, part: str, fields: Fields) -> Any:
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    words = frame.select_dtypes(["object", "string"])
-    candidates = outcome_candidates(
-        {str(name): words[name].dropna().map(str).unique() for name in words}
-    )
+    columns = {str(name): frame[name].dropna() for name in frame}
+    kinds = {
+        name: own if own.dtype.kind in "biuf" else own.map(str) for name, own in columns.items()
+    }
+    candidates = outcome_candidates({name: own.unique() for name, own in kinds.items()})
     such = f"such as {candidates[0]}, " if candidates else ""
     hints = {
         "step": f" ({ROWS} for the order of the rows; {{argument:wide}} where a row is a run)",

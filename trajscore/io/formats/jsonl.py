@@ -69,15 +69,13 @@ class JSONLines(Format):
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
-        missing = _Missing(fields)
-        records = missing.watch(_records_at(super().runs(file, options), fields.steps))
+        records = _with_named(super().runs(file, options), fields, file)
         first = list(islice(records, 1))
         records = chain(first, records)
         if fields.steps is not None or any(steps_field(record) for _, record in first):
             yield from records
         else:
             yield from _runs(records, fields, one_by_one=file.one_by_one)
-        missing.check(file)
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         read = _run_of_lines if isinstance(raw, _Lines) else _run_of_record
@@ -94,35 +92,23 @@ class _Lines(list[Any]):
     """The lines of a run, one a step."""
 
 
-class _Missing:
-    """The named fields that no record has had so far."""
-
-    def __init__(self, fields: Fields) -> None:
-        self.fields = fields
-        self.parts = [part for part in USUAL if getattr(fields, part, None) is not None]
-        self.columns: list[str] = []  # of the first record
-
-    def watch(self, records: Iterable[Item]) -> Iterator[Item]:
-        for place, record in records:
-            if isinstance(record, Mapping):
-                self.columns = self.columns or list(map(str, record))
-                steps = _steps_of(record, self.fields.steps or "")
-                inner = [record, *map(as_fields, as_list(steps))]
-                self.parts = [
-                    part
-                    for part in self.parts
-                    if all(self.fields.value(one, part) is None for one in inner)
-                    and (part != "steps" or steps is None)
-                ]
-            yield place, record
-
-    def check(self, file: LogFile) -> None:
-        if self.parts and self.columns:
-            part = self.parts[0]
-            raise ValueError(
-                f"{file.path}: no line has the field {getattr(self.fields, part)!r} for {part!r}; "
-                f"the first line has {', '.join(self.columns[:20])}"
-            )
+def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Iterator[Item]:
+    """Yield records, and refuse a named field that none of them had."""
+    missing = [part for part in USUAL if getattr(fields, part, None) is not None]
+    columns: list[str] = []  # of the first record
+    for place, record in records:
+        if missing and isinstance(record, Mapping):
+            columns = columns or list(map(str, record))
+            inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
+            missing = [
+                part for part in missing if all(fields.value(one, part) is None for one in inner)
+            ]
+        yield place, record
+    if missing and columns:
+        raise ValueError(
+            f"{file.path}: no line has the field {getattr(fields, missing[0])!r} for "
+            f"{missing[0]!r}; the first line has {', '.join(columns[:20])}"
+        )
 
 
 # ------------------------------------------------------------------ one step a line
@@ -249,30 +235,12 @@ def _key(number: Any) -> float | int | None:
 # ------------------------------------------------------------------ one run a line
 
 
-def _records_at(records: Iterable[Item], path: str | None) -> Iterator[Item]:
-    """Yield the runs that have their steps under a path, also in a list on the way."""
-    owner, _, _ = (path or "").rpartition(".")
-    for place, record in records:
-        runs = dig(record, owner) if owner else None
-        if isinstance(runs, list):
-            yield from ((replace(place, index=k), run) for k, run in enumerate(runs))
-        else:
-            yield place, record
-
-
-def _steps_of(run: Mapping[str, Any], path: str) -> Any:
-    """Return the steps under a path, or under its end where the runs stood in a list."""
-    steps = dig(run, path)
-    return run.get(path.rpartition(".")[2]) if steps is None else steps
-
-
 def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
     record = as_object(record)
     place.name(fields.id_of(record))
     usual = next(iter(usual_names("steps", record)), "steps")
     name = fields.steps or steps_field(record) or str(usual)
-    steps = _steps_of(record, name)
-    check_list(steps, f"its {name!r} is")
+    steps = check_list(dig(record, name), f"its {name!r} is")
     talk = Conversation(place)
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
