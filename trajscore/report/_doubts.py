@@ -23,10 +23,9 @@ from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.io.fields import USUAL
 from trajscore.report._data import AS_GIVEN, BASE_RATE, REFERENCES, Note
 from trajscore.report._rows import Row
-from trajscore.report._runs import Coverage
+from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
-_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
 # Fewer runs of an outcome may well be told apart by chance.
@@ -75,13 +74,9 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 
 def doubts(
-    sample: Sample,
-    rows: list[Row],
-    intervals: pd.DataFrame,
-    by: Mapping[str, NDArray[Any]],
-    weights: StepWeights,
+    sample: Sample, judged: Judged, rows: list[Row], intervals: pd.DataFrame, weights: StepWeights
 ) -> list[Note]:
-    """Return what a reader should know of predictors and runs; `by` has the groups of runs."""
+    """Return what a reader should know of predictors and runs."""
     base = next(row for row in rows if row.predictor == BASE_RATE)
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
@@ -90,7 +85,7 @@ def doubts(
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(base.runs),
         *_heavy_run(base, weights),
-        *_small_groups(by),
+        *stop_notes(judged.stops),
     ]
 
 
@@ -145,17 +140,6 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
         "share": float(share[heaviest]),
     }
     return [Note("weights", "heavy run", facts)]
-
-
-def _small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
-    """Warn of groups of few runs."""
-    notes = []
-    for kind, labels in by.items():
-        sizes = pd.Series(labels).value_counts()
-        if n_small := int((sizes < _FEWEST_RUNS).sum()):
-            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
-            notes.append(Note("weights", "small groups", facts))
-    return notes
 
 
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
