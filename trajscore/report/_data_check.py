@@ -28,7 +28,7 @@ SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _MANY = 0.1  # of the runs: what they count as may decide
 _RELATED = 0.1  # of an AUROC above or below chance
 _FEWEST_TASKS = 10
-_LOOK = ("outside", "risk", "few clusters", "heavy run", "sampled")
+_LOOK = ("outside", "risk", "few clusters", "heavy run", "small groups", "sampled")
 
 
 class DataCheck(NamedTuple):

@@ -28,6 +28,7 @@ from trajscore.tracer import StepConfidence
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
+_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
 # What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
@@ -74,9 +75,14 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 
 def doubts(
-    sample: Sample, judged: Judged, rows: list[Row], intervals: pd.DataFrame, weights: StepWeights
+    sample: Sample,
+    judged: Judged,
+    rows: list[Row],
+    intervals: pd.DataFrame,
+    by: Mapping[str, NDArray[Any]],
+    weights: StepWeights,
 ) -> list[Note]:
-    """Return what a reader should know of predictors and runs."""
+    """Return what a reader should know of predictors and runs; `by` has the groups of runs."""
     base = next(row for row in rows if row.predictor == BASE_RATE)
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
@@ -85,6 +91,7 @@ def doubts(
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(base.runs),
         *_heavy_run(base, weights),
+        *_small_groups(by),
         *stop_notes(judged.stops),
     ]
 
@@ -140,6 +147,17 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
         "share": float(share[heaviest]),
     }
     return [Note("weights", "heavy run", facts)]
+
+
+def _small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
+    """Warn of groups of few runs."""
+    notes = []
+    for kind, labels in by.items():
+        sizes = pd.Series(labels).value_counts()
+        if n_small := int((sizes < _FEWEST_RUNS).sum()):
+            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
+            notes.append(Note("weights", "small groups", facts))
+    return notes
 
 
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:

@@ -200,7 +200,7 @@ def evaluate(
         alone = judged.take(np.flatnonzero(observed))
         observed_cards, _ = cards_and_pairs(make_rows(alone, maker, computed, []), computed)
     table, methods = interval_table(rows, computed)
-    notes = [*doubts(sample, judged, rows, table, computed.weights), *notes]
+    notes = [*doubts(sample, judged, rows, table, groupings, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), computed, table),
