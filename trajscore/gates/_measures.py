@@ -23,8 +23,7 @@ from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._disclosures import sentence
-from trajscore.report._margins import row_metrics
-from trajscore.report._rows import base_rate, predictor_rows
+from trajscore.report._rows import base_rate, predictor_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
 from trajscore.report._verdict import without_variation
 

@@ -23,12 +23,12 @@ from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.io.fields import USUAL
 from trajscore.report._data import AS_GIVEN, BASE_RATE, REFERENCES, Note
 from trajscore.report._rows import Row
-from trajscore.report._runs import Coverage
+from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
-_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
+_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
 # What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
@@ -76,6 +76,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 def doubts(
     sample: Sample,
+    judged: Judged,
     rows: list[Row],
     intervals: pd.DataFrame,
     by: Mapping[str, NDArray[Any]],
@@ -91,6 +92,7 @@ def doubts(
         *_few_clusters(base.runs),
         *_heavy_run(base, weights),
         *_small_groups(by),
+        *stop_notes(judged.stops),
     ]
 
 

@@ -34,7 +34,7 @@ from trajscore.report._data import (
     Options,
     Source,
 )
-from trajscore.report._doubts import doubts, stop_notes
+from trajscore.report._doubts import doubts
 from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
@@ -188,9 +188,7 @@ def evaluate(
     stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
-    judged = choose_runs(sample, stop_reason, kind)
-    notes += stop_notes(judged.stops)
-    judged = leave_out_missing(judged, notes)
+    judged = leave_out_missing(choose_runs(sample, stop_reason, kind), notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
@@ -202,7 +200,7 @@ def evaluate(
         alone = judged.take(np.flatnonzero(observed))
         observed_cards, _ = cards_and_pairs(make_rows(alone, maker, computed, []), computed)
     table, methods = interval_table(rows, computed)
-    notes = [*doubts(sample, rows, table, groupings, computed.weights), *notes]
+    notes = [*doubts(sample, judged, rows, table, groupings, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), computed, table),

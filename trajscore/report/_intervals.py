@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -42,8 +42,7 @@ from trajscore.report._data import (
     VALUE,
     Options,
 )
-from trajscore.report._margins import Metrics, as_one_function, row_metrics
-from trajscore.report._rows import Row
+from trajscore.report._rows import Metrics, Row, row_metrics
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
@@ -59,16 +58,17 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
     check_resamples(draws.n_resamples)
     by_key = {row.key: row for row in rows}
     base = by_key[BASE_RATE, CONSTANT]
-    runs, units = base.runs, units_of(base.runs.groups, len(base.runs))
-    cells = _Cells(rows, options, units)
+    runs, held_against = base.runs, (*options.score_names, "AUROC")
     steps = weighted_steps(runs.labels, base.traces, options.weights)
-    constant = _Known(row_metrics(base, options, steps), len(runs), names)
-    nothing = _Known({}, len(runs), names)
-    alive = []
-    for name in (ALIVE, ALIVE_END):
-        metrics = row_metrics(by_key[name, AS_GIVEN], options)
-        held_against = {name: metrics[name] for name in (*options.score_names, "AUROC")}
-        alive.append(_Known(held_against, len(runs), names))
+    of_base = row_metrics(base, options, steps)
+    of_alive = [row_metrics(by_key[name, AS_GIVEN], options) for name in (ALIVE, ALIVE_END)]
+    units = units_of(runs.groups, len(runs))
+    cells = _Cells(rows, options, units)
+    nothing, constant = (_Known(metrics, len(runs), names) for metrics in ({}, of_base))
+    alive = [
+        _Known({name: metrics[name] for name in held_against}, len(runs), names)
+        for metrics in of_alive
+    ]
 
     def judge(places: list[int]) -> dict[int, list[Metrics]]:
         """Fill in the rows of a predictor; return the metrics of which replicates are needed."""
@@ -100,7 +100,7 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
         if not _drawn_quickly(cells, place, levels)
     }
     if needed:
-        statistic = as_one_function(list(zip(*needed.values(), strict=True)), names)
+        statistic = _as_one_function(list(needed.values()), names)
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
@@ -110,7 +110,7 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
             progress=options.work.progress,
         )
         expanded = units.expanded_level(len(runs), draws.confidence_level)
-        for place, drawn in zip(needed, np.moveaxis(replicates, 2, 0), strict=True):
+        for place, drawn in zip(needed, np.moveaxis(replicates, 1, 0), strict=True):
             cells.resample(place, drawn, expanded)
     return cells.tables()
 
@@ -137,6 +137,32 @@ def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics]) -> bool
     )
     cells.resample(place, drawn, draws.confidence_level)
     return True
+
+
+def _as_one_function(
+    rows: Sequence[Sequence[Metrics]], names: list[str]
+) -> Callable[[FloatArray], FloatArray]:
+    """Compute the metrics of each row and reference once, and put them wherever they belong.
+
+    The function maps counts of shape (n_replicates, n_runs) to (n_replicates, n_rows, n_levels,
+    n_metrics); NaN where there is no such metric.
+    """
+    distinct = {
+        id(metrics): {name: metrics[name] for name in names if name in metrics}
+        for levels in rows
+        for metrics in levels
+    }
+    # row by row: what a row is worth must not depend, in its last digit, on the other rows
+    values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}
+
+    def table(counts: FloatArray) -> FloatArray:
+        filled = {key: np.full((len(counts), len(names)), np.nan) for key in distinct}
+        for key, metrics in distinct.items():
+            filled[key][:, [names.index(name) for name in metrics]] = values_of[key](counts)
+        of_rows = [np.stack([filled[id(each)] for each in levels], axis=1) for levels in rows]
+        return np.stack(of_rows, axis=1)
+
+    return table
 
 
 class _Known:

@@ -26,6 +26,7 @@ from trajscore.report._data import (
     ReportData,
 )
 from trajscore.report._rows import Row
+from trajscore.report._sentences import say
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
 
@@ -94,11 +95,9 @@ def without_threshold(data: ReportData) -> str:
     if not levels:
         return ""
     ours, more = ("tasks with a success", "tasks") if data.groups else ("successes", "runs")
-    return (
-        f"Stopping early flags no run at alpha = {' and '.join(levels)}: too few {ours} are held "
-        f"out to set a threshold (alpha = {levels[0]} needs {conformal_needs(float(levels[0]))}). "
-        f"Collect more {more}."
-    )
+    needs = conformal_needs(float(levels[0]))
+    facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
+    return say("no_threshold", facts | {"ours": ours, "more": more})
 
 
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:

@@ -1,26 +1,35 @@
-"""The rows of the report: a predictor as given or recalibrated, and the references."""
+"""The rows of the report and their metrics: predictors as given or recalibrated, references."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from trajscore.calibration import AliveRate
-from trajscore.calibration._cross_fit import cross_fit_sample
+from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
+from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
+from trajscore.core.collapse import collapse
 from trajscore.core.outcomes import FAILURE, opposite
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import Sample
-from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.ties import only_value
+from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
+from trajscore.core.ties import group_ties, only_value
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import are_probabilities
+from trajscore.core.weighted_steps import WeightedSteps, weighted_steps
 from trajscore.core.weights import StepWeights
+from trajscore.metrics._decomposition import recalibrated_sums
+from trajscore.metrics._step_calibration import step_calibration_statistics
+from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,
@@ -28,10 +37,14 @@ from trajscore.report._data import (
     BASE_RATE,
     CONSTANT,
     RECALIBRATED,
+    RUN_METRICS,
+    STEP_ERRORS,
     Note,
     Options,
 )
 from trajscore.report._runs import Coverage, Judged
+
+Metrics = Mapping[str, Statistic]
 
 
 @dataclass(frozen=True)
@@ -72,8 +85,9 @@ def make_rows(
 ) -> list[Row]:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
-    references = [base_rate(trace, judged.runs, options.weights), *alive_rates(trace, judged.runs)]
-    return [*predictor_rows(judged, maker, options.work, notes), *references]
+    alive = alive_rates(trace, judged.runs)
+    base = base_rate(trace, judged.runs, options.weights)
+    return [*predictor_rows(judged, maker, options.work, notes), base, *alive]
 
 
 def predictor_rows(
@@ -145,3 +159,60 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
+
+
+# -------------------------------------------------------------------- metrics
+
+
+def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
+    """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
+    labels, counts_steps = row.runs.labels, row.predictor in (ALIVE, ALIVE_END)
+    metrics: dict[str, Statistic] = {}
+    if row.is_probability:
+        scores = [row.score(score, options.weights) for score in options.scores]
+        shared = [replace(score, divisor=scores[0].divisor) for score in scores]
+        metrics |= zip(options.score_names, shared, strict=True)
+    confidence = np.full(len(labels), row.rate)
+    if row.rate is None:
+        confidence = collapse(row.traces, options.phi, options.weights)
+    collapsed = CollapsedRuns(confidence, labels)
+    of_runs = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
+    if counts_steps:
+        ties = _ties_of_counting(row, confidence)
+        for name, statistic in of_runs.items():
+            if isinstance(statistic, OfTies):
+                of_runs[name] = replace(statistic, ties=ties)
+    metrics |= of_runs
+    if counts_steps or not row.is_probability:  # nobody recalibrates what counting steps gives
+        return metrics
+    if steps is None:
+        steps = weighted_steps(labels, row.traces, options.weights)
+    else:
+        steps = steps.of(row.traces)
+    errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
+    metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
+    # the recalibration stays what it is: to first order the best one gains nothing by moving
+    leading, best = scores[0], recalibrated_sums(steps, options.scores[0]).total
+    other = None if leading.other is None else best - leading.other
+    gained = MeanOfRuns(best - leading.samples, None, other, leading.divisor)
+    return metrics | {options.miscalibration: gained}
+
+
+def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
+    """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
+    labels = alive.runs.labels
+    ties = ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
+    if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
+        ties = ranking.TieGroups(np.zeros(len(labels)), labels)
+    return ties
+
+
+def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
+    """Middle rank of each run within its fold, as a share: other folds have other rates."""
+    places = np.empty(len(confidence))
+    for k in np.unique(fold):
+        rows = np.flatnonzero(fold == k)
+        _, tie = group_ties(confidence[rows])
+        size = np.bincount(tie)
+        places[rows] = ((np.cumsum(size) - (size - 1) / 2) / len(rows))[tie]
+    return places

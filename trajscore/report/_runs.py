@@ -277,7 +277,8 @@ def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[A
             if of_runs not in meta:
                 known = unknown_name("column", of_runs, list(meta))
                 raise ArgumentError(
-                    f"{{argument}}: {known}. Keep the column in the meta of X, or give the labels "
+                    f"{{argument}}: {known}. Keep the column in the meta of X, as by "
+                    f"TrajectoryArray.from_frame(..., meta=[{of_runs!r}]), or give the labels "
                     f"themselves, one for each run",
                     "by",
                 )

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import count_clipped
 from trajscore.report._data import (
     BASE_RATE,
@@ -91,11 +90,8 @@ def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
 
 def _with_clip(rows: list[Row], base: Row, clip: float, options: Options) -> list[float]:
     score = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
-    weights = options.weights
-    labels = base.runs.labels
-    constant = run_sums(labels, base.traces, score, weights)
-    gained = [run_sums(labels, row.traces, score, weights) - constant for row in rows]
-    return [gain.mean(np.ones(len(labels))) for gain in gained]
+    constant, once = base.score(score, options.weights), np.ones(len(base.runs))
+    return [float((row.score(score, options.weights) - constant)(once)) for row in rows]
 
 
 def _index(rows: list[Row]) -> pd.MultiIndex:
