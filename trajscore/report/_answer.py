@@ -146,7 +146,8 @@ def _is_settled(data: ReportData) -> bool:
     if not (name and other and name != other and data.pairs is not None):
         return ours == theirs
     _, low, high = _difference(data.pairs, name, other)
-    return low <= 0 <= high and data.observed_cards["card"].get(name) == card
+    is_tied = not (low > 0 or high < 0)
+    return is_tied and data.observed_cards["card"].get(name) == card
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:

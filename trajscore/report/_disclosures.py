@@ -81,13 +81,13 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "censoring": say("censoring", {"counted_as": counted_as(data)}) if facts.n_censored
                      or facts.censored == "drop" else "none",
         "intervals": _intervals(data),
+        "equal length": "the same number of steps; beyond 10, within a tenth of it",
     }  # fmt: skip
     if (monitoring := facts.monitoring) is not None:
+        cost = f"; cost: {monitoring.cost_name}" * (monitoring.cost is not None)
         settings["monitoring"] = (
             f"{monitoring.rule!r}, fitted on {monitoring.known_share:.0%} of the complete runs, "
-            f"judged on the others; {monitoring.n_splits} random splits"
-            + f"; cost: {monitoring.cost_name}"
-            * (monitoring.cost is not None)
+            f"judged on the others; {monitoring.n_splits} random splits{cost}"
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}

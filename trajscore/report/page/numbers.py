@@ -18,6 +18,7 @@ def numbers(view: View) -> Drawer:
     """Return all tables, and what the report discloses."""
     data = view.data
     main, *tables = tables_of(data)
+    titles = [main.title, *(table.title for table in tables), "Groups of runs"]
     parts = {
         "main": main,
         "tables": tables,
@@ -31,7 +32,7 @@ def numbers(view: View) -> Drawer:
         "verdicts": verdicts(data),
         "notes": [sentence(note) for note in data.remarks],
         "disclosures": disclosures(data),
-        "glossary": GLOSSARY,
+        "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
         "references": SENTENCES["literature"],
         "command": data.source.command,
         "guesses": data.source.guesses.splitlines(),

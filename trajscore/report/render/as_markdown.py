@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from trajscore.report._cards import ranked
 from trajscore.report._data import ReportData
@@ -19,6 +19,7 @@ def to_markdown(data: ReportData) -> str:
     screen = first_screen(data)
     stated = screen.answer
     shown = [of for of in tables_of(data) if of.title == MARGINS or of.said]
+    settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
         f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
@@ -29,12 +30,9 @@ def to_markdown(data: ReportData) -> str:
         escaped(screen.about),
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         *map(_section, shown),
-        "## In words\n\n" + _list(map(escaped, verdicts(data))),
-        "## Notes\n\n" + _list(escaped(sentence(note)) for note in data.remarks)
-        if data.remarks
-        else "",
-        "## How this was made",
-        _list(f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()),
+        _list("In words", map(escaped, verdicts(data))),
+        _list("Notes", [escaped(sentence(note)) for note in data.remarks]),
+        _list("How this was made", settings),
         "</details>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -52,23 +50,19 @@ def _actions(screen: FirstScreen) -> str:
     """Say which runs to accept, to stop, and to read."""
     if not screen.shown:
         return ""
-    return _list(
-        escaped(text, bold=True)
-        for text in (
-            f"{screen.accept_sentence} {screen.accept_note}",
-            f"{screen.stop_sentence} {screen.stop_note}",
-            f"**Read first:** {screen.worst_sentence}",
-        )
+    texts = (
+        f"{screen.accept_sentence} {screen.accept_note}",
+        f"{screen.stop_sentence} {screen.stop_note}",
+        f"**Read first:** {screen.worst_sentence}",
     )
+    return _list("", [escaped(text, bold=True) for text in texts])
 
 
-def _cards(data: ReportData) -> list[list[str]]:
-    rows = []
+def _cards(data: ReportData) -> Iterator[list[str]]:
     for name in ranked(data.cards):
         card = data.cards.loc[name]
         why = filter(None, [card_reason(card, data), not_above_counting(data, name)])
-        rows.append([name, card["card"], ". ".join(why)])
-    return rows
+        yield [name, card["card"], ". ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -85,5 +79,7 @@ def escaped(text: str, *, bold: bool = False) -> str:
     return safe.replace(r"\*\*", "**") if bold else safe
 
 
-def _list(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {sentence_}" for sentence_ in sentences)
+def _list(title: str, sentences: Iterable[str]) -> str:
+    """Write sentences under a title, if there are any of either."""
+    items = "\n".join(f"- {one}" for one in sentences)
+    return f"## {title}\n\n{items}" if title and items else items
