@@ -13,7 +13,6 @@ import argparse
 import pathlib
 
 import agents
-import bundle
 from serve import MODELS, served
 from tasks import TASKS
 
@@ -36,7 +35,7 @@ def main() -> None:
             with served(model) as url:
                 for task in TASKS:
                     agents.make(url, task, range(arguments.runs), folder / f"{model}-{task}.jsonl")
-        bundle.write(folder, LOG)
+        agents.write(folder, LOG)
         return
     import figures
 

@@ -2,11 +2,13 @@
 
 A run is one line of JSON: its messages with log-probabilities, as a chat client keeps them, its
 outcome and stop reason, and at each turn of the agent the sampled answers, P(true), P(success) and
-the percent it states.
+the percent it states. The log that the package brings has them as a chat log; costs of the
+confidences stay with the runs.
 """
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import pathlib
@@ -16,11 +18,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import openai
-from serve import SLOTS
+from serve import MODELS, SLOTS
 from tasks import TASKS
 from tqdm import tqdm
 
-from trajscore.judging._forms import yes_share
+from trajscore.judging._forms import percent_share, yes_share
 
 SAMPLES = 4
 TOP = 5  # alternatives of a token that a log keeps
@@ -152,3 +154,40 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path) -> list[dict]:
             out.write(json.dumps(result) + "\n")
             out.flush()
     return [there[f"{task}-{seed}"] for seed in seeds]
+
+
+# ------------------------------------------------------------------ the log of the package
+
+
+def record(model: str, run: dict) -> dict:
+    """Return a run as a line of the log."""
+    messages, steps = [], iter(run["steps"])
+    for message in run["messages"]:
+        streams = {}
+        if message["role"] == "assistant":
+            step = next(steps)
+            streams = {"confidence": percent_share(step["percent"])}
+            streams |= {name: step[name] for name in ("p_true", "p_success", "samples")}
+        messages.append(message | streams)
+    return {
+        "id": f"{model}-{run['id']}",
+        "task": run["id"],
+        "model": model,
+        "family": run["task"],
+        "stop_reason": run["stop_reason"],
+        "success": run["success"],
+        "messages": messages,
+    }
+
+
+def write(folder: pathlib.Path, path: pathlib.Path) -> None:
+    """Write the log of all runs in `folder`, in the order of models, tasks and seeds."""
+    lines = []
+    for model, task in itertools.product(MODELS, TASKS):
+        runs = list(finished(folder / f"{model}-{task}.jsonl").values())
+        runs.sort(key=lambda run: int(run["id"].rpartition("-")[2]))
+        lines += [json.dumps(record(model, run), separators=(",", ":")) for run in runs]
+    text = "".join(line + "\n" for line in lines)
+    # no time of making in the file: the same runs make the same bytes
+    path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    print(f"{path}: {len(lines)} runs, {path.stat().st_size / 1e6:.2f} MB")

@@ -32,7 +32,7 @@ def agents():
     """The modules of benchmarks/real_agents, which import each other by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
-        yield {name: importlib.import_module(name) for name in ("serve", "agents", "bundle")}
+        yield {name: importlib.import_module(name) for name in ("serve", "agents")}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def log(agents, url, tmp_path_factory):
     agents["agents"].make(
         url, "ring", range(2_000_000, 2_000_005), folder / "smollm2_135m-ring.jsonl"
     )
-    agents["bundle"].write(folder, folder / "runs.jsonl.gz")
+    agents["agents"].write(folder, folder / "runs.jsonl.gz")
     return folder / "runs.jsonl.gz"
 
 
