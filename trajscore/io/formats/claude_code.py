@@ -156,7 +156,7 @@ def _add(
     else:
         stop = message.get("stop_reason")
         run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
-        empty = {"role": "assistant", "content": [], "model": message.get("model")}
+        empty: dict[str, Any] = {"role": "assistant", "content": [], "model": message.get("model")}
         turn = messages.setdefault(_text(message, "id") or index, empty)
         turn["content"] += (
             content if isinstance(content, list) else [{"type": "text", "text": text}]
