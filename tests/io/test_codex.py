@@ -55,7 +55,10 @@ def test_a_session_and_its_folder(write):
     assert [step.index for step in run.steps] == [3, 5, 12]
     assert run.steps[1].extra["tokens"] == {"input": 5, "output": 1}
     items = [one["payload"] for one in ROLLOUT if one["type"] == "response_item"]
-    older = [{"id": "s2", "timestamp": "2026", "instructions": None}, *items]
+    older = [
+        META | {"payload": {"id": "s2"}},
+        *({"type": "response_item", "payload": one} for one in items),
+    ]
     write("sessions/2026/01/02/rollout-2026-s2.jsonl", older, lines=True)
     side = [{"type": "session_meta", "payload": {"id": "s3", "source": {"subagent": "review"}}}]
     write("sessions/2026/01/02/rollout-2026-s3.jsonl", side + ROLLOUT[1:], lines=True)

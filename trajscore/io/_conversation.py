@@ -103,16 +103,17 @@ class Conversation:
 
     def add_completion(self, completion: Mapping[str, Any], index: int) -> None:
         """Add the answer of a completion, or its scores to the last turn, if that is the answer."""
-        fields, scores = self._unwrap(completion, index)
         last = self.steps[-1] if self.steps and self.steps[-1].index == index - 1 else None
-        if last is None or not _is_answer(last, fields, index):
-            self.add(completion, index)
+        answer = self.add(completion, index)
+        if last is None or answer is None or _said(last) != _said(answer):
             return
+        self.steps.pop()
         if last.logprobs is None:
-            last.tokens, last.logprobs, last.top_logprobs = scores
+            last.tokens, last.logprobs = answer.tokens, answer.logprobs
+            last.top_logprobs = answer.top_logprobs
         for name in ("finish_reason", "other_choices"):
-            if fields.get(name) is not None:
-                last.extra.setdefault(name, fields[name])
+            if name in answer.extra:
+                last.extra.setdefault(name, answer.extra[name])
 
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
@@ -269,15 +270,8 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
                 run.meta[name] = run.meta.get(name, 0) + number
 
 
-def _is_answer(step: Step, fields: Mapping[str, Any], index: int) -> bool:
-    """Tell whether a turn of the agent has the text and the calls of a message."""
-    calls = [read_call(call, index) for call in fields.get("tool_calls") or []]
-    return (
-        step.actor == "agent"
-        and step.text == text_of(_content_of(fields))
-        and [(call.name, call.arguments) for call in step.tool_calls]
-        == [(call.name, call.arguments) for call in calls]
-    )
+def _said(step: Step) -> Any:
+    return step.actor, step.text, [(call.name, call.arguments) for call in step.tool_calls]
 
 
 def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -31,8 +31,7 @@ class Codex(Format):
             return False
         if fields.get("type") in _LINES:
             return isinstance(fields.get("payload"), Mapping)
-        older = {"id", "timestamp", "instructions"} <= fields.keys()  # the first line had no type
-        return older or (fields.get("type") == "thread.started" and "thread_id" in fields)
+        return fields.get("type") == "thread.started" and "thread_id" in fields
 
     def folder(self, place: Path) -> list[Path]:
         """List the sessions of a folder that has one for each year, month and day."""
@@ -87,7 +86,7 @@ def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
 def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     """Set the session's name, its model, and how it ended."""
     kind, inner = line.get("type"), payload.get("type")
-    if kind in ("session_meta", "thread.started", None):
+    if kind in ("session_meta", "thread.started"):
         name = payload.get("id", payload.get("thread_id"))
         run.meta.setdefault("id", name)
         run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
