@@ -69,7 +69,7 @@ def test_bad_reasons_and_rules():
     ]
     assert not not_refused(lambda **how: audited(["a", "b"], **how), rows)
     assert not not_refused(
-        termination_audit, [(None, [1, 0], [{}, "done"], {}, "stop reasons .*text")]
+        termination_audit, [(None, [1, 0], [{}, "done"], {}, "stop_reason .*text")]
     )
 
 

@@ -89,7 +89,7 @@ def test_numbers_and_halves_of_pairs(write):
         (run,) = io.read_runs(write(name, text))
         assert (run.id, run.extra) == ("a?", {"k?": "\U0001f600", "d": "\\ud"})
     reward = '{"id": "a", "messages": [{"role": "agent", "content": "x"}], "reward": ' + "9" * 400
-    with pytest.raises(ValueError, match="is inf in run 'a'"):
+    with pytest.raises(ValueError, match="outcome is inf"):
         io.read_runs(write("b.json", f"[{reward}}}]"))
 
 

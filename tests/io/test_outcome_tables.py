@@ -67,7 +67,7 @@ def test_tables_that_cannot_be_used(log):
         (TABLE[["run_id", "grade"]], {}, ("run_id, grade", "outcome")),
         (words, {}, ("run_id, verdict", "outcome")),
         (TABLE[["run_id"]].assign(failed=[1, 0, 1]), {}, ("run_id, failed", "outcome")),
-        (counts, {}, ("is 3 in run '1'", "outcome_map=")),
+        (counts, {}, ("outcome is 3", "outcome_map=")),
         (TABLE.assign(run_id=list("uvw")), {}, ("'1', '2', '3'", "'u', 'v', 'w'", "id=")),
     ]:
         with pytest.raises(ValueError, match="outcome") as caught:

@@ -299,12 +299,10 @@ def recorded_stops(
     """
     if stop_reason is not None:
         reasons = np.asarray(stop_reason, dtype=object)
-        if reasons.shape != (len(meta),):
-            raise ValueError(
-                f"stop_reason must have one reason a run: {len(meta)}, got {reasons.size}"
-            )
-        if not all(isinstance(reason, Hashable) for reason in reasons):
-            raise ValueError("stop reasons must be text, one for each run")
+        is_text = all(isinstance(reason, Hashable) for reason in reasons.ravel())
+        if reasons.shape != (len(meta),) or not is_text:
+            n = f"{len(meta)}, got {reasons.size}"
+            raise ValueError(f"stop_reason must have one reason a run, as text: {n}")
         return reasons, None
     kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
     if "stop_reason" not in meta:

@@ -171,18 +171,16 @@ class Selection:
         if isinstance(meaning, str):
             tally.words[meaning] += 1
         grade = as_grade(meaning)
-        if grade is None and is_number(meaning):  # counts of tests, or another scale
-            raise ArgumentError(
-                f"{run.meta['file']}: the outcome {name!r} is {meaning:g} in run {run.id!r}, which "
-                f"is not a grade from 0 to 1; name another field with {{argument}}, or say what "
-                f"each value means with {{argument:outcome_map}}",
+        if grade is None:
+            problem = ArgumentError(
+                f"the outcome is {value!r} ({name}), not true, false, -1 or a number in [0, 1]; "
+                f"name a field with {{argument}}, or its meanings with {{argument:outcome_map}}",
                 "outcome",
             )
-        if grade is None:
-            raise MalformedRunError(
-                f"the outcome is {value!r}; expected true, false, -1 or a number in [0, 1], or a "
-                f"map of outcomes that has it"
-            )
+            if is_number(meaning):  # of tests, or on another scale, as in other runs
+                place = f"{run.meta['file']}, run {run.id!r}"
+                raise ArgumentError(f"{place}: {problem.text}", problem.part)
+            raise MalformedRunError(str(problem))
         return grade
 
     def _set_confidence(self, step: Step, tally: Tally) -> None:
