@@ -48,7 +48,8 @@ def _table(data: ReportData, names: list[str]) -> str:
     cards = data.cards.loc[names]
     columns = {"what to do": list(cards["card"])}
     if (cards["card"] == TOO_FEW).any():
-        columns["more runs"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
+        needed = cards["n_needed"].where(cards[list(FORMS)].notna().any(axis=1), 0)  # of a score
+        columns["more runs"] = [f"{n:,}" if n else "" for n in needed]
     for form, words in FORMS.items():
         columns[words] = [
             "" if pd.isna(margin) else fixed(margin, digits, "+") for margin in cards[form]
@@ -85,9 +86,7 @@ def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS) + _remedy(data))
-    sentences.append(_more(data.source.command))
-    sentences.append(screen.about.partition(" · judged")[0])
-    return sentences
+    return [*sentences, _more(data.source.command), screen.about.partition(" · judged")[0]]
 
 
 def _remedy(data: ReportData) -> str:
