@@ -256,7 +256,7 @@ def test_rows_of_others_than_the_agent_are_left_out(tables):
     assert tables.read(table, "--step", "rows").lengths == [1, 1]
     for roles in ("agent", "user", "x", ["x", "agent", "x", "agent"]):
         assert tables.read(table.assign(role=roles)).lengths == [2, 2], roles
-    assert tables.read(table, "--group", "role", "--id", "role", "--step", "rows").ids[0] == "user"
+    assert "user" in tables.read(table, "--group", "role", "--id", "role", "--step", "rows").ids
 
 
 # ------------------------------------------------------------------ outcomes
