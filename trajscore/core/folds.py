@@ -102,6 +102,11 @@ def _folds_of_groups(
     keys = np.stack([groups, run.ravel(), stratum], axis=1)[counted]
     rows = counted[np.unique(keys, axis=0, return_index=True)[1]]
     n_groups = len(np.unique(groups[rows]))
+    if n_groups < cv:
+        raise ValueError(
+            f"there are {n_groups} groups of runs, too few for {cv} folds; give finer groups, or "
+            f"fewer folds"
+        )
     fold_of_group = np.arange(groups.max() + 1) % cv  # stays so for groups that do not count
     splits = StratifiedGroupKFold(cv).split(rows[:, None], stratum[rows], groups[rows])
     for k, (_, test) in enumerate(splits):
@@ -154,7 +159,7 @@ def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
     array = as_array(rows, name)
     if array.dtype == bool and array.shape == (n_runs,):
         return array
-    if array.ndim != 1 or not np.isin(array, np.arange(n_runs)).all():
+    if array.ndim != 1 or array.dtype == bool or not np.isin(array, np.arange(n_runs)).all():
         raise ValueError(
             f"{name} must be rows of the {n_runs} runs, from 0 to {n_runs - 1}, or a mask of "
             f"{n_runs} bools"
