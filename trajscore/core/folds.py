@@ -157,6 +157,8 @@ def _pairs(cv: Any) -> list[Any]:
 def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
     """Return which runs are named by their rows, or by a mask."""
     array = as_array(rows, name)
+    if array.dtype == object:  # of Python's bools, maybe
+        array = np.array(array.tolist())
     if array.dtype == bool and array.shape == (n_runs,):
         return array
     if array.ndim != 1 or array.dtype == bool or not np.isin(array, np.arange(n_runs)).all():
@@ -166,6 +168,8 @@ def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
         )
     mask = np.zeros(n_runs, dtype=bool)
     mask[array.astype(np.int64)] = True
+    if mask.sum() < len(array):  # as a mask of 0 and 1 does
+        raise ValueError(f"{name} names a row more than once; name each once, or give a mask")
     return mask
 
 
