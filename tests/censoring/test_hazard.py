@@ -100,5 +100,5 @@ def test_bad_input():
         (X, STOPPED, {"groups": [1, 1, 1, 1]}, "1 groups of runs"),
     ]
     assert not not_refused(StopHazard(Rate(), cv=2).fit, rows)
-    assert not not_refused(StopHazard(cv=1).fit, [(X, STOPPED, {}, "cv must be at least 2")])
+    assert not not_refused(StopHazard(cv=1).fit, [(X, STOPPED, {}, "cv must be .*at least 2")])
     assert not not_refused(StopHazard().fit, [(X, STOPPED, {}, "cv = 5 is more than")])

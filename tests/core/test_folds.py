@@ -176,6 +176,7 @@ def test_calibration_rows_are_those_given_or_drawn(runs):
     for same in (mask, np.arange(40)[::-1].tolist()):
         assert threshold(same) == expected
     for calibration, words in (
+        ([3, 5, 5], "more than once"),
         ([60], "0 to 59.*60 bools"),
         ([-1], "calibration"),
         ([0.5], "calibration"),

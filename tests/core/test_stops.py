@@ -104,7 +104,7 @@ def test_a_monitor_that_stops_below_a_threshold_is_refused(world):
     X, y, noisy = world
     for reason in ("monitor", "Stopped by monitor", "early-stopped", "Guard"):
         cut, stopped = stopped_by(X, X.cells < 0.3, reason)
-        words = rf"'judge' stopped {stopped.sum()} of these 400 runs.*below 0\.3,"
+        words = rf"'judge' stopped {stopped.sum()} of these 400 runs.*at most 0\.2\d+,"
         for outcome in (-1, 0):  # not seen, or taken for a failure
             codes = np.where(stopped, outcome, y)
             with pytest.raises(ValueError, match=words):
@@ -166,33 +166,23 @@ def test_scores_of_cut_runs_refuse_it_too(world):
 
 
 def refused(X, stopped):
-    """The threshold below which a trace stopped these runs; None where it is not said to have."""
+    """The value up to which a trace stopped these runs; None where it is not said to have."""
     meta = pd.DataFrame({"stop_reason": np.where(stopped, "monitor", "done")})
     X = TrajectoryArray(X.cells, X.lengths, meta=meta)
     try:
         censored_tps_score(np.where(stopped, -1, 1), X)
     except ValueError as error:
         text = str(error)
-        return float(text.split("below ")[1].split(",")[0]) if "below" in text else text
+        return float(text.split("at most ")[1].split(",")[0]) if "at most" in text else text
     return None
 
 
 @pytest.mark.parametrize(
-    ("n_stopped", "n_others", "last", "threshold"),
-    [(5, 50, 0.1, 0.2), (4, 50, 0.1, None), (5, 49, 0.1, None), (5, 50, 0.9, None),
-     (5, 50, 0.85, 0.9), (5, 50, 0.8999, 0.9)],
+    ("n_stopped", "n_others", "last", "highest"),
+    [(5, 50, 0.1, 0.1), (4, 50, 0.1, None), (5, 49, 0.1, None), (5, 50, 0.9, None),
+     (5, 50, 0.8999, 0.8999)],
 )  # fmt: skip
-def test_five_stops_and_fifty_other_steps_are_enough(n_stopped, n_others, last, threshold):
+def test_five_stops_and_fifty_other_steps_are_enough(n_stopped, n_others, last, highest):
     on = [0.9] * (n_others - n_stopped + 1)
     X = TrajectoryArray.from_list([[0.9, last]] * n_stopped + [on])
-    assert refused(X, np.arange(len(X)) < n_stopped) == threshold
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "number"),
-    [(0.1, 0.9, 0.2), (0.1, 0.2, 0.2), (0.25, 0.3, 0.3), (0.2, 0.25, 0.21), (0.0, 0.5, 0.1),
-     (0.0034, 0.0041, 0.004), (3.5e-16, 4.2e-16, 4.2e-16)],
-)  # fmt: skip
-def test_the_threshold_is_the_number_of_fewest_digits(low, high, number):
-    X = TrajectoryArray.from_list([[high, low]] * 5 + [[high] * 60])
-    assert refused(X, np.arange(6) < 5) == pytest.approx(number, rel=1e-9)
+    assert refused(X, np.arange(len(X)) < n_stopped) == highest

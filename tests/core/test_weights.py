@@ -100,7 +100,7 @@ def test_zeros_are_warned_of_once():
 
 BAD = [
     ([2], "front", None, "'front'.*early, uniform"),
-    ([2], [0.5, 0.5], None, "list"),
+    ([2], [0.5, 0.5], None, "0.5, 0.5"),
     ([2], "linear_front", None, "'linear_front'.*horizon='own'"),
     ([2], lambda t: np.ones(len(t) + 1), None, "steps 1 to 2 .* 2 finite"),
     ([2], lambda t: -t, None, "negative"),

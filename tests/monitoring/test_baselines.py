@@ -257,8 +257,8 @@ def test_rows_held_out_by_hand():
         ([True, False], "mask of 5 bools"),
         (["a"], "calibration must be"),
         (3, "calibration must be"),
-        ([0, 0, 1, 1, 0], "row 0 more than once"),
-        ([0.0, 1.0, 1.0, 0.0, 0.0], "row 0 more than once"),
+        ([0, 0, 1, 1, 0], "row more than once"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0], "row more than once"),
         ([3, 4], "none of the 2 held-out runs succeeded"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -39,7 +39,7 @@ def refused(X, y, options, match):
             (TWO, [0.5, 0.5], ["every observed outcome (2) is 0.5"]),
             ([[0.5]], [1], ["at least 2 runs, got 1"]),
             (TWO, [1, 0, 1], ["3 outcomes for 2 runs"]),
-            (TWO, [1, 10**400], ["run 1: outcome inf"]),
+            (TWO, [1, 10**400], ["run 1: outcome 1000"]),
             (TWO, None, ["y is None"]),
         ],
         [

@@ -122,8 +122,6 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
-    if isinstance(groups, str):
-        raise ValueError(f"{name} must be a label for each run, got the text {groups!r}")
     labels = as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
         labels = np.asarray(groups, dtype=object)
@@ -155,8 +153,6 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
         raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not np.isfinite(total):
-        raise ValueError("the sample weights add up to infinity; divide them by the largest")
-    if not weights.any():
-        raise ValueError("all sample weights are zero; at least one run must count")
+    if not 0 < total < np.inf:
+        raise ValueError(f"the sample weights add up to {total:g}; it must be finite, above zero")
     return weights

@@ -102,6 +102,11 @@ def _folds_of_groups(
     keys = np.stack([groups, run.ravel(), stratum], axis=1)[counted]
     rows = counted[np.unique(keys, axis=0, return_index=True)[1]]
     n_groups = len(np.unique(groups[rows]))
+    if n_groups < cv:
+        raise ValueError(
+            f"there are {n_groups} groups of runs, too few for {cv} folds; give finer groups, or "
+            f"fewer folds"
+        )
     fold_of_group = np.arange(groups.max() + 1) % cv  # stays so for groups that do not count
     splits = StratifiedGroupKFold(cv).split(rows[:, None], stratum[rows], groups[rows])
     for k, (_, test) in enumerate(splits):
@@ -152,15 +157,19 @@ def _pairs(cv: Any) -> list[Any]:
 def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
     """Return which runs are named by their rows, or by a mask."""
     array = as_array(rows, name)
+    if array.dtype == object:  # of Python's bools, maybe
+        array = np.array(array.tolist())
     if array.dtype == bool and array.shape == (n_runs,):
         return array
-    if array.ndim != 1 or not np.isin(array, np.arange(n_runs)).all():
+    if array.ndim != 1 or array.dtype == bool or not np.isin(array, np.arange(n_runs)).all():
         raise ValueError(
             f"{name} must be rows of the {n_runs} runs, from 0 to {n_runs - 1}, or a mask of "
             f"{n_runs} bools"
         )
     mask = np.zeros(n_runs, dtype=bool)
     mask[array.astype(np.int64)] = True
+    if mask.sum() < len(array):  # as a mask of 0 and 1 does
+        raise ValueError(f"{name} names a row more than once; name each once, or give a mask")
     return mask
 
 

@@ -185,9 +185,9 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
     if isinstance(value, (bool, np.bool_)) or is_number(value):
         return float(value)
     raise ValueError(
-        f"{_place(row, ids)}: outcome {value!r} is not a number; use 1 or True for success, 0 or "
-        f"False for failure, and -1 or an empty value where it was not observed, of words by "
-        f"y.map({{'pass': 1, 'fail': 0}})"
+        f"{_place(row, ids)}: outcome {run_label(value)} is not a number; use 1 or True for "
+        f"success, 0 or False for failure, and -1 or an empty value where it was not observed, of "
+        f"words by y.map({{'pass': 1, 'fail': 0}})"
     )
 
 

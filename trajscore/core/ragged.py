@@ -131,8 +131,9 @@ class Ragged:
         if not bad.any():
             return
         place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
+        name = f"{self.cells[bad][0]:g}".replace("nan", "NaN")  # as scikit-learn's checks ask
         raise ValueError(
-            f"{place}: the value is {self.cells[bad][0]:g}, not a finite number; drop the run, or "
+            f"{place}: the value is {name}, not a finite number; drop the run, or "
             f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
             f"recorded"
         )
