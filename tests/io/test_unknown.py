@@ -49,6 +49,7 @@ REFUSED = [
     ("a.json", [CHAT], {"stop_reason": "x"}), ("a.json", [CHAT], {"roles": "x=agent"}),
     ("a.json", [CHAT | {"outcome": [1, 0, 1]}], {"outcome": "outcome"}),
     ("a.json", [CHAT | {"verdict": f"word {k}" * 9} for k in range(20)], {"outcome": "verdict"}),
+    ("a.json", [CHAT | {"outcome": "x" * 1000}], {}),
     ("a.json", [CHAT | {"passed": 7, "failed": 2}], {}), ("a.json", [CHAT], {"id": "x" * 99}),
     ("a.json", [{"messages": [{"role": f"somebody else {k}"} for k in range(9)]}], {}),
     ("a.json", [{"messages": [CHAT["messages"][0] | {"logprobs": [1.5]}]}], {}),
@@ -71,6 +72,7 @@ def test_a_refusal_is_one_short_sentence_that_names_the_file_once(write, name, l
     assert said.count(name) == 1, said
     assert "\n" not in said
     assert "{arg" not in said
+    assert len(said) > 60
 
 
 def test_a_log_without_outcomes_is_refused_in_one_short_sentence(write):

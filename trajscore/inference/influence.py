@@ -53,8 +53,9 @@ class Spread:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        scaled = self.left_out() / self.n_runs
-        values, vectors = np.linalg.eigh(scaled.T @ scaled)
+        n, is_alone = self.n_runs, self._units.codes is None
+        scaled, divisor = (self.totals, n * (n - 1)) if is_alone else (self.left_out() / n, 1)
+        values, vectors = np.linalg.eigh(scaled.T @ scaled / divisor)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
 

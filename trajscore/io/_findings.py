@@ -91,7 +91,7 @@ class Findings:
             return ""
         candidates = tally.candidates()
         hint = next((f", such as {hint}" for hint in outcome_candidates(candidates)), "")
-        there = f" (the runs have {examples(candidates)})" if candidates else ""
+        there = f" (the runs have {examples(candidates)})" if candidates and not hint else ""
         text = (
             f"no run has an outcome{there}; name its field with {{argument:outcome}}{hint}, or "
             f"give a table of run ids and outcomes with {{argument:outcomes}}"

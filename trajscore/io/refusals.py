@@ -47,6 +47,8 @@ def shorten(error: ArgumentError, path: str = "") -> None:
             error.text = long.sub(short, error.text)
     while isinstance(error.value, dict) and len(error.value) > 2 and _excess(error) > 0:
         error.value.popitem()
+    if len(str(error.value)) > _LONGEST // 2 and _excess(error) > 0:
+        error.value = None  # a word of any length cannot be typed
     while (over := _excess(error)) > 0:
         text = error.text[: -over - 1]
         error.text = f"{text[: text.rfind('{')] if text.count('{') > text.count('}') else text}…"
