@@ -267,7 +267,10 @@ def reasons_in_rows(
     ends = np.append(starts[1:], len(frame)) - 1
     by_column = []
     for name in columns:
-        codes, values = pd.factorize(frame[name].astype(object))
+        column = frame[name].astype(object)
+        if not all(map(pd.api.types.is_hashable, column)):  # the object of an exception
+            column = column.map(lambda value, name=name: as_reason(value, str(name)))
+        codes, values = pd.factorize(column)
         words = np.array([*(as_reason(value, str(name)) for value in values), None], dtype=object)
         last = ends
         if plain_name(name) not in _PLAIN_ERRORS:

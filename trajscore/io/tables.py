@@ -194,17 +194,18 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
         name: own if own.dtype.kind in "biuf" else own.map(str) for name, own in columns.items()
     }
     candidates = outcome_candidates({name: own.unique() for name, own in kinds.items()})
-    such = f"such as {candidates[0]}, " if candidates else ""
+    such = f"such as {candidates[0]}" if candidates else "or a table of them: {argument:outcomes}"
     hints = {
-        "step": f" ({ROWS} for the order of the rows; {{argument:wide}} where a row is a run)",
-        "outcome": f" ({such}or give a table of run ids and outcomes with {{argument:outcomes}})",
+        "step": f" ({ROWS} for their order; {{argument:wide}} where a row is a run)",
+        "outcome": f" ({such})",
     }
-    problems = "; ".join(
-        f"no column has a usual name of the {PARTS[part]} ({', '.join(USUAL[part][:3])} ...), name "
-        f"it with {{argument:{part}}}{hints.get(part, '')}"
-        for part in parts
+    names = " and ".join(PARTS[part] for part in parts)
+    options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)
+    return ArgumentError(
+        f"no column has a usual name of the {names}; name it with {options}; there are: "
+        f"{_listed(frame.columns)}",
+        parts[0],
     )
-    return ArgumentError(f"{problems}; there are: {_listed(frame.columns)}", parts[0])
 
 
 def _no_scores(frame: pd.DataFrame, chosen: Fields) -> ArgumentError:

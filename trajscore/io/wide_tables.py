@@ -26,7 +26,9 @@ Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
 def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
     """Return a table with one row a step, its names, and what was done, in sentences."""
     ids = list(fields.ids or usual_names("id", frame.columns)[:1])
-    has_row_a_run = {*ids} <= {*frame.columns} and not (ids and frame.duplicated(ids).any())
+    has_row_a_run = {*ids} <= {*frame.columns} and not (
+        ids and frame[ids].astype(str).duplicated().any()
+    )
     if fields.wide and not has_row_a_run:
         raise ArgumentError(
             "{argument} is for tables with one row a run, but run ids occur twice; leave it out",
@@ -40,6 +42,7 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
         frame, names, where = _with_lists(frame, fields.wide)
         fields = replace(fields, scores=fields.scores if fields.predictors else names, wide=())
     lists = {str(name): own for name in frame if (own := _as_lists(frame[name])) is not None}
+    lists |= {name: frame[name] for name in names}
     usual = names_among(SCORES, [*lists])
     scores = names or [name for name in fields.predictors or usual if name in lists]
     if not scores:
