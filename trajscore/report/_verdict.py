@@ -170,8 +170,9 @@ def of_groups(data: ReportData, kind: str, name: str = "") -> str:
     cards = data.by.loc[kind].xs(name, level="predictor")
     p, counts = float(cards["p_value"].iloc[0]), cards["card"].value_counts()
     actions = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
-    facts = {"differ": p < ERROR_RATE, "n": len(cards), "name": name, "p": p, "actions": actions}
-    return f"{say('groups', facts)}."
+    words = ("differs", actions) if p < ERROR_RATE else ("is not shown to differ", "go by all runs")
+    facts = {"n": len(cards), "name": name, "p": p, "differs": words[0], "advice": words[1]}
+    return say("groups", facts)
 
 
 def of_stopping(data: ReportData) -> str:
