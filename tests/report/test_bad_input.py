@@ -78,7 +78,7 @@ def test_options_that_are_none(runs):
         ({"missing": "drop"}, ["missing must be", "'drop'"]),
         ({"stop_reason": 3}, ["stop_reason", "40"]),
         ({"groups": np.arange(30)}, ["groups must be 40 labels"]),
-        ({"groups": "task"}, ["groups", "'task'"]),
+        ({"groups": "task"}, ["groups must be 40 labels", "keep the column"]),
         ({"censored": np.full(50, 0.5)}, ["q_z must be one number or 40"]),
         ({"end": "known"}, ["end must be True, False or None", "'known'"]),
         ({"end": 1}, ["end must be True, False or None", "got 1"]),

@@ -62,6 +62,7 @@ class Answer(NamedTuple):
     advice: str  # the next step
     light: str  # whether the data are sound, by the worst reason
     doubts: list[str]  # the reasons, worst first
+    unobserved: str  # what runs without an outcome count as, where no reason says so
     before: str  # what comes before what to accept and stop, where it may not hold
 
     @property
@@ -75,6 +76,8 @@ def answer(data: ReportData) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
     facts = _facts(data)
     problems, looks = list(_problems(data, facts)), list(_looks(data, facts))
+    reasons, of_hidden = problems + looks, say("unobserved", facts)
+    is_left = bool(facts["hidden"] and reasons and of_hidden not in reasons)
     why, _, reason = say("changes", facts).partition(": ")
     return Answer(
         "" if facts["avoids"] or facts["small"] else facts["name"],
@@ -84,7 +87,8 @@ def answer(data: ReportData) -> Answer:
         reason,
         say("next", facts),
         PROBLEM if problems else LOOK if looks else SOUND,
-        problems + looks or [f"{say('unobserved', facts)} {say('length', facts)}"],
+        reasons or [f"{of_hidden} {say('length', facts)}"],
+        of_hidden if is_left else "",
         say("doubt", facts),
     )
 

@@ -78,7 +78,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
 
 def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
     stated = screen.answer
-    sentences = [f"Data: {stated.light}. {stated.doubts[0]}"]
+    sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
     notes = [f"note: {text}" for text in map(sentence, data.remarks)
              if text != stated.doubts[0]]  # fmt: skip
     sentences += notes[:_MOST_NOTES]
