@@ -131,7 +131,12 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
         apart = evaluate(X, raw["success"].to_numpy(), stop_reason=raw[kind].to_numpy())
         assert report.table.loc["confidence"].iloc[0].equals(apart.table.loc["confidence"].iloc[0])
         text = " ".join(str(apart).split())
-        said = (f"12 runs (lost by the harness: {LOST})", *SENTENCES, "9 of 114 runs have no outcome", "Without them")
+        said = (
+            f"12 runs (lost by the harness: {LOST})",
+            *SENTENCES,
+            "9 of 114 runs have no outcome",
+            "Without them",
+        )
         assert all(sentence in text for sentence in said), text
 
 
