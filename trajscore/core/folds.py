@@ -161,7 +161,7 @@ def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
         array = np.array(array.tolist())
     if array.dtype == bool and array.shape == (n_runs,):
         return array
-    if array.ndim != 1 or array.dtype == bool or not np.isin(array, np.arange(n_runs)).all():
+    if array.ndim != 1 or array.dtype.kind in "bUS" or not np.isin(array, np.arange(n_runs)).all():
         raise ValueError(
             f"{name} must be rows of the {n_runs} runs, from 0 to {n_runs - 1}, or a mask of "
             f"{n_runs} bools"
