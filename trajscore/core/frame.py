@@ -108,10 +108,20 @@ class _Runs:
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
-    codes, uniques = pd.factorize(column)
+    codes, uniques = _factorize(column)
     if codes.min() < 0:
         raise _no_run_id(int(np.argmax(codes < 0)), name)
     return codes, _as_run_ids(uniques, name)
+
+
+def _factorize(column: pd.Series) -> tuple[IntArray, Any]:
+    """Number the values of a column; whole numbers only where they change, as most rows repeat."""
+    if column.dtype.kind not in "biu" or column.hasnans:
+        return pd.factorize(column)
+    values = column.to_numpy()
+    first = np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
+    codes, uniques = pd.factorize(values[first])
+    return np.repeat(codes, np.diff(first, append=len(values))), uniques
 
 
 def _no_run_id(row: int, name: str) -> ValueError:
@@ -310,12 +320,13 @@ def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
 def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
     try:
-        values, kinds = pd.factorize(column)
+        values, kinds = _factorize(column)
     except TypeError:
         raise ValueError(
             f"column {column.name!r} holds a list or an object; give one value a run"
         ) from None
-    known = np.flatnonzero(values >= 0)
+    low, high = (each.reduceat(values, runs.starts) for each in (np.minimum, np.maximum))
+    known = np.flatnonzero(values >= 0) if (low < high).any() else runs.starts
     of_run, value = runs.codes[known], values[known]
     is_first = np.append(True, of_run[1:] != of_run[:-1])[: len(known)]
     differs = np.flatnonzero((value[1:] != value[:-1]) & ~is_first[1:])
