@@ -32,10 +32,6 @@ _ODD = {  # what is counted, and what is said of it
     "unanswered": ("call", "of a model without an answer, which is not a turn"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
-    "durations": (
-        "run",
-        "with the lines in the order of the file: its times fall, as durations do",
-    ),
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
     "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
