@@ -30,7 +30,7 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
         ({"success": True, "stop_reason": "max_steps"}, 1, "complete"),
         ({"success": False, "stop_reason": "max_steps"}, -1, "administrative"),
         ({"success": False, "stop_reason": "crash"}, 0, "complete"),
-        ({"success": False, "stop_reason": "huh"}, 0, "complete"),
+        ({"success": False, "stop_reason": "huh"}, 0, "unknown"),
         ({"stop_reason": "max_steps"}, -1, "administrative"),
         ({"stop_reason": "done"}, -1, "complete"),
         ({"stop_reason": "huh"}, -1, "unknown"),

@@ -1,5 +1,7 @@
 """Whatever reads a log or a table, a stop reason means the same."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -164,3 +166,24 @@ def test_lost_cut_and_odd_runs_on_the_command_line(kind, write, tmp_path, capsys
     assert all(sentence in said for sentence in SENTENCES), said
     assert f"--stop '{ODD}=excluded'" in said
     assert "9 of 114 runs have no outcome" in said
+    notes = json.loads((tmp_path / "out.json").read_text())["notes"]
+    lost, odd = (next(note for note in notes if note.startswith(n)) for n in ("12 of 126", "5 of"))
+    assert lost.startswith("12 of 126 runs were lost by the harness; left out. Counted as recorded")
+    assert odd.startswith("5 of 114 runs ended for reasons that are not known; counted as recorded")
+
+
+def test_the_other_choice_is_what_other_reasons_would_say():
+    frame = tables()["stop_reason"]
+    X = TrajectoryArray.from_frame(frame, id="run", step="step", value="confidence")
+    ends = frame.drop_duplicates("run")
+    y, reasons = ends["success"].to_numpy(), ends["stop_reason"].fillna("done")
+    report = evaluate(X, y, stop_reason=reasons.to_numpy())
+    for choice, reason, other in (("lost", LOST, "done"), ("unknown", ODD, LOST)):
+        n, cards = report.other_choices[choice]
+        otherwise = evaluate(X, y, stop_reason=reasons.replace(reason, other).to_numpy())
+        assert n == (reasons == reason).sum()
+        pd.testing.assert_frame_equal(cards, otherwise.cards)
+    few = reasons.where(y == 1, ODD)  # without these no failure is left
+    report = evaluate(X, y, stop_reason=few.to_numpy())
+    assert report.other_choices["unknown"] == ((few == ODD).sum(), None)
+    assert "Without them the answer is: none, as too few runs are left" in " ".join(report.notes)

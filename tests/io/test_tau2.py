@@ -29,7 +29,7 @@ def test_the_stop_reason_comes_before_the_reward(write):
         ("user_stop", 0.5, 0, "complete"), ("user_stop", None, -1, "complete"),
         ("tau2.TerminationReason.USER_STOP", 0.0, 0, "complete"),
         ("max_steps", 0.0, -1, "administrative"), ("max_steps", 1.0, 1, "complete"),
-        ("timeout", 0.0, 0, "complete"), ("timeout", None, -1, "unknown"),
+        ("timeout", 0.0, 0, "unknown"), ("timeout", None, -1, "unknown"),
         ("too_many_errors", 0.0, 0, "complete"), ("agent_error", None, -1, "informative"),
     ):  # fmt: skip
         (run,) = read(write, simulation("a", reason, reward))

@@ -162,7 +162,7 @@ def termination_audit(
             "there are no stop reasons; pass stop_reason=, or keep a column 'stop_reason' in the "
             "meta of the container"
         )
-    outcomes, mechanism, _ = settle_stops(outcomes, reasons, kinds=kinds, rule=rule)
+    outcomes, mechanism, *_ = settle_stops(outcomes, reasons, kinds=kinds, rule=rule)
     names = normalize_reasons(reasons)
     _warn_unknown(mechanism, names)
     return TerminationAudit(

@@ -94,7 +94,9 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a table or a log, what was guessed, and the runs of a log."""
     known = reading(arguments)
-    inputs = load(arguments.table, **known, by=arguments.by, missing=arguments.missing)
+    inputs = load(
+        arguments.table, **known, by=arguments.by, missing=arguments.missing, keep_lost=True
+    )
     guesses = str(inputs)
     if guesses:
         print(f"{guesses}\n")

@@ -10,7 +10,7 @@ import numpy as np
 from trajscore.core.frame import column_names, parts_of_frame
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.stops import EXCLUDED, Rule, Stops, settle_stops
+from trajscore.core.stops import EXCLUDED, UNKNOWN, Rule, Stops, settle_stops
 
 
 def runs_of_table(
@@ -21,9 +21,13 @@ def runs_of_table(
     outcome_map: Mapping[Any, float] | str | None,
     missing: Any,
     rule: Rule | None,
+    keep_lost: bool = False,
     **columns: Any,
 ) -> tuple[Any, Any, Stops | None]:
-    """Return the runs of a table, their outcomes, and how they ended if it says."""
+    """Return the runs of a table, their outcomes, and how they ended if it says.
+
+    Runs that the harness lost may be kept, with the outcome that was recorded.
+    """
     meanings, column = check_map(outcome_map), outcome
     if isinstance(outcome, str):
         column = bare_name(outcome, column_names(df))
@@ -40,7 +44,8 @@ def runs_of_table(
     if columns["stop_reason"] == () or "stop_reason" not in X.meta:
         return X.with_ended(y != CENSORED), y, None
     stops = settle_stops(y, X.meta["stop_reason"].to_numpy(dtype=object), rule=rule)
-    kept = np.flatnonzero(stops.mechanism != EXCLUDED)
-    X = X._replace(meta=X.meta.assign(stop_kind=stops.mechanism))
+    kinds = np.where(stops.unknown, UNKNOWN, stops.mechanism)
+    kept = np.flatnonzero((kinds != EXCLUDED) | keep_lost)
+    X = X._replace(meta=X.meta.assign(stop_kind=kinds))
     X, y = (X, stops.y) if len(kept) == len(y) else (X[kept], stops.y[kept])
     return X.with_ended(y != CENSORED), y, stops

@@ -147,6 +147,7 @@ class Stops(NamedTuple):
 
     y: NDArray[Any]  # -1 where not observed
     mechanism: NDArray[Any]  # of each run; of an observed one "complete", unless it was lost
+    unknown: NDArray[Any]  # whether an outcome counts although its stop reason is not known
     counts: Counter[tuple[str, str]]  # what a reason made of runs (lost, not observed, not known)
 
 
@@ -169,29 +170,32 @@ def settle_stops(
     codes, known = pd.factorize(names)
     rule_of = _as_function(rule)
     meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
+    told = np.zeros(len(names), dtype=bool)
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
-        bad = (noted.notna() & ~noted.isin(MECHANISMS)).to_numpy()
+        told = noted.notna().to_numpy()
+        bad = told & ~noted.isin(MECHANISMS).to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
                 f"row {row}: stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}"
             )
-        meant = noted.where(noted.notna(), meant).to_numpy()
+        meant = noted.where(told, meant).to_numpy()
     outcomes = settled(recorded, meant)
     seen = outcomes != CENSORED
     mechanism = np.where(seen & (meant != EXCLUDED), COMPLETE, meant)
     mechanism[~seen & (mechanism == COMPLETE)] = UNKNOWN  # it came to its end, nobody noted how
     words = np.asarray(reasons, dtype=object)
+    unknown = seen & (meant == UNKNOWN) & (names != "")
     changed = {
         EXCLUDED: meant == EXCLUDED,
         ADMINISTRATIVE: outcomes != recorded,
-        UNKNOWN: seen & (meant == UNKNOWN) & (names != ""),
+        UNKNOWN: unknown & ~told,
     }
     counts: Counter[tuple[str, str]] = Counter(
         (kind, str(word)) for kind, rows in changed.items() for word in words[rows]
     )
-    return Stops(outcomes, mechanism, counts)
+    return Stops(outcomes, mechanism, unknown, counts)
 
 
 def note_on_lost(reasons: Counter[str], n_runs: int) -> str:

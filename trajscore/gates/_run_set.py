@@ -105,7 +105,6 @@ class RunSet:
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
-        self._stop_reason = stop_reason
         self._stops = recorded_stops(self._sample.X.meta, stop_reason)
         self.censored = censored
         self.notes = ""
@@ -182,7 +181,7 @@ class RunSet:
     @cached_property
     def judged(self) -> Judged:
         """Return the runs on which forecasts are judged."""
-        return choose_runs(self._sample, self._stop_reason, self.censored, needs_both=False)
+        return choose_runs(self._sample, self._stops, self.censored, needs_both=False)
 
     def places(self, source_rows: IntArray) -> IntArray:
         """Return places, among the runs that count, of rows of what was given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,8 @@ def _stream(
         format = "jsonl"  # noqa: A001
     known = find_format(format) if isinstance(format, str) else format
     known = known or detect_format(places, limit)
+    if known.stops and not callable(selection.rule):
+        selection = replace(selection, rule={**known.stops, **(selection.rule or {})})
     findings = Findings(selection)
     reading = _Reading(known, known._check_options(of_format), findings)
     paths = known._files(places)
@@ -274,7 +276,8 @@ class _Reading:
             problem = "it is nested too deeply"
         where = (str(place.file), place.index, place.run)
         if self._kind(place.stop_reason) == EXCLUDED:
-            return LeftOut(*where, str(place.stop_reason), "excluded")
+            readable = None if problem else run
+            return LeftOut(*where, str(place.stop_reason), "excluded", readable)
         return LeftOut(*where, problem) if run is None or problem else run
 
     def _settle(self, run: Run) -> None:
@@ -286,7 +289,8 @@ class _Reading:
         elif kind == UNKNOWN and run.outcome != CENSORED:
             self.findings.tally.stops[UNKNOWN, str(run.stop_reason)] += 1
         run.outcome = settled_outcome
-        run.stop_kind = kind if run.outcome == CENSORED else COMPLETE
+        is_settled = run.outcome != CENSORED and kind not in (EXCLUDED, UNKNOWN)
+        run.stop_kind = COMPLETE if is_settled else kind
 
     def _kind(self, reason: str | None) -> Mechanism | None:
         return None if reason is None else mechanism_of(reason, self.findings.selection.rule)
@@ -294,6 +298,8 @@ class _Reading:
     def _no_runs(self, file: LogFile) -> ValueError:
         field = self.format.holds
         why = f": it has no {field!r}" if file.info and field not in file.info else ""
+        if field in self.format.lists and field in file.info:
+            why = f": its {field!r} is {type(file.info[field]).__name__}, not a list of runs"
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )

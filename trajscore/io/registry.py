@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.stops import Mechanism
 from trajscore.core.values import unknown_name
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io._vocabulary import as_fields, as_list
@@ -63,6 +65,11 @@ class Format:
         A field that files of this format have and others do not; for errors.
     beside : tuple of str, default=()
         Other fields that such files often have; they tell which format an unknown file is nearest.
+    lists : tuple of str, default=()
+        Fields of a file that list its runs. Without any, a file that is one object is one run.
+    stops : dict of str to str, default={}
+        What stop reasons mean that only this format has, such as ``{"env_crash": "excluded"}``; all
+        others mean what they do in `trajscore.core.stops`.
     endings : tuple of str, default=()
         Endings that only files of this format have, such as ".traj".
     options : dataclass, optional
@@ -100,10 +107,11 @@ class Format:
     name: str
     holds: str
     beside: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    stops: Mapping[str, Mechanism] = MappingProxyType({})
     endings: tuple[str, ...] = ()
     options: type[Any] = NoOptions
     lax: bool = False
-    _lists: tuple[str, ...] = ()  # fields of a file that list runs
 
     def recognise(self, head: Head) -> bool:
         """Tell whether a file has this format; asked again as more of its fields are read."""
@@ -126,7 +134,8 @@ class Format:
         -------
         Run
             The run. Its `stop_kind` follows from its stop reason, which decides whether its
-            outcome was observed, see `trajscore.core.stops`.
+            outcome was observed, see `trajscore.core.stops`. Set ``place.stop_reason`` before the
+            steps are read, so that a run that the harness lost is counted as such without any.
 
         Raises
         ------
@@ -144,7 +153,7 @@ class Format:
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
-        for key, index, value in file.items(self._lists):
+        for key, index, value in file.items(self.lists):
             if index is None:
                 whole[str(key)] = value
             else:
@@ -156,7 +165,7 @@ class Format:
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
         """Tell a file that is a single run by the fields that list none."""
-        return bool(fields)
+        return bool(fields) and not self.lists
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""

@@ -32,6 +32,7 @@ class LeftOut:
     id: str | None  # if it could be read
     reason: str  # what is wrong with it, or its stop reason
     kind: Literal["malformed", "excluded"] = "malformed"
+    run: Run | None = None  # one that is excluded, if it could be read
 
     def __str__(self) -> str:
         return f"{Place(Path(self.file), self.index, run=self.id)}: {self.reason}"
@@ -113,7 +114,7 @@ class Runs(list[Run]):
     left_out : list of LeftOut
         Runs that are not in the list, each with its ``file``, ``index``, ``id``, ``reason``, and
         ``kind``: "malformed" if it could not be read, "excluded" if an infrastructure error ended
-        it.
+        it; then also the ``run``, with the outcome that was recorded, if it could be read.
     info : dict of str to dict
         For each file, its fields that belong to no single run.
     notes : list of str

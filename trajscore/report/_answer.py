@@ -76,7 +76,7 @@ def answer(data: ReportData) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
     facts = _facts(data)
     problems, looks = list(_problems(data, facts)), list(_looks(data, facts))
-    reasons, of_hidden = problems + looks, say("unobserved", facts)
+    reasons, of_hidden = problems + looks, say("choice", facts)
     is_left = bool(facts["hidden"] and reasons and of_hidden not in reasons)
     why, _, reason = say("changes", facts).partition(": ")
     return Answer(
@@ -91,6 +91,11 @@ def answer(data: ReportData) -> Answer:
         of_hidden if is_left else "",
         say("doubt", facts),
     )
+
+
+def notes_of(data: ReportData) -> list[str]:
+    """Say what a reader should know of predictors and runs, in a sentence each."""
+    return [*map(sentence, data.remarks), *(say("choice", of) for of in _of_stops(data))]
 
 
 def succeeded(data: ReportData) -> str:
@@ -109,7 +114,8 @@ def _facts(data: ReportData) -> dict[str, Any]:
     is_open, is_known = action == TOO_FEW, not pd.isna(card[form_of(cards, name)])
     is_small = is_open and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
-    hidden, settled = number_of_runs(n) if n else "", _is_settled(data)
+    hidden, of_hidden = number_of_runs(n) if n else "", _of_choice(data, "observed")
+    settled = of_hidden["settled"]
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
@@ -123,14 +129,10 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if settled else provided,
         "counting": not_above_counting(data, name),
-        **_others(data, name), "useful": bool(best), "settled": settled,
-        "hidden": hidden, "have": "has" if n == 1 else "have",
-        "hidden_of": f"{n:,} of {number_of_runs(data.facts.n_runs)}", "stopped": _stopped(data),
-        "counted_as": counted_as(data), "other_answer": _other_answer(data),
-        "stands_for": stands_for,
+        **_others(data, name), "useful": bool(best), **of_hidden, "hidden": hidden,
+        "counted_as": counted_as(data), "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",
-        "stays": _stays(data), "turned": _means_without_unobserved(data, best),
-        **_of_length(data),
+        "turned": _means_without_unobserved(data, best), **_of_length(data),
     }  # fmt: skip
 
 
@@ -142,16 +144,14 @@ def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     return "", AVOID if (actions == AVOID).all() else TOO_FEW
 
 
-def _is_settled(data: ReportData) -> bool:
-    """Whether leaving out the runs without an outcome gives the same answer, or a tied one."""
-    if data.observed_cards is None:
-        return True
-    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(data.observed_cards)
+def _is_settled(data: ReportData, cards: pd.DataFrame) -> bool:
+    """Whether the cards of another choice of runs give the same answer, or a tied one."""
+    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(cards)
     if not (name and other and name != other and data.pairs is not None):
         return ours == theirs
     _, low, high = _difference(data.pairs, name, other)
     is_tied = not (low > 0 or high < 0)
-    return is_tied and data.observed_cards["card"].get(name) == card
+    return is_tied and cards["card"].get(name) == card
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
@@ -224,24 +224,49 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     }
 
 
-# -------------------------------------------------------------------- runs without an outcome
+# -------------------------------------------------------------------- other choices of runs
 
 
-def _other_answer(data: ReportData) -> str:
-    """Say the answer of the runs with an outcome in a few words."""
-    if (cards := data.observed_cards) is None:
-        return ""
+def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
+    """Return which runs could be counted otherwise, and what the answer would be then."""
+    n, cards = data.other_choices.get(choice, (0, None))
+    have, were = ("has", "was") if n == 1 else ("have", "were")
+    what, counted, otherwise = {
+        "observed": (f"{have} no outcome", f"counted {counted_as(data)}", "Without them"),
+        "lost": (f"{were} lost by the harness", "left out", "Counted as recorded,"),
+        "unknown": ("ended for reasons that are not known", "counted as recorded", "Without them"),
+    }[choice]
+    is_settled = not n or (cards is not None and _is_settled(data, cards))
+    is_hidden, other = choice == "observed", _other_answer(data, cards)
+    return {
+        "hidden": n, "is_hidden": is_hidden, "settled": is_settled, "other_answer": other,
+        "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
+        "what": what + _stopped(data) * (is_hidden and is_settled),
+        "counted": counted, "otherwise": otherwise, "turned": "",
+        "stays": _stays(data, cards) if is_settled else f"the answer is: {other}",
+    }  # fmt: skip
+
+
+def _of_stops(data: ReportData) -> list[dict[str, Any]]:
+    """Return the same of the choices that stop reasons leave open."""
+    return [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
+
+
+def _other_answer(data: ReportData, cards: pd.DataFrame | None) -> str:
+    """Say the answer of other cards in a few words."""
+    if cards is None:
+        return "none, as too few runs are left"
     best, action = _decision(cards)
     if not best:
         return "use none of these" if action == AVOID else "not known yet"
     return f"use {_quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
 
 
-def _stays(data: ReportData) -> str:
-    """Say that the answer is the same without some runs, or that of a tied predictor."""
-    if data.observed_cards is None:
+def _stays(data: ReportData, cards: pd.DataFrame | None) -> str:
+    """Say that the answer is the same by other cards, or that of a tied predictor."""
+    if cards is None:
         return ""
-    (ours, action), (theirs, _) = _decision(data.cards), _decision(data.observed_cards)
+    (ours, action), (theirs, _) = _decision(data.cards), _decision(cards)
     if action == TOO_FEW:
         return "it is still not known"
     return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
@@ -280,7 +305,7 @@ def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
     """Return what makes the answer doubtful."""
     yield from (sentence(note) for note in data.remarks if note.kind == "leakage")
     if not facts["settled"]:
-        yield say("unobserved", facts)
+        yield say("choice", facts)
     yield from (sentence(note) for note in data.remarks if _has_few_tasks(note))
     few = data.cards[have_too_few_runs(data.cards) & varies(data.cards)]
     if len(few):
@@ -290,7 +315,8 @@ def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
 def _looks(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
     """Return what a reader should look at once."""
     if facts["settled"] and data.facts.n_censored > _MANY * data.facts.n_runs:
-        yield say("unobserved", facts)
+        yield say("choice", facts)
+    yield from (say("choice", of) for of in _of_stops(data) if not of["settled"])
     if facts["is_related"]:
         yield say("length", facts)
     for note in data.remarks:

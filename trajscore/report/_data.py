@@ -258,7 +258,7 @@ class ReportData:
     pairs: pd.DataFrame | None
     by: pd.DataFrame | None
     sensitivity: pd.DataFrame
-    observed_cards: pd.DataFrame | None
+    other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     by_step: pd.DataFrame
     equal_length: pd.DataFrame
     options: Options
@@ -269,6 +269,11 @@ class ReportData:
     outcomes: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
     labels: dict[tuple[str, str], FloatArray] = field(repr=False)
     groups: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
+
+    @property
+    def observed_cards(self) -> pd.DataFrame | None:
+        """Cards of the runs with an observed outcome alone; None where all are."""
+        return self.other_choices.get("observed", (0, None))[1]
 
     @property
     def score_name(self) -> str:

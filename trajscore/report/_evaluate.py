@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.calibration.calibrators import calibrator_maker
@@ -50,6 +51,9 @@ from trajscore.report._runs import (
     group_labels,
     knows_end,
     leave_out_missing,
+    stops_of,
+    under_other_choices,
+    without_lost,
 )
 from trajscore.report._tables import (
     count_table,
@@ -188,19 +192,23 @@ def evaluate(
     stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
-    judged = leave_out_missing(choose_runs(sample, stop_reason, kind), notes)
+    stops = stops_of(sample, stop_reason)
+    judged = leave_out_missing(choose_runs(sample, stops, kind), notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
-    observed_cards = None
+    other_choices: dict[str, tuple[int, pd.DataFrame | None]] = {}
+    for choice, (n, other) in under_other_choices(sample, stops, kind, judged).items():
+        anew = None if other is None else make_rows(other, maker, computed, [])
+        other_choices[choice] = n, None if anew is None else cards_and_pairs(anew, computed)[0]
     observed = judged.runs.observed
-    if not observed.all():  # all fitted anew, as if there were no others
-        alone = judged.take(np.flatnonzero(observed))
-        observed_cards, _ = cards_and_pairs(make_rows(alone, maker, computed, []), computed)
     table, methods = interval_table(rows, computed)
-    notes = [*doubts(sample, judged, rows, table, groupings, computed.weights), *notes]
+    notes = [
+        *doubts(without_lost(sample, stops), judged, rows, table, groupings, computed.weights),
+        *notes,
+    ]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), computed, table),
@@ -214,8 +222,10 @@ def evaluate(
         cards=cards,
         pairs=pairs,
         by=group_table(rows, groupings, cards, computed) if groupings else None,
-        sensitivity=sensitivity_table(rows, cards, observed_cards, computed),
-        observed_cards=observed_cards,
+        sensitivity=sensitivity_table(
+            rows, cards, other_choices.get("observed", (0, None))[1], computed
+        ),
+        other_choices=other_choices,
         by_step=by_step_table(rows, computed),
         equal_length=equal_length_table(rows, computed),
         options=computed,

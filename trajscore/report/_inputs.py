@@ -91,11 +91,7 @@ class Inputs:
     group: str | None = None  # column of `groups`
 
     def __str__(self) -> str:
-        lines = list(self.said)
-        if self.group is not None:
-            n_groups = pd.Series(self.groups).nunique()
-            lines.append(f"{number_of(n_groups, 'cluster')} of runs by {self.group!r}")
-        return "\n".join(lines)
+        return "\n".join(self.said)
 
 
 def load(
@@ -111,6 +107,7 @@ def load(
     by: Sequence[str] = (),
     missing: str = "same_runs",
     needs_scores: bool = True,
+    keep_lost: bool = False,
     max_size: int | None = None,
     roles: Any = None,
 ) -> Inputs:
@@ -122,6 +119,7 @@ def load(
     `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
     `by` names come along in the meta of the predictors. Where nothing is a score and none is
     needed, there is one without a name, of nothing but steps; a table may have a row a run then.
+    Runs that the harness lost may be kept, as recorded; `trajscore.evaluate` leaves them out.
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
@@ -131,6 +129,7 @@ def load(
     known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
     is_table = known is None
+    asked |= {"keep_lost": keep_lost}
     of_logs = {"embedder": embedder, "roles": roles}
     of_tables = {"step": fields.step, "first_step": first_step}
     of_tables |= {part: getattr(fields, part) or None for part in ("risks", "wide")}
@@ -183,6 +182,7 @@ def _load_table(
     rule: Rule | None,
     max_size: int | None,
     may_be_runs: bool,
+    keep_lost: bool,
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
@@ -220,11 +220,13 @@ def _load_table(
         missing="allow",
         stop_reason=stops,
         rule=rule,
+        keep_lost=keep_lost,
     )
+    counts = np.ones(len(y), dtype=bool) if ended is None else X.meta["stop_kind"] != EXCLUDED
     groups = None if group is None else X.meta[group]
     not_used = []
     if "scores" in guessed:
-        X, leaks = _without_leaky_columns(X, y)
+        X, leaks = _without_leaky_columns(X, y, counts)
         guessed["scores"] = X.channels or ()
         not_used += [
             f"Left out: column {name!r} {why}; name it with --score to judge it"
@@ -251,7 +253,7 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    said = (*_guesses(guessed, counted), *not_used, *remarks)
+    said = (*_guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
     return Inputs(X, y, groups, said, spent, outcome=outcome, has_ids=has_ids, group=group)
@@ -361,10 +363,10 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
 
 
 def _without_leaky_columns(
-    X: TrajectoryArray, y: NDArray[Any]
+    X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
 ) -> tuple[TrajectoryArray, dict[str, str]]:
     """Leave out columns that leak the outcome, where nobody named them."""
-    why = {name: leakage(name, X[name], y) for name in X.channels or ()}
+    why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
@@ -388,27 +390,30 @@ def _load_log(
     asked: dict[str, Any],
 ) -> Inputs:
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
+    keep_lost = asked.pop("keep_lost")
     stream = stream_runs(path, format, asked | named)
-    runs = io.Runs(stream)
-    if not runs:
+    found = io.Runs(stream)
+    if not found:
         raise ValueError(f"{path}: the log holds no run that can be judged")
-    y = io.outcomes(runs)
+    y = io.outcomes(found)
+    lost = _lost(found) if keep_lost else []
+    runs, counts = [*found, *lost], np.arange(len(found) + len(lost)) < len(found)
     if problem := stream.findings.problem():
         raise ArgumentError(f"{path}: {problem}")
     tops = dict(fields.scales)
     for name in tops.keys() - {"verbal"}:
         known = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {known}", "scales")
-    said = [count_left_out(runs.left_out, len(runs))] if runs.left_out else []
-    predictors, found = _confidences(runs, y, missing, tops.get("verbal", "auto"))
-    said += found
+    said = [count_left_out(found.left_out, len(found))] if found.left_out else []
+    predictors, how = _confidences(found, lost, y, missing, tops.get("verbal", "auto"))
+    said += how
     if not predictors and (embedder or fields.scores):
         unread = "no confidence of the log could be read"
         none = "the log has no confidence (neither token log-probabilities nor stated ones)"
         why = unread if stream.findings.tally.unread_logprobs else none
         said.append(f"{why}; judging it by minus TRACER's risk")
-        predictors, found = _risks(runs, embedder or "char")
-        said += found
+        predictors, how = _risks(found, lost, embedder or "char")
+        said += how
     elif not predictors:
         steps = StepConfidence().fit_transform(runs)
         predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
@@ -419,25 +424,43 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    lost = [run.reason for run in runs.left_out if run.kind == "excluded"]
-    unmet = _not_met(asked["rule"], [*(run.stop_reason for run in runs), *lost])
+    excluded = [run.reason for run in found.left_out if run.kind == "excluded"]
+    unmet = _not_met(asked["rule"], [*(run.stop_reason for run in found), *excluded])
     unused = [*stream.findings.notes(), *unmet]
     if "verbal" not in tops:
-        unused += _unknown_scale(runs)
+        unused += _unknown_scale(found)
     said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
-    group, groups = _groups(runs, fields.group)
-    left_out, spent = len(runs.left_out), _spent_in_log(runs)
+    group, groups = _groups(runs, fields.group, counts)
+    said += _clusters(group, groups, counts)
+    left_out, spent = len(found.left_out), _spent_in_log(runs)
+    y = io.outcomes(runs)
     return Inputs(predictors, y, groups, tuple(said), spent, runs, n_left_out=left_out, group=group)
 
 
+def _lost(runs: io.Runs) -> list[io.Run]:
+    """Return the runs that the harness lost, if they can be read and were not run again."""
+    again = {run.id for run in runs}
+    lost = {left.run.id: left.run for left in runs.left_out if left.run is not None}
+    return [run for name, run in lost.items() if name not in again]
+
+
+def _clusters(group: str | None, groups: Any, counts: Any) -> list[str]:
+    """Say how many clusters the runs that count are of."""
+    if group is None:
+        return []
+    return [f"{number_of(pd.Series(groups)[counts].nunique(), 'cluster')} of runs by {group!r}"]
+
+
 def _confidences(
-    runs: list[io.Run], y: NDArray[Any], missing: str, scale: str | float
+    runs: list[io.Run], lost: list[io.Run], y: NDArray[Any], missing: str, scale: str | float
 ) -> tuple[dict[str, TrajectoryArray], list[str]]:
     """Return the confidences that enough runs have at every turn of the agent; and lines."""
-    X = StepConfidence(scale=scale).fit_transform(runs)
+    signals = StepConfidence(scale=scale)
+    X = signals.fit_transform(runs)
     there = ~np.isnan(X.cells)
     known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
     whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
+    X = _followed_by(X, signals, lost)
     predictors, said, too_rare = {}, [], []
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
@@ -463,20 +486,29 @@ def _unknown_scale(runs: list[io.Run]) -> list[str]:
     return [f"{n} not read; pass {{argument:scales=verbal=10}}, if 10 means certainty"]
 
 
-def _risks(runs: list[io.Run], embedder: str) -> tuple[dict[str, TrajectoryArray], list[str]]:
+def _risks(
+    runs: list[io.Run], lost: list[io.Run], embedder: str
+) -> tuple[dict[str, TrajectoryArray], list[str]]:
     """Return the negative of TRACER's risk, of its parts, of the number of calls; and what is said.
 
     Turns are counted, and those with each signal.
     """
-    S = TracerSignals(embedder).fit_transform(runs)
+    signals = TracerSignals(embedder)
+    S = signals.fit_transform(runs)
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
+    of_all = _followed_by(S, signals, lost)
     counts = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, there, strict=True))
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
-        risks = {name: clone(scorer).fit(S).transform(S) for name, scorer in RISKS.items()}
+        risks = {name: clone(scorer).fit(S).transform(of_all) for name, scorer in RISKS.items()}
     said = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
     said += dict.fromkeys(str(warning.message) for warning in caught)
     return {name: _as_confidence(risk) for name, risk in risks.items()}, said
+
+
+def _followed_by(X: TrajectoryArray, signals: Any, lost: list[io.Run]) -> TrajectoryArray:
+    """Put the signals of the runs that the harness lost after those of the others."""
+    return X.concat([X, signals.transform(lost)]) if lost else X
 
 
 def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:
@@ -486,14 +518,17 @@ def _as_confidence(risk: TrajectoryArray) -> TrajectoryArray:
     return risk.with_cells(np.where(np.isnan(values) & has_one, 0.0, values))
 
 
-def _groups(runs: list[io.Run], group: str | None) -> tuple[str | None, NDArray[Any] | None]:
+def _groups(
+    runs: list[io.Run], group: str | None, counts: NDArray[np.bool_]
+) -> tuple[str | None, NDArray[Any] | None]:
     """Return the clusters asked for, else the tasks if all runs have one, and their column."""
     table = io.meta(runs)
     column = group or "task"
     if column not in table:
         known = unknown_name("column", column, list(table.columns))
         raise ArgumentError(f"{{argument}}: {known}", "group")
-    if table[column].isna().any() or table[column].nunique() < 2:
+    named = table[column][counts]
+    if named.isna().any() or named.nunique() < 2:
         if group is not None:
             raise ArgumentError(
                 f"{{argument}}: column {group!r} does not name two clusters of runs", "group"

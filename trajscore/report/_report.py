@@ -12,8 +12,9 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io import Run
+from trajscore.report._answer import notes_of
 from trajscore.report._data import ReportData
-from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._disclosures import disclosures
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
@@ -74,6 +75,10 @@ class Report(ReportData):
         observed outcome alone, with calibration and base rate fitted to these (observed_only).
     observed_cards : DataFrame indexed by predictor, or None
         The same as `cards` of the runs with an observed outcome alone; None where all are.
+    other_choices : dict of str to (int, DataFrame or None)
+        How many runs could be counted otherwise, and the cards then (None where too few runs are
+        left): without the runs that have no outcome ("observed"), with the runs that the harness
+        lost as recorded ("lost"), without those whose stop reason is not known ("unknown").
     by_step : DataFrame indexed by (predictor, form, step)
         Of the runs that are at least that long, which counting steps cannot rank, at steps 1, 2, 3,
         4, 6, 8, 10, 15, 20, ... that 10 runs of each outcome reach: how many, how many of them
@@ -113,7 +118,7 @@ class Report(ReportData):
     @property
     def notes(self) -> list[str]:
         """What a reader should know of single predictors."""
-        return [sentence(note) for note in self.remarks]
+        return notes_of(self)
 
     def verdicts(self) -> list[str]:
         """Say in a few sentences what each predictor is worth over base rate and counting steps.

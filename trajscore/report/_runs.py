@@ -19,6 +19,7 @@ from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
 from trajscore.core.sample import Sample, channels_by_name, check_sample
 from trajscore.core.stops import (
+    COMPLETE,
     EXCLUDED,
     is_scored,
     normalize_reasons,
@@ -30,6 +31,8 @@ from trajscore.core.values import check_choice, number_of, unknown_name
 from trajscore.inference.units import Units, any_units
 from trajscore.report._data import REFERENCES, Note
 
+RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
+"""Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 UNLABELLED = "(none)"
 """Group of the runs that have no label."""
 MISSING = ("same_runs", "ffill")
@@ -109,12 +112,16 @@ def censored_as(censored: Any) -> tuple[str, Any]:
     return "q_z", censored
 
 
+def stops_of(sample: Sample, stop_reason: ArrayLike | None) -> RecordedStops:
+    """Return the stop reasons of runs, as given or in their meta, and what they mean."""
+    check_index(stop_reason, sample.X.ids, "stop_reason")
+    return recorded_stops(sample.X.meta, stop_reason)
+
+
 def choose_runs(
-    sample: Sample, stop_reason: ArrayLike | None, censored: str, *, needs_both: bool = True
+    sample: Sample, stops: RecordedStops, censored: str, *, needs_both: bool = True
 ) -> Judged:
     """Leave out runs that no budget stopped, and put the others in the order of their ids."""
-    check_index(stop_reason, sample.X.ids, "stop_reason")
-    stops = recorded_stops(sample.X.meta, stop_reason)
     # before rows are put in another order, so that a message names the row that was given
     ended = counted(sample.y, *stops, censored, sample.q_z)
     if problem := outcome_problem(ended.y[ended.counts], needs_both):
@@ -125,6 +132,44 @@ def choose_runs(
     chosen = sample.take(order)
     runs = Coverage(ended.y[order], ended.label[order], chosen.groups, order)
     return Judged(chosen.traces, runs, ended.excluded, ended.stops)
+
+
+def under_other_choices(
+    sample: Sample, stops: RecordedStops, censored: str, judged: Judged
+) -> dict[str, tuple[int, Judged | None]]:
+    """Return how many runs could be counted otherwise, and the runs that would be judged then.
+
+    None where these would not do. Of "observed", runs without an outcome are left out; of "lost",
+    those that the harness lost count as recorded; of "unknown", those are left out that count
+    although their stop reason is not known.
+    """
+    observed = judged.runs.observed
+    others: dict[str, tuple[int, Judged | None]] = {}
+    if n_hidden := int((~observed).sum()):
+        others["observed"] = n_hidden, judged.take(np.flatnonzero(observed))
+    reasons, kinds = stops
+    if reasons is None:
+        return others
+    ended = settle_stops(sample.y, reasons, kinds=kinds)
+    lost = (ended.mechanism == EXCLUDED) & (ended.y != CENSORED)
+    for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", ended.unknown, EXCLUDED)):
+        if n := int(rows.sum()):
+            otherwise = reasons, np.where(rows, kind, ended.mechanism)
+            try:
+                other = leave_out_missing(choose_runs(sample, otherwise, censored), [])
+            except ValueError:  # there are too few runs then
+                other = None
+            others[name] = n, other
+    return others
+
+
+def without_lost(sample: Sample, stops: RecordedStops) -> Sample:
+    """Leave out the runs that the harness lost."""
+    reasons, kinds = stops
+    if reasons is None:
+        return sample
+    kept = settle_stops(sample.y, reasons, kinds=kinds).mechanism != EXCLUDED
+    return sample if kept.all() else sample.take(kept)
 
 
 class Counted(NamedTuple):

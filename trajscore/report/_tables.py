@@ -64,14 +64,14 @@ def excluded_table(excluded: Mapping[str, int]) -> pd.DataFrame:
 
 
 def sensitivity_table(
-    rows: list[Row], cards: pd.DataFrame, observed_cards: pd.DataFrame | None, options: Options
+    rows: list[Row], cards: pd.DataFrame, observed: pd.DataFrame | None, options: Options
 ) -> pd.DataFrame:
     """Return the margin of each probability, of the observed runs alone, and with other clips."""
     judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
     base = next(row for row in rows if row.predictor == BASE_RATE)
     table = pd.DataFrame({"margin": _margins(judged, cards)}, index=_index(judged))
-    if observed_cards is not None:
-        table["observed_only"] = _margins(judged, observed_cards)
+    if observed is not None:
+        table["observed_only"] = _margins(judged, observed)
     clipping = [family for family in options.families if family.clip is not None]
     if clipping:
         table["clipped"] = [

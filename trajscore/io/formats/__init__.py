@@ -1,18 +1,7 @@
-"""One file a format of logs; an import here registers it."""
+"""One file a format of logs; importing it registers it."""
 
-from trajscore.io.formats import (  # noqa: F401
-    atif,
-    chat,
-    claude_code,
-    codex,
-    inspect_ai,
-    jsonl,
-    langfuse,
-    langsmith,
-    mlflow,
-    otel,
-    scout,
-    swe_agent,
-    tau2,
-    tau_bench,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

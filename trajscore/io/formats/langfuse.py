@@ -23,7 +23,7 @@ _MAY_BE_TEXT = ("input", "output", "metadata")
 class Langfuse(TraceFormat):
     name, holds = "langfuse", "observations"
     beside = ("traceId", "trace", "scores")
-    _lists = ("data",)
+    lists = ("data",)
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields

@@ -18,7 +18,7 @@ _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith
 class LangSmith(TraceFormat):
     name, holds = "langsmith", "run_type"
     beside = ("inputs", "outputs", "trace_id", "dotted_order")
-    mark, _lists = "run_type", ("runs",)
+    mark, lists = "run_type", ("runs",)
 
     def recognise(self, head: Head) -> bool:
         return head.whole and {"run_type", "inputs"} <= head.fields.keys()

@@ -27,7 +27,7 @@ from trajscore.io.registry import Format, Head, register
 class MLflow(Format):
     name, holds = "mlflow", "info"
     beside = ("data", "spans", "trace_metadata")
-    _lists = ("traces",)
+    lists = ("traces",)
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields

@@ -52,7 +52,7 @@ _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id
 class OpenTelemetry(TraceFormat):
     name, holds, lax = "otel", "attributes", True
     beside = ("resourceSpans", "spans", "traceId", "spanId", "parentSpanId")
-    _lists = (
+    lists = (
         "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
         "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "data",
     )  # fmt: skip
@@ -78,7 +78,7 @@ class OpenTelemetry(TraceFormat):
         """Yield the spans and events of a file, each with its trace."""
         whole: dict[str, Any] = {}
         has_records = False
-        for key, index, value in file.items(self._lists):
+        for key, index, value in file.items(self.lists):
             if index is None:
                 whole[str(key)] = value
                 continue
@@ -96,7 +96,7 @@ class OpenTelemetry(TraceFormat):
     def _leaves(self, value: Any) -> Iterator[Any]:
         """Yield the spans and events that a batch holds, at any depth."""
         fields = as_fields(value)
-        inner = [record for name in self._lists for record in as_list(fields.get(name))]
+        inner = [record for name in self.lists for record in as_list(fields.get(name))]
         if not inner:
             yield value
         for record in inner:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 
+from trajscore.report._answer import notes_of
 from trajscore.report._data import AS_GIVEN
-from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._disclosures import disclosures
 from trajscore.report._glossary import GLOSSARY
 from trajscore.report._sentences import SENTENCES
 from trajscore.report._verdict import verdicts
@@ -30,7 +31,7 @@ def numbers(view: View) -> Drawer:
         },
         "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),
-        "notes": [sentence(note) for note in data.remarks],
+        "notes": notes_of(data),
         "disclosures": disclosures(data),
         "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
         "references": SENTENCES["literature"],

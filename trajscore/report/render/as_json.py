@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
+from trajscore.report._answer import notes_of
 from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
-from trajscore.report._disclosures import disclosures, sentence
+from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import first_screen, without_marks
 from trajscore.report._verdict import verdicts
 
@@ -68,7 +69,7 @@ def document(data: ReportData) -> dict[str, Any]:
         "by_step": _records(data.by_step.reset_index()),
         "equal_length": _records(data.equal_length.reset_index()),
         "verdicts": verdicts(data),
-        "notes": [sentence(note) for note in data.remarks],
+        "notes": notes_of(data),
         "disclosures": disclosures(data),
     }
 
