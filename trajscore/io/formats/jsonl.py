@@ -150,10 +150,8 @@ def _id_of(item: Item, fields: Fields) -> str:
     if name is None and fields.id is None and fields.text is not None:
         return stem(place.file)  # a file is a run
     if name is None:
-        problem = f"no field {fields.id!r}"
-        if not fields.id:
-            problem = f"no usual field of run ids ({', '.join(USUAL['id'])})"
-        raise ArgumentError(f"{where} has {problem}; name the field with {{argument}}", "id")
+        field = f"field {fields.id!r}" if fields.id else "usual field of run ids, such as 'run_id'"
+        raise ArgumentError(f"{where} has no {field}; name it with {{argument}}", "id")
     return name
 
 
