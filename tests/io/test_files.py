@@ -202,7 +202,7 @@ def test_files_that_are_no_text(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"simulations": [SIMULATION]}).encode())
     assert len(io.read_tau2(path)) == 1  # a byte order mark is no fault
     path.write_bytes(b"SQLite format 3\0\xff")
-    with pytest.raises(ValueError, match="SQLite database; write its sessions as JSON"):
+    with pytest.raises(ValueError, match="SQLite database; write it as JSON"):
         io.read_runs(path, format="openai")
 
 

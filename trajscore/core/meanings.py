@@ -202,7 +202,8 @@ def refuse_words(
     The map of an outcome that was to be turned goes with its `bare` name.
     """
     shown = [word for word, _ in words.most_common(_MOST_NAMED)]
-    more = f" and {len(words) - len(shown)} other words" if len(words) > len(shown) else ""
+    n_others = len(words) - len(shown)
+    more = f" and {number_of(n_others, 'other word')}" if n_others else ""
     name = f"{{argument:outcome={bare}}} " if bare else ""
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "

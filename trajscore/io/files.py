@@ -213,7 +213,7 @@ def refuse_database(path: Path) -> None:
     """Refuse a database, in which agents keep sessions."""
     with path.open("rb") as file:
         if file.read(len(_SQLITE)) == _SQLITE:
-            raise ValueError(f"{path} is an SQLite database; write its sessions as JSON")
+            raise ValueError(f"{path} is an SQLite database; write it as JSON")
 
 
 def _is_lines(path: Path, max_size: int | None = None) -> bool:

@@ -112,6 +112,7 @@ class Format:
     endings: tuple[str, ...] = ()
     options: type[Any] = NoOptions
     lax: bool = False
+    _layout: tuple[str, ...] = ()  # patterns of the files in the folders that its program makes
 
     def recognise(self, head: Head) -> bool:
         """Tell whether a file has this format; asked again as more of its fields are read."""
@@ -169,7 +170,9 @@ class Format:
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
-        return []
+        found = {file for pattern in self._layout for file in path.glob(pattern) if file.is_file()}
+        files = sorted(found)
+        return files if files and format_of_file(files[0]) is self else []
 
     def _files(self, path: Paths) -> list[Path]:
         """List the files that a path, a folder or several paths stand for."""

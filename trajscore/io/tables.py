@@ -65,7 +65,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {str(error).strip()}") from error
+        problem = str(error).strip().removeprefix(f"{path} ")
+        raise ValueError(f"{path} cannot be read as a table: {problem}") from error
     raise ValueError(f"{path} is not a table; write it as .csv, .csv.gz, .tsv, .parquet or .jsonl")
 
 

@@ -18,14 +18,15 @@ _STEP = frozenset(
     {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
 )
 _RUN = frozenset({"trajectory_id", "steps"})
-# Files beside a trajectory that are not runs: continuations and summaries.
-_PARTS = ("trajectory.cont-", "trajectory.summarization-")
+# Files beside a trajectory that are not runs, but continuations and summaries of one.
+_NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 
 
 @register
 class ATIF(Format):
     name, holds = "atif", "steps"
     beside = ("schema_version", "trajectory_id", "agent")
+    _layout = ("**/trajectory*.json*",)  # of a trial each
 
     def recognise(self, head: Head) -> bool:
         if head.listed:
@@ -35,13 +36,8 @@ class ATIF(Format):
         names = head.fields.keys()
         return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
 
-    def folder(self, place: Path) -> list[Path]:
-        """List the trajectories in the folders of a job."""
-        files = (path for path in place.rglob("trajectory*.json*") if path.is_file())
-        return sorted(path for path in files if not path.name.startswith(_PARTS))
-
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        file.is_head = file.path.name == _RESULT
+        file.is_head = file.path.name.startswith(_NO_RUNS)
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, file.whole())
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io._vocabulary import as_fields, first
-from trajscore.io.files import LINES_ENDINGS, LogFile, Place, has_ending
-from trajscore.io.registry import Format, Head, find_format, format_of_file, register
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _TURNS = ("user", "assistant")
@@ -37,6 +36,7 @@ _TOKENS = {
 class ClaudeCode(Format):
     name, holds = "claude_code", "sessionId"
     beside = ("type", "uuid", "parentUuid", "message")
+    _layout = ("*.jsonl*", "*/*.jsonl*")  # of a project, or of all
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -45,13 +45,6 @@ class ClaudeCode(Format):
         if any(name in fields for name in _SESSION):
             return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
         return fields["type"] in _BESIDE and bool({"leafUuid", "snapshot"} & fields.keys())
-
-    def folder(self, place: Path) -> list[Path]:
-        """List the sessions of all projects, a folder each."""
-        if not place.is_dir() or any(has_ending(path, LINES_ENDINGS) for path in place.iterdir()):
-            return []
-        files = sorted(path for path in place.glob("*/*.jsonl") if path.is_file())
-        return files if files and format_of_file(files[0]) is find_format(self.name) else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         sessions: dict[str, list[Any]] = {}

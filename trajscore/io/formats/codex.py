@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
@@ -24,6 +23,7 @@ _ABORTED = ("turn_aborted", "turn.failed", "error")
 class Codex(Format):
     name, holds = "codex", "payload"
     beside = ("type", "timestamp")
+    _layout = ("**/rollout-*.jsonl*",)  # of a year, month and day each
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -32,10 +32,6 @@ class Codex(Format):
         if fields.get("type") in _LINES:
             return isinstance(fields.get("payload"), Mapping)
         return fields.get("type") == "thread.started" and "thread_id" in fields
-
-    def folder(self, place: Path) -> list[Path]:
-        """List the sessions of a folder that has one for each year, month and day."""
-        return sorted(path for path in place.glob("**/rollout-*.jsonl*") if path.is_file())
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         lines = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice, pairwise
+from operator import itemgetter
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
@@ -116,17 +117,12 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
 
 def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterator[Item]:
     """Join the lines of each run: wherever they are, or those that stand together."""
-    named = ((_id_of(item, fields), item) for item in lines)
-    groups: Iterable[tuple[str, Iterable[tuple[str, Item]]]]
-    if one_by_one:
-        groups = groupby(named, key=lambda pair: pair[0])
-    else:
-        by_id: dict[str, list[tuple[str, Item]]] = {}
-        for name, item in named:
-            by_id.setdefault(name, []).append((name, item))
-        groups = by_id.items()
+    named: Iterable[tuple[str, Item]] = ((_id_of(item, fields), item) for item in lines)
+    if not one_by_one:
+        order: dict[str, int] = {}
+        named = sorted(named, key=lambda pair: order.setdefault(pair[0], len(order)))
     seen: set[str] = set()
-    for name, group in groups:
+    for name, group in groupby(named, key=itemgetter(0)):
         items = [item for _, item in group]
         start = items[0][0]
         if name in seen:
@@ -150,10 +146,8 @@ def _id_of(item: Item, fields: Fields) -> str:
     if name is None and fields.id is None and fields.text is not None:
         return stem(place.file)  # a file is a run
     if name is None:
-        problem = f"no field {fields.id!r}"
-        if not fields.id:
-            problem = f"no usual field of run ids ({', '.join(USUAL['id'])})"
-        raise ArgumentError(f"{where} has {problem}; name the field with {{argument}}", "id")
+        field = f"field {fields.id!r}" if fields.id else "usual field of run ids, such as 'run_id'"
+        raise ArgumentError(f"{where} has no {field}; name it with {{argument}}", "id")
     return name
 
 
@@ -167,14 +161,14 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     for index, line in enumerate(_in_order(steps, fields)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for line in lines:
-        names = fields.names(line, _OF_RUN)
-        values = {name: dig(line, name) for name in names.values()}
-        outcome = names.get("outcome", "")
-        is_one = outcome not in of_run or outcome.endswith(LAST)
-        if not is_one and values[outcome] != of_run[outcome]:
-            values[outcome] = [dig(line, outcome) for line in lines]
-        of_run |= values
+        names |= (own := fields.names(line, _OF_RUN))
+        of_run |= {name: dig(line, name) for name in own.values()}
+    outcome = names.get("outcome", LAST)
+    values = [value for line in lines if (value := dig(line, outcome)) is not None]
+    if not outcome.endswith(LAST) and any(value != values[0] for value in values):
+        of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
     run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}

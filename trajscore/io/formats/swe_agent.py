@@ -13,9 +13,8 @@ from trajscore.io._messages import is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, find_format, format_of_file, register
+from trajscore.io.registry import Format, Head, register
 
-_ENDINGS = (".traj", ".traj.json")
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
 _REPORTS = ("results.json", "report.json", "results/results.json")
 _FIELDS = {
@@ -32,6 +31,7 @@ class SWEAgent(Format):
     name, holds = "swe_agent", "trajectory"
     beside = ("info", "history", "trajectory_format")
     endings = (".traj",)
+    _layout = ("**/*.traj", "**/*.traj.json")  # of an instance each
 
     def recognise(self, head: Head) -> bool:
         names = head.fields.keys()
@@ -39,11 +39,6 @@ class SWEAgent(Format):
         is_mini = "trajectory_format" in names or "exit_status" in as_fields(info)
         is_own = "trajectory" in names and not is_chat_list(steps)
         return "info" in names and (is_own or (is_mini and steps is None))
-
-    def folder(self, place: Path) -> list[Path]:
-        """List the trajectories of all instances, a folder each."""
-        files = sorted({path for ending in _ENDINGS for path in place.rglob(f"*{ending}")})
-        return files if files and format_of_file(files[0]) is find_format(self.name) else []
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)
