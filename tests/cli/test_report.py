@@ -254,8 +254,21 @@ def test_values_that_an_option_does_not_take(capsys):
     assert wrong == []
 
 
+@pytest.mark.parametrize("command", ["report", "compare", "check", "fit", "watch", "judge"])
+def test_the_help_fits_one_screen_and_names_how_to_see_the_rest(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    said = {}
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main([command, option])
+        said[option] = capsys.readouterr().out
+    assert said["--help"].count("\n") <= 40
+    assert "--max-size" not in said["--help"]
+    assert "--max-size BYTES" in said["--help-all"]
+
+
 def test_the_help_has_the_defaults_of_evaluate(capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["trajscore", "report", "--help"])
+    monkeypatch.setattr("sys.argv", ["trajscore", "report", "--help-all"])
     with pytest.raises(SystemExit):
         main()
     said = " ".join(capsys.readouterr().out.split())

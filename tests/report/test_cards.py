@@ -313,11 +313,15 @@ def test_runs_needed_allow_for_losses_that_were_not_seen(quick):
     assert more["card"] == USE
 
 
-def test_a_signal_without_a_map_needs_ten_runs_of_each_outcome(quick):
+def test_a_signal_without_a_map_needs_ten_runs_of_each_outcome_and_then_the_map(quick):
     X = TrajectoryArray(np.linspace(-5, 5, 30), np.ones(30, dtype=int))
-    for n_won, needed in ((2, 6), (15, 1)):  # 12.5 over the rarer outcome and 0.5
-        card = card_of(X, (np.arange(30) < n_won).astype(int), quick, None)
-        assert (card["card"], card["n_needed"]) == (TOO_FEW, needed)
+    for n_won, said in ((2, (TOO_FEW, 6)), (15, ("recalibrate first", 0))):
+        report = evaluate(X, np.arange(30) < n_won, **FAST, intervals=quick)
+        assert tuple(report.cards.iloc[0][["card", "n_needed"]]) == said
+    stated = answer_of(report)
+    assert stated["headline"].endswith("it has no score.")
+    assert stated["next"].startswith("Recalibrate it.")
+    assert "more runs" not in f"{stated}{report}"
 
 
 # ------------------------------------------------------------------ pairs

@@ -26,9 +26,20 @@ def _adder(parts: Any, command: str) -> Callable[..., Any]:
 
     def add(name: str, **how: Any) -> None:
         text = _HELP[command][name].format(table=_HELP["table"], families=usage())
-        parts.add_argument(name, help=text, **how)
+        shown = argparse.SUPPRESS if name in _HELP["rare"] else text
+        parts.add_argument(name, help=shown, **how).words = text
 
     return add
+
+
+class _HelpAll(argparse.Action):
+    """Print the help with the options that few calls need."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        for action in parser._actions:
+            action.help = getattr(action, "words", action.help)
+        parser.print_help()
+        parser.exit()
 
 
 def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
@@ -41,6 +52,7 @@ def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Call
         epilog=words.get("examples"),
         **raw,
     )
+    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
     return parser, _adder(parser, name)
 
 

@@ -18,6 +18,7 @@ from trajscore.report._cards import (
     MATTERS,
     RECALIBRATE,
     TOO_FEW,
+    UNSCORED,
     USE,
     form_of,
     forms_of,
@@ -111,8 +112,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
     name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
     card, (best, action) = cards.loc[name], _decision(cards)
-    is_open, is_known = action == TOO_FEW, not pd.isna(card[form_of(cards, name)])
-    is_small = is_open and bool(have_too_few_runs(card))
+    is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
     hidden, of_hidden = number_of_runs(n) if n else "", _of_choice(data, "observed")
     settled = of_hidden["settled"]
@@ -120,7 +120,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
         "name": name, "first": _quoted(name), "action": action,
-        "avoids": action == AVOID, "open": is_open, "small": is_small,
+        "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
         "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
@@ -141,7 +141,7 @@ def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     best, actions = ranked(cards)[0], cards["card"]
     if actions[best] in (USE, RECALIBRATE):
         return best, actions[best]
-    return "", AVOID if (actions == AVOID).all() else TOO_FEW
+    return "", actions[best]
 
 
 def _is_settled(data: ReportData, cards: pd.DataFrame) -> bool:
@@ -267,7 +267,7 @@ def _stays(data: ReportData, cards: pd.DataFrame | None) -> str:
     if cards is None:
         return ""
     (ours, action), (theirs, _) = _decision(data.cards), _decision(cards)
-    if action == TOO_FEW:
+    if action in (TOO_FEW, UNSCORED):
         return "it is still not known"
     return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
 

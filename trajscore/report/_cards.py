@@ -1,4 +1,4 @@
-"""What to do with a predictor: use it as it is, recalibrate it, do not use it, or get more runs.
+"""What to do with a predictor: use it as it is, recalibrate it, do not use it, or find out more.
 
 A card is a statement with an error rate. It is decided by intervals of the leading score's means,
 paired by run, at a level that is shared out over all cards of a table (Bonferroni), so that at most
@@ -43,11 +43,12 @@ from trajscore.report._data import (
 )
 from trajscore.report._rows import Row
 
-USE, RECALIBRATE, AVOID, TOO_FEW = CARDS = (
+USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "use as it is",
     "recalibrate",
     "do not use",
     "too few runs",
+    "recalibrate first",
 )
 MATTERS = 0.02
 """Share of the base rate's own loss below which a difference of scores does not matter."""
@@ -72,13 +73,16 @@ def decide(card: Any) -> str:
     Do not use: it does not vary, or neither form is better than the base rate by anything that
     matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
     rate, worth what matters, and recalibration gains less than that. Recalibrate: the same of the
-    recalibrated form. Too few runs: none of these.
+    recalibrated form. Recalibrate first: it has no score, however many runs there are. Too few
+    runs: none of these.
     """
     if not varies(card):
         return AVOID
     forms = [form for form in FORMS if not math.isnan(card[form])]
-    if n_rarer(card) < FEWEST or not forms:
+    if n_rarer(card) < FEWEST:
         return TOO_FEW
+    if not forms:
+        return UNSCORED
     matters = card["matters"]
     if np.nanmax([*(card[f"{form}_high"] for form in forms), card["signal_high"]]) < matters:
         return AVOID
@@ -332,7 +336,7 @@ def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series
 
 def ranked(cards: pd.DataFrame) -> list[str]:
     """Return predictors, best first: by card, then by margin; those that do not vary are last."""
-    order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, AVOID: 2}
+    order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, UNSCORED: 1, AVOID: 2}
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
     def place(name: str) -> tuple[int, bool, bool, bool, float]:

@@ -51,13 +51,14 @@ class Report(ReportData):
     excluded : DataFrame
         Runs that were left out: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
-        What to do: "use as it is", "recalibrate", "do not use" or "too few runs", with about how
-        many more are needed (n_needed); and the margins of the leading score over the base rate, as
-        given and recalibrated, and the gain between them, with the intervals that decided it. They
-        hold for all predictors at once, so that at most 5% of reports have a card that is wrong.
-        only_value: that of a predictor that does not vary, else NaN. signal_high: the most that an
-        increasing map of many runs may gain. tied: whether these runs do not distinguish a
-        predictor from the best, or it is behind by less than matters.
+        What to do: "use as it is", "recalibrate", "do not use", "recalibrate first" (a signal that
+        has no score yet) or "too few runs", with about how many more are needed (n_needed); and the
+        margins of the leading score over the base rate, as given and recalibrated, and the gain
+        between them, with the intervals that decided it. They hold for all predictors at once, so
+        that at most 5% of reports have a card that is wrong. only_value: that of a predictor that
+        does not vary, else NaN. signal_high: the most that an increasing map of many runs may gain.
+        tied: whether these runs do not distinguish a predictor from the best, or it is behind by
+        less than matters.
     pairs : DataFrame or None
         What the leading score of each predictor, in the form its card speaks for, is above that of
         each other one, with intervals that hold for all pairs at once; None where none is a

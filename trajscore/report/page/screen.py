@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
-from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, USE, form_of, varies
+from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
 from trajscore.report._disclosures import counted_as
 from trajscore.report._first_screen import of_hundred
@@ -24,7 +24,9 @@ from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.transcripts import quote
 from trajscore.report.page.view import View
 
-STYLES = {USE: "use", RECALIBRATE: "recalibrate", TOO_FEW: "few", AVOID: "avoid"}
+STYLES = {
+    USE: "use", RECALIBRATE: "recalibrate", TOO_FEW: "few", UNSCORED: "few", AVOID: "avoid",
+}  # fmt: skip
 _LIGHTS = {SOUND: "sound", LOOK: "look", PROBLEM: "problem"}
 _MOST_ROWS = 9
 _FEW_NAMED = 5

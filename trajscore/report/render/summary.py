@@ -49,8 +49,7 @@ def _table(data: ReportData, names: list[str]) -> str:
     cards = data.cards.loc[names]
     columns = {"what to do": list(cards["card"])}
     if (cards["card"] == TOO_FEW).any():
-        needed = cards["n_needed"].where(cards[list(FORMS)].notna().any(axis=1), 0)  # of a score
-        columns["more runs"] = [f"{n:,}" if n else "" for n in needed]
+        columns["more runs"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
     for form, words in FORMS.items():
         columns[words] = [
             "" if pd.isna(margin) else fixed(margin, digits, "+") for margin in cards[form]
