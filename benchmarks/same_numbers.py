@@ -143,7 +143,7 @@ def reproduction(data: Data) -> Numbers:
     for name, paper in PAPERS.items():
         for item in paper.items:
             yield f"{name}/{item.name}/items", 1
-            for k, cell in enumerate(item.cells(data) if item.cells else []):
+            for k, cell in enumerate(item.found(data)):
                 yield f"{name}/{item.name}/{k} {cell.row} {cell.column}", cell.ours
             if item.instead:
                 yield from flat(item.instead(data), f"{name}/{item.name}/instead")
