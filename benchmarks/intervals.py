@@ -3,7 +3,6 @@
     python benchmarks/intervals.py simulated [--simulations 500] [--seed 0] [--only NAME ...]
     python benchmarks/intervals.py public    [--data FOLDER] [--samples 200] [--seed 0]
                                              [--only NAME ...]
-    python benchmarks/intervals.py strata    [--simulations 2000]
     python benchmarks/intervals.py labels    [--samples 500]
 
 A sample of runs is judged by `evaluate` as given: how often the 95% interval of each metric, of its
@@ -17,8 +16,6 @@ for errors of calibration. The standard error of a coverage of .95 in 500 simula
 "public": a public table is the population, so its own values are the truth; runs, or whole tasks,
 are drawn from it with replacement, 60 and 200 at a time.
 
-"strata": AUROC over pairs of one stratum, as at a step, and of many, as at equal length.
-
 "labels": 100 of 2,000 simulated runs are labelled, drawn uniformly or chosen by `LabelDesign`, and
 a judge calls 10% of the successes and 20% of the failures wrong: how often `label_intervals` holds.
 """
@@ -27,22 +24,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from scipy.stats import norm
 
 from shared import Table, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
-from trajscore.calibration.fixed_step import auroc_estimate
-from trajscore.core.equal_length import has_both, runs_with_a_partner
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
-from trajscore.inference.mean_intervals import interval_of
 from trajscore.metrics import tps_score
 from trajscore.report import EvaluationOptions
 
@@ -182,33 +174,6 @@ def public(given: Any) -> None:
             show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, given.jobs)
 
 
-# ---------------------------------------------------------------- pairs of a stratum
-
-# runs, strata, success rate
-SIZES = ((22, 1, 0.5), (44, 1, 0.5), (200, 1, 0.3), (44, 12, 0.5), (200, 30, 0.4), (1000, 30, 0.3))
-
-
-def strata(given: Any) -> None:
-    """Print the coverage of AUROC within strata, and how many samples had runs of both outcomes."""
-    rows = {}
-    for size, shift in product(SIZES, (0.0, 0.8)):
-        n_runs, n_strata, rate = size
-        rng, truth, found = np.random.default_rng(0), norm.cdf(shift / np.sqrt(2)), []
-        for _ in range(given.simulations):
-            stratum = rng.integers(0, n_strata, n_runs)
-            y = (rng.random(n_runs) < rate).astype(float)
-            runs = runs_with_a_partner(y, stratum)
-            if has_both(y[runs]):
-                confidence = rng.normal(size=len(runs)) + shift * y[runs]
-                estimate = auroc_estimate(confidence, y[runs], stratum[runs])
-                _, low, high = interval_of(*estimate, None, 0.95, on_logit=True)
-                found.append((covered(low, high, truth), high - low))
-        holds, width = np.mean(found, axis=0)
-        row = {"covered": holds, "width": width, "samples": len(found)}
-        rows[f"{n_runs} runs, {n_strata} strata, success rate {rate}, AUROC {truth:.2f}"] = row
-    show("AUROC of pairs of one stratum", rows)
-
-
 # ---------------------------------------------------------------- few labels
 
 
@@ -250,5 +215,5 @@ def labels(given: Any) -> None:
 
 
 if __name__ == "__main__":
-    commands = {"simulated": simulated, "public": public, "strata": strata, "labels": labels}
+    commands = {"simulated": simulated, "public": public, "labels": labels}
     dispatch(__doc__, commands, simulations=500, samples=200, seed=0, jobs=2, only=[])

@@ -126,76 +126,61 @@ def unpacked_log(archive: Archive, data_home: Path | None) -> Path:
 
 # ------------------------------------------------------------------ InterCode
 
-INTERCODE = f"{RAW}princeton-nlp/intercode/c3e46d827cfc9d4c704ec078f7abf9f41e3191d8/data/"
-REACT = "results/bash/gpt-3.5/ic_bash_react_10_turns_fs_"
-TRY_AGAIN = "results/bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"
-DATABASES = {
-    "sql/spider/ic_spider_dev.json": (
-        "68c9ecb0692c80770f46c724cc073ea76be4f301a294caa532c050546948128e"
-    )
+DATABASES = r"sql/spider/ic_spider_dev"  # of each question
+INTERCODE = {  # results of each set, and the SHA-256 of their paths and contents
+    "sql_react": (
+        rf"results/sql/gpt-3\.5/ic_sql_react_10_turns|{DATABASES}",
+        "bd28acb2c9f369c9c63aa5be2370ebf1e24c8a302ababb56f65f7adfdcf95cc0",
+    ),
+    "sql_try_again": (
+        rf"results/sql/gpt-3\.5/ic_sql_multiturn_gpt-3\.5_10_turns|{DATABASES}",
+        "f17cfee23e8ebab2181322535860457f7e3e691f0b966f04ce591f04057e735c",
+    ),
+    "bash_react": (
+        r"results/bash/gpt-3\.5/ic_bash_react_10_turns_fs_\d",
+        "cbbcffb11b262bdb117acb3b41080f202f8fc7625f5820bb76f3ca4618c0d93c",
+    ),
+    "bash_try_again": (
+        r"results/bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_\d",
+        "d7e63346deda55d09ceeac5cb06b401884787f2a240b734ea945fbabc2832b8b",
+    ),
 }
-INTERCODE_FILES = {  # path and SHA-256 of the files of each set
-    "sql_react": {
-        "results/sql/gpt-3.5/ic_sql_react_10_turns.json": (
-            "cbf8d50c389c946becae1226af41221d9f92378a82faef2d1dfebc69311092d5"
-        )
-    },
-    "sql_try_again": {
-        "results/sql/gpt-3.5/ic_sql_multiturn_gpt-3.5_10_turns.json": (
-            "c19e6cb7e2fd3e64ff343a4980d59addc9aacded87f3e80a8eb0ac3f9bbedaf5"
-        )
-    },
-    "bash_react": {
-        f"{REACT}1.json": "547f22b47eba648282c001800516191ce2bfc95c14c2681e659895cfe2043585",
-        f"{REACT}2.json": "c67cc3b4216f78e520dd37f068c45d790c4c291a7a5a7959a379eca50f568137",
-        f"{REACT}3.json": "ef3776f3dda2ddbbc1a9ce8ac94ae5682ad0deb4297527e4fcb16b548d4f3fb8",
-        f"{REACT}4.json": "af37d109fafacbb86aa23d123825c15c8fbfee2b6ccb1f39108f1f6b5daf7d0e",
-    },
-    "bash_try_again": {
-        f"{TRY_AGAIN}1.json": "b7612e3a4733d497506caaf538ccb8c8900b60170de0e05b8dad6501d72004cc",
-        f"{TRY_AGAIN}2.json": "5f7e68b0e31d24fa2e3ffdbc68b2cc00104b59ebc8d210cda6a205efcfc64d15",
-        f"{TRY_AGAIN}3.json": "67108566fa3947f326df370c4cd355a0e37a067ae86d4d36e2f6e8e8587b4be6",
-        f"{TRY_AGAIN}4.json": "f5072705e8decd1a7f76f6d8f04a9dd32ad1c05e2401d49d8eacc48ab77cbf9d",
-    },
-}
+INTERCODE_COMMIT = "c3e46d827cfc9d4c704ec078f7abf9f41e3191d8"
 CALL = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
 
 
-def intercode(name: str, data_home: Path | None) -> list[Run]:
+def of_intercode(name: str, data_home: Path | None, folder: Path | None) -> Found:
     """Return runs of models in an SQL or a Bash environment (MIT licence).
 
-    A run is a success where it reached the full reward. Its meta names the environment, which is
-    the database of its question, or the file system that its file is of.
+    A run is a success where it reached the full reward. SQL is grouped by the database of its
+    question; Bash by task, with the file system known.
     """
-    questions = DATABASES if name.startswith("sql") else {}
-    contents = []
-    for path, sha256 in {**INTERCODE_FILES[name], **questions}.items():
-        file = path.rpartition("/")[2]
-        log = retrieve(INTERCODE + path, file, sha256, data_home, download_if_missing=True)
-        contents.append(json.loads(log.read_text(encoding="utf-8")))
-    database = {asked["query"]: asked["db"] for asked in contents.pop()} if questions else {}
-    return [
-        intercode_run(key, fields, database.get(fields["query"], f"fs_{number}"))
-        for number, log in enumerate(contents, start=1)
-        for key, fields in log.items()
-    ]
+    wanted, sha256 = INTERCODE[name]
+    archive = Archive(
+        "princeton-nlp/intercode", INTERCODE_COMMIT, rf"[^/]*/data/({wanted})\.json", sha256,
+        f"results of {name}",
+    )  # fmt: skip
+    logs = {path: json.loads(text) for path, text in archive.contents(data_home).items()}
+    database = {asked["query"]: asked["db"] for asked in logs.pop(DATABASES, ())}
+    runs, environment = [], []
+    for number, log in enumerate(logs.values(), start=1):
+        for key, fields in log.items():
+            environment.append(database.get(fields["query"], f"fs_{number}"))
+            runs.append(intercode_run(f"{environment[-1]}/{key}", fields))
+    if database:
+        return Found(runs, outcomes(runs), environment)
+    return Found(runs, outcomes(runs), [run.task for run in runs], environment)
 
 
-def intercode_run(key: str, fields: Mapping[str, Any], environment: str) -> Run:
+def intercode_run(task: str, fields: Mapping[str, Any]) -> Run:
     """Return a run of its turns; the question, which is known before the first, is left out."""
     history = fields["turn_history"]
-    names = ("thoughts", "actions", "observations", "valid_action")
-    columns = (history.get(name) for name in names)
-    n_turns = len(history["actions"])
-    cells = (column or [None] * n_turns for column in columns)
-    task = f"{environment}/{key}"
-    return Run(
-        task,
-        [intercode_turn(*turn) for turn in zip(*cells, strict=True)],
-        outcome=int(fields["summary"]["max_reward"] == 1),
-        task=task,
-        meta={"environment": environment},
+    columns = (
+        history.get(name) for name in ("thoughts", "actions", "observations", "valid_action")
     )
+    cells = (column or [None] * len(history["actions"]) for column in columns)
+    steps = [intercode_turn(*turn) for turn in zip(*cells, strict=True)]
+    return Run(task, steps, outcome=int(fields["summary"]["max_reward"] == 1), task=task)
 
 
 def intercode_turn(thought: Any, action: Any, result: Any, is_valid: Any) -> Step:
@@ -393,15 +378,6 @@ def of_multi_swe_bench(data_home: Path | None, folder: Path | None) -> Found:
     runs = list(read_runs(unpacked_log(MULTI_SWE_BENCH, data_home)))
     model = [Path(run.meta["file"]).parent.parent.name for run in runs]
     return Found(runs, outcomes(runs), [run.task for run in runs], model)
-
-
-def of_intercode(which: str, data_home: Path | None, folder: Path | None) -> Found:
-    """Turns of an agent; SQL is grouped by database, Bash by task, with the file system known."""
-    runs = intercode(which, data_home)
-    environment, task = [run.meta["environment"] for run in runs], [run.task for run in runs]
-    if which.startswith("sql"):
-        return Found(runs, outcomes(runs), environment)
-    return Found(runs, outcomes(runs), task, environment)
 
 
 def of_balrog(which: str, data_home: Path | None, folder: Path | None) -> Found:

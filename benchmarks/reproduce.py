@@ -12,10 +12,10 @@ paper are means over --splits random splits (50, as there); 10 are enough for a 
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import matplotlib as mpl
@@ -30,7 +30,6 @@ PAPERS = {
     "ecuas": ecuas.PAPER, "tps": tps.PAPER, "evaluator": evaluator.PAPER, "tracer": tracer.PAPER,
 }  # fmt: skip
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-COLUMNS = ("item", "row", "column", "printed", "ours", "difference", "status")
 
 
 def status(item: Item, cells: list[Cell], data: Data) -> str:
@@ -63,56 +62,20 @@ def largest(cells: list[Cell]) -> str:
 # --------------------------------------------------------------------------- pages
 
 
-def csv_table(header: list[str], rows: list[list[str]], widths: str = "auto") -> Iterator[str]:
+def csv_table(table: pd.DataFrame, widths: str = "auto") -> Iterator[str]:
     """Yield a csv-table directive."""
     yield ".. csv-table::"
-    yield f"   :header: {', '.join(quoted(one) for one in header)}"
+    yield f"   :header: {line(table.columns)}"
     yield f"   :widths: {widths}"
     yield ""
-    for row in rows:
-        yield f"   {', '.join(quoted(one) for one in row)}"
+    for row in table.to_numpy():
+        yield f"   {line(row)}"
     yield ""
 
 
-def quoted(text: str) -> str:
-    """Quote a cell."""
-    return '"' + str(text).replace('"', '""') + '"'
-
-
-def heading(text: str, line: str) -> list[str]:
-    """Underline."""
-    return [text, line * len(text), ""]
-
-
-def pivoted(cells: list[Cell]) -> Iterator[list[Cell]]:
-    """Group cells into tables whose rows have the same columns."""
-    by_row: dict[str, list[Cell]] = {}
-    for one in cells:
-        by_row.setdefault(one.row, []).append(one)
-    by_columns: dict[tuple[str, ...], list[Cell]] = {}
-    for row in by_row.values():
-        by_columns.setdefault(tuple(one.column for one in row), []).extend(row)
-    yield from by_columns.values()
-
-
-def cell_tables(cells: list[Cell]) -> Iterator[str]:
-    """Ours, with what is printed where the two differ."""
-    for group in pivoted(cells):
-        columns = list(dict.fromkeys(one.column for one in group))
-        rows = [group[k : k + len(columns)] for k in range(0, len(group), len(columns))]
-        lines = [[row[0].row, *(one.shown() for one in row)] for row in rows]
-        yield from csv_table(["", *columns], lines)
-
-
-def frame_table(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a data frame with its index."""
-    depth = table.index.nlevels
-    names = [str(name or "") for name in table.index.names]
-    rows = [
-        [*map(str, key if depth > 1 else (key,)), *map(text, row)]
-        for key, row in zip(table.index, table.to_numpy(), strict=True)
-    ]
-    yield from csv_table([*names, *map(str, table.columns)], rows)
+def line(row: Iterable[object]) -> str:
+    """Quote the cells of a row."""
+    return ", ".join('"' + text(one).replace('"', '""') + '"' for one in row)
 
 
 def text(value: object) -> str:
@@ -122,16 +85,31 @@ def text(value: object) -> str:
     return "—" if np.isnan(value) else f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.5f}"
 
 
+def cell_tables(cells: list[Cell]) -> Iterator[str]:
+    """Ours, with what is printed where the two differ: a table for rows of the same columns."""
+    by_row: dict[str, dict[str, str]] = {}
+    for one in cells:
+        by_row.setdefault(one.row, {})[one.column] = one.shown()
+    for columns in dict.fromkeys(map(tuple, by_row.values())):
+        rows = [{"": key} | row for key, row in by_row.items() if tuple(row) == columns]
+        yield from csv_table(pd.DataFrame(rows))
+
+
 def details(item: Item, cells: list[Cell], data: Data, picture: str | None) -> Iterator[str]:
     """Numbers of an item, the same on public data, and its figure."""
-    table = item.instead(data) if item.instead else pd.DataFrame()
+    table = pd.DataFrame()
+    if item.instead:
+        with suppress(FileNotFoundError):
+            table = item.instead(data)
     if not (cells or len(table) or picture):
         return
-    yield from heading(f"{item.name}: {item.what}", "^")
+    title = f"{item.name}: {item.what}"
+    yield from [title, "^" * len(title), ""]
     yield from cell_tables(cells)
     if len(table):
         yield from [item.note, ""]
-        yield from frame_table(table)
+        names = [str(name or "") for name in table.index.names]
+        yield from csv_table(table.rename_axis(names).reset_index(allow_duplicates=True))
     if picture:
         yield from [
             f".. figure:: _static/reproduction/{picture}",
@@ -156,31 +134,27 @@ def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
         "savefig.bbox": "tight",
         "axes.prop_cycle": mpl.cycler(color=SERIES),
     }
-    with mpl.rc_context(style):
-        item.draw(data, path)
-    if not path.exists():
-        return None
-    lines = path.read_text().splitlines()
-    lines = [line.rstrip() for line in lines if "<dc:date>" not in line]
-    path.write_text("\n".join(lines) + "\n")
-    return path.name
+    with suppress(FileNotFoundError), mpl.rc_context(style):
+        item.draw(data).savefig(path, metadata={"Date": None})
+        path.write_text("".join(f"{one.rstrip()}\n" for one in path.read_text().splitlines()))
+        return path.name
+    return None
 
 
 def page(name: str, found: dict[str, list[Cell]], data: Data, docs: Path) -> str:
     """Write a paper's part of the page."""
     items = PAPERS[name].items
     summary = [
-        [
-            item.name,
-            item.what,
-            item.how,
-            largest(found[item.name]),
-            status(item, found[item.name], data),
-        ]
+        {
+            "Item": item.name,
+            "What": item.what,
+            "How ours is made": item.how,
+            "Largest difference": largest(found[item.name]),
+            "Status": status(item, found[item.name], data),
+        }
         for item in items
     ]
-    header = ["Item", "What", "How ours is made", "Largest difference", "Status"]
-    lines = list(csv_table(header, summary, "9 20 26 9 36"))
+    lines = list(csv_table(pd.DataFrame(summary), "9 20 26 9 36"))
     for item in items:
         picture = draw(item, name, data, docs / "_static" / "reproduction")
         lines += details(item, found[item.name], data, picture)
@@ -192,14 +166,20 @@ def write(name: str, found: dict[str, list[Cell]], data: Data, docs: Path = DOCS
     folder = docs / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.inc").write_text(page(name, found, data, docs))
-    with (folder / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for item, cells in found.items():
-            for one in cells:
-                ours = f"{one.ours:.6g}"
-                gap = "" if one.holds is not None else f"{one.difference:+.{one.decimals}f}"
-                writer.writerow([item, one.row, one.column, one.printed, ours, gap, one.status])
+    rows = [
+        {
+            "item": item,
+            "row": one.row,
+            "column": one.column,
+            "printed": one.printed,
+            "ours": f"{one.ours:.6g}",
+            "difference": f"{one.difference:+.{one.decimals}f}" if one.holds is None else "",
+            "status": one.status,
+        }
+        for item, cells in found.items()
+        for one in cells
+    ]
+    pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
 def show(name: str, found: dict[str, list[Cell]], data: Data) -> None:
@@ -226,8 +206,7 @@ def main() -> None:
     data = Data(arguments.data, arguments.splits)
     for name in [arguments.only] if arguments.only else PAPERS:
         start = time.perf_counter()
-        items = PAPERS[name].items
-        found = {item.name: item.cells(data) if item.cells else [] for item in items}
+        found = {item.name: item.found(data) for item in PAPERS[name].items}
         show(name, found, data)
         if arguments.write:
             write(name, found, data)

@@ -3,7 +3,6 @@
     python benchmarks/scale.py targets [--quick] [--data FOLDER]
     python benchmarks/scale.py evaluate   --runs 1000000
     python benchmarks/scale.py monitoring --runs 1000000
-    python benchmarks/scale.py merged                       # what merging many values changes
     python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
     python benchmarks/scale.py same    --steps 10000000     # in batches, as in memory?
     python benchmarks/scale.py dask    --steps 100000000 --folder /tmp/steps
@@ -33,14 +32,9 @@ from pyarrow import dataset, parquet
 
 from reproduction.items import Data
 from shared import dispatch
-from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, TrajectoryArray, evaluate
-from trajscore.calibration import _platt
-from trajscore.core import weighted_steps as steps_module
-from trajscore.core.weighted_steps import weighted_steps
+from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
 from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
 from trajscore.metrics import ecuas_score, tps_decomposition, tps_samples
-from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._step_calibration import step_calibration_statistics
 from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator, iter_batches
 
@@ -200,48 +194,6 @@ def monitoring(given: Any) -> None:
     measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
 
 
-def merged(given: Any) -> None:
-    """Show what it changes that many distinct values are merged."""
-    merged_values(20_000)
-    cells_of_steps(400_000)
-
-
-def merged_values(n_runs: int) -> None:
-    """Show what it changes that Platt's fit merges many distinct values."""
-    traces, y = make_runs(n_runs)
-    for name, X in traces.items():
-        merged = PlattCrossFitCalibrator().fit(X, y).full_map_(X.cells)
-        many, _platt._MANY = _platt._MANY, len(X.cells)
-        each = PlattCrossFitCalibrator().fit(X, y).full_map_(X.cells)
-        _platt._MANY = many
-        print(f"Platt of {name}: merging moves a probability by {abs(merged - each).max():.1e}")
-
-
-def cells_of_steps(n_runs: int) -> None:
-    """Show what it changes that forecasts of very many steps are told apart by cells."""
-    traces, y = make_runs(n_runs)
-    every = np.ones(n_runs)
-
-    def numbers(X: TrajectoryArray) -> np.ndarray:
-        steps = weighted_steps(y.astype(np.float64), X)
-        found = [
-            *step_calibration_statistics(steps),
-            *step_calibration_statistics(steps, by_part=True),
-        ]
-        errors = [float(one(every)) for one in found]
-        return np.array([*errors, recalibrated_sums(steps, "log").mean(every)])
-
-    for name, X in traces.items():
-        in_cells = numbers(X)
-        many, steps_module.MANY = steps_module.MANY, len(X.cells)
-        moved = np.abs(in_cells - numbers(X))
-        steps_module.MANY = many
-        print(
-            f"{name}, {len(X.cells):,} steps: cells move calibration errors by at most "
-            f"{moved[:-1].max():.1e}, the score of the best recalibration by {moved[-1]:.1e}"
-        )
-
-
 def folder_of(n_steps: int, folder: Path) -> Path:
     """Write files of whole runs until there are so many steps, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -334,7 +286,7 @@ def _import_all() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         commands = {
-            "targets": targets, "evaluate": in_memory, "monitoring": monitoring, "merged": merged,
+            "targets": targets, "evaluate": in_memory, "monitoring": monitoring,
             "parquet": in_batches, "same": same_in_memory, "dask": on_dask,
         }  # fmt: skip
         how = {"runs": 100_000, "jobs": 2, "steps": 2_000_000, "folder": temporary}

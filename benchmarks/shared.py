@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,27 +37,35 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
     """Yield the public tables that are at hand, in a folder or fetched, and name the others."""
     data = Data(folder)
     games, ended = load_chess(return_X_y=True)
-    for name in games.channels:
-        yield f"chess, {name}", Table(games[name], ended)
-    for name in JUDGED:
-        if found := data.runs(name):
-            yield name, Table(*found)
-        else:
+    read = {f"chess, {name}": partial(Table, games[name], ended) for name in games.channels}
+    read |= {name: partial(judged, data, name) for name in JUDGED}
+    read |= {name: partial(stated, folder, *columns) for name, columns in TABLES.items()}
+    read |= {name: partial(classified, data, name) for name in CLASSIFIERS}
+    for name, table in read.items():
+        try:
+            yield name, table()
+        except FileNotFoundError:
             print(f"{name} is not at hand")
-    for name, (file, run, value, outcome, task) in TABLES.items():
-        path = (folder or Path("nowhere")) / f"{file}.csv.gz"
-        if not path.exists():
-            print(f"{name} is not at hand")
-            continue
-        frame = pd.read_csv(path)
-        X, y = TrajectoryArray.from_frame(frame, id=run, step="step", value=value, outcome=outcome)
-        tasks = frame.groupby(run)[task].first().loc[X.ids].to_numpy() if task else None
-        yield name, Table(X, y, tasks)
-    for name in CLASSIFIERS:  # one answer each: is the likeliest class right?
-        if answers := data.answers(name):
-            p = np.exp(answers[0])
-            X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=np.int64))
-            yield name, Table(X, (p.argmax(axis=1) == answers[1]).astype(int))
+
+
+def judged(data: Data, name: str) -> Table:
+    """What a judge says of each step."""
+    return Table(*data.runs(name))
+
+
+def stated(folder: Path | None, file: str, run: str, value: str, outcome: str, task: Any) -> Table:
+    """Values in a table of the folder."""
+    frame = pd.read_csv((folder or Path("nowhere")) / f"{file}.csv.gz")
+    X, y = TrajectoryArray.from_frame(frame, id=run, step="step", value=value, outcome=outcome)
+    return Table(X, y, frame.groupby(run)[task].first().loc[X.ids].to_numpy() if task else None)
+
+
+def classified(data: Data, name: str) -> Table:
+    """One answer each: is the likeliest class right?"""
+    log_p, y = data.answers(name)
+    p = np.exp(log_p)
+    X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=np.int64))
+    return Table(X, (p.argmax(axis=1) == y).astype(int))
 
 
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:

@@ -27,10 +27,7 @@ def nothing(reproduce, tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(reproduce, nothing):
     return {
-        name: {
-            one.name: one.cells(nothing) if one.cells else []
-            for one in reproduce.PAPERS[name].items
-        }
+        name: {one.name: one.found(nothing) for one in reproduce.PAPERS[name].items}
         for name in PRINTED
     }
 
@@ -79,7 +76,7 @@ def test_a_public_set_gives_the_printed_table(reproduce, public_file):
         public_file("expected_cost", "sst2_gpt2", f"{part}.npy") for part in ("scores", "targets")
     ]
     folder = files[0].parents[2]
-    ecuas = reproduce.ecuas
-    cells = ecuas.table_3(reproduce.Data(folder), ("sst2_gpt2",))
+    (row,) = reproduce.ecuas.table_3(["sst2_gpt2"])
+    cells = list(row(reproduce.Data(folder)))
     assert len(cells) == 22
     assert all(one.equal for one in cells)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, partial
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -118,21 +119,12 @@ def printed_sets() -> list[tuple[str, str, dict[str, list[str]]]]:
 
 
 @cache
-def calibrated(data: Data, folder: str) -> tuple[np.ndarray, np.ndarray] | None:
+def calibrated(data: Data, folder: str) -> tuple[np.ndarray, np.ndarray]:
     """Log-probabilities out of fold, and classes."""
     found = data.answers(folder)
-    if found is None:
-        return None
     folds = StratifiedKFold(5, shuffle=True, random_state=42)
     P = cross_val_predict(AffineCalibrator(), *found, cv=folds, method="predict_proba")
     return np.log(P), found[1]
-
-
-def row(log_p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """One row of Table 3."""
-    table = Answers.from_proba(y, log_p, log_proba=True).metrics(rule="trapezoid")
-    table["N-BS of confidence"] *= 2  # as the paper prints it
-    return table[list(COLUMNS.values())].to_numpy()
 
 
 def why(folder: str, kind: str, printed: str, ours: float) -> str:
@@ -141,22 +133,23 @@ def why(folder: str, kind: str, printed: str, ours: float) -> str:
     return IN_SINGLE_PRECISION if far and folder in SATURATED and kind == "raw" else LAST_DIGIT
 
 
-def table_3(data: Data, only: tuple[str, ...] = ()) -> list[Cell]:
-    """Cells of the sets that are there."""
-    cells = []
-    for name, folder, rows in printed_sets():
-        if only and folder not in only:
-            continue
-        for kind, find in (("raw", data.answers), ("cal", lambda f: calibrated(data, f))):
-            found = find(folder)
-            if found is None:
-                continue
-            values = row(*found)
-            cells += [
-                Cell(f"{name} {kind}", column, text, ours, why(folder, kind, text, ours))
-                for column, text, ours in zip(COLUMNS, rows[kind], values, strict=True)
-            ]
-    return cells
+def system(data: Data, name: str, folder: str, rows: dict[str, list[str]]) -> Iterator[Cell]:
+    """Two rows of Table 3."""
+    for kind, (log_p, y) in (("raw", data.answers(folder)), ("cal", calibrated(data, folder))):
+        table = Answers.from_proba(y, log_p, log_proba=True).metrics(rule="trapezoid")
+        table["N-BS of confidence"] *= 2  # as the paper prints it
+        for (column, ours), text in zip(COLUMNS.items(), rows[kind], strict=True):
+            value = float(table[ours])
+            yield Cell(f"{name} {kind}", column, text, value, why(folder, kind, text, value))
+
+
+def table_3(only: Collection[str] = ()) -> list[Callable[[Data], Iterator[Cell]]]:
+    """Return what makes the cells of each set, or of some."""
+    return [
+        partial(system, name=name, folder=folder, rows=rows)
+        for name, folder, rows in printed_sets()
+        if not only or folder in only
+    ]
 
 
 IN_TABLE_1 = (
@@ -165,17 +158,16 @@ IN_TABLE_1 = (
 )  # fmt: skip
 
 
-def identity(text: str, only: tuple[str, ...] = ()) -> list[Cell]:
+def identity(text: str, only: Collection[str] = ()) -> list[Cell]:
     """ECUAS_1 of the printed error rates and Brier scores."""
-    cells = []
-    for name, *values in numbers(text):
-        if only and name not in only:
-            continue
-        for k, method in enumerate(METHODS):
-            error, brier, printed = values[3 * k : 3 * k + 3]
-            ours = float(error) + float(brier)
-            cells.append(Cell(name, method, printed, ours, "", slack=0.00151))
-    return cells
+    return [
+        Cell(name, method, printed, float(error) + float(brier), "", slack=0.00151)
+        for name, *values in numbers(text)
+        if not only or name in only
+        for method, error, brier, printed in zip(
+            METHODS, values[::3], values[1::3], values[2::3], strict=True
+        )
+    ]
 
 
 N_OF_CONFIDENCE, N_OF_SAMPLING = (0, 1, 4, 128), (0, 1, 128)
@@ -209,7 +201,7 @@ def cost_of_sampling(y: np.ndarray, log_p: np.ndarray, n: float, temperature: fl
         )
 
 
-def draw_confidence(path: Path) -> None:
+def draw_confidence(data: Data) -> Any:
     """Figure 1: solid lines for right answers, dashed ones for wrong answers."""
     figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for ax, n_classes in zip(panels, (4, np.inf), strict=True):
@@ -221,11 +213,12 @@ def draw_confidence(path: Path) -> None:
         ax.set(xlabel="confidence in the answer", xlim=(confidence[0], 1), ylim=(0, 6), title=title)
     panels[0].set(ylabel="cost (solid: right, dashed: wrong)")
     panels[0].legend(frameon=False)
-    figure.savefig(path)
+    return figure
 
 
-def draw_sampling(path: Path, y: np.ndarray, log_p: np.ndarray) -> None:
-    """Figure 2: one line for each n."""
+def draw_sampling(data: Data) -> Any:
+    """Figure 2: one line for each n, of one set."""
+    log_p, y = calibrated(data, "agnews_gpt2")
     figure, ax = plt.subplots(layout="constrained")
     temperatures = np.geomspace(0.05, 10, 25)
     for n in N_OF_SAMPLING:
@@ -234,43 +227,27 @@ def draw_sampling(path: Path, y: np.ndarray, log_p: np.ndarray) -> None:
     ax.set(xscale="log", xlabel="temperature of the sampling", ylabel="ECUAS")
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False)
-    figure.savefig(path)
+    return figure
 
 
-def figure_1(data: Data) -> list[Cell]:
+def figure_1(data: Data) -> Iterator[Cell]:
     """What a rejected answer costs, right or wrong."""
-    cells = []
-    for n_classes in (4, np.inf):
-        row = "K → ∞" if np.isinf(n_classes) else f"K = {n_classes}"
+    for n_classes, row in ((4, "K = 4"), (np.inf, "K → ∞")):
         for n in N_OF_CONFIDENCE:
             _, right, wrong = cost_of_answers(n, n_classes)
-            cells += [
-                Cell(row, f"n = {n}, right", "1", right.max()),
-                Cell(row, f"n = {n}, wrong", "1", wrong.min()),
-            ]
-    return cells
+            yield Cell(row, f"n = {n}, right", "1", right.max())
+            yield Cell(row, f"n = {n}, wrong", "1", wrong.min())
 
 
-def figure_2(data: Data) -> list[Cell]:
-    """Whether the cost rises with the temperature, everywhere."""
-    cells = []
-    for name, folder, _ in printed_sets():
-        found = data.answers(folder)
-        if found is None or found[0].shape[1] > 10 or len(found[1]) > 20_000:
-            continue  # the large sets take minutes
-        log_p, y = calibrated(data, folder)
-        for n in N_OF_SAMPLING:
-            cost = [cost_of_sampling(y, log_p, n, t) for t in np.geomspace(0.05, 10, 9)]
-            rise = float(np.diff(cost).min())
-            cells.append(at_least(name, f"n = {n}", 0, rise, NOT_EXACT))
-    return cells
-
-
-def draw_figure_2(data: Data, path: Path) -> None:
-    """Draw one set."""
-    found = calibrated(data, "agnews_gpt2")
-    if found is not None:
-        draw_sampling(path, found[1], found[0])
+def rises(data: Data, name: str, folder: str) -> Iterator[Cell]:
+    """Whether the cost rises with the temperature everywhere, on a set that takes no minutes."""
+    log_p, y = data.answers(folder)
+    if log_p.shape[1] > 10 or len(y) > 20_000:
+        return
+    log_p, y = calibrated(data, folder)
+    for n in N_OF_SAMPLING:
+        cost = [cost_of_sampling(y, log_p, n, t) for t in np.geomspace(0.05, 10, 9)]
+        yield at_least(name, f"n = {n}", 0, float(np.diff(cost).min()), NOT_EXACT)
 
 
 PAPER = Paper(
@@ -280,7 +257,7 @@ PAPER = Paper(
             "Figure 1", "Cost of an answer against its confidence",
             "the statement that a right answer costs at most 1 "
             "and a wrong one at least 1, at the lowest confidence",
-            figure_1, draw=lambda data, path: draw_confidence(path),
+            [figure_1], draw=draw_confidence,
             caption="Right answers solid, wrong ones dashed.",
         ),
         Item(
@@ -288,9 +265,9 @@ PAPER = Paper(
             "in expectation over the sampling; the statement that "
             "the cost rises with the temperature on every set, shown by the smallest rise among "
             "nine temperatures",
-            figure_2,
+            [partial(rises, name=name, folder=folder) for name, folder, _ in printed_sets()],
             "the curves have no printed numbers; CIFAR-100, FVCAUS and SITW are left out (minutes)",
-            draw=draw_figure_2, caption="AGNews, calibrated out of fold.",
+            draw=draw_sampling, caption="AGNews, calibrated out of fold.",
         ),
         Item(
             "Equations 5 to 17", "The cost, its integral, and its special cases",
@@ -299,25 +276,25 @@ PAPER = Paper(
         Item(
             "Table 1", "Classification systems, a part of Table 3",
             "as Table 3",
-            lambda data: table_3(data, IN_TABLE_1), needs=IN_TABLE_1,
+            table_3(IN_TABLE_1), needs=IN_TABLE_1,
         ),
         Item(
             "Table 2", "TriviaQA, four models, a part of Table 5", IDENTITY,
-            lambda data: identity(TRIVIA_QA, IN_TABLE_2), f"{ANSWERS} (the other columns)",
+            identity(TRIVIA_QA, IN_TABLE_2), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 3", "All classification systems, raw and calibrated",
             "folds of seed 42; ``tests/metrics/"
             "test_answer_table.py``. N-BS_qe is printed as twice the normalised score",
-            table_3, needs=tuple(folder for _, folder, _ in printed_sets()),
+            table_3(), needs=tuple(folder for _, folder, _ in printed_sets()),
         ),
         Item(
             "Table 4", "MMLU, seven models and three confidences", IDENTITY,
-            lambda data: identity(MMLU), f"{ANSWERS} (the other columns)",
+            identity(MMLU), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 5", "TriviaQA, seven models and three confidences", IDENTITY,
-            lambda data: identity(TRIVIA_QA), f"{ANSWERS} (the other columns)",
+            identity(TRIVIA_QA), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 6", "Labels by a model against labels by people", "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,12 +47,9 @@ RULES: dict[str, StoppingRule] = {
 }
 
 
-def demonstration(data: Data) -> list[Cell]:
+def demonstration(data: Data) -> Iterator[Cell]:
     """What the package's own demonstration prints, with its split."""
-    found = data.runs("hotpotqa")
-    if found is None:
-        return []
-    X, y = found
+    X, y = data.runs("hotpotqa")
     ids = np.array(sorted(X.ids, key=lambda one: int(one.rpartition("_")[2])))  # as in the file
     chosen = np.random.default_rng(42).choice(ids, int(0.8 * len(ids)), replace=False)
     place = pd.Series(np.arange(len(X)), index=X.ids)
@@ -61,26 +59,20 @@ def demonstration(data: Data) -> list[Cell]:
     ville = density_ratio("ville", alpha=ALPHAS).fit(X[known], y[known])
     pac = density_ratio("pac", alpha=ALPHAS, delta=0.05)
     pac.fit(X[known], y[known], calibration=~np.isin(X.ids[known], ratio))
-    cells = []
     for name, rule, text in (("1/alpha", ville, DEMO_VILLE), ("PAC", pac, DEMO_PAC)):
         report, printed = rule.report(X[new], y[new]), text.split()
         for k, alpha in enumerate(ALPHAS):
-            row = report.loc[alpha]
-            cells += [
-                Cell(f"alpha = {alpha}", f"{name}, power", printed[2 * k], row["power"]),
-                Cell(f"alpha = {alpha}", f"{name}, false alarms", printed[2 * k + 1],
-                     row["false_alarm_rate"]),
-            ]  # fmt: skip
-    thresholds = zip(ALPHAS, DEMO_THRESHOLDS.split(), pac.thresholds_, strict=True)
-    return cells + [Cell(f"alpha = {a}", "PAC, threshold", text, c) for a, text, c in thresholds]
+            row, power, false = f"alpha = {alpha}", *printed[2 * k : 2 * k + 2]
+            yield Cell(row, f"{name}, power", power, report.loc[alpha, "power"])
+            yield Cell(row, f"{name}, false alarms", false, report.loc[alpha, "false_alarm_rate"])
+    for alpha, text, ours in zip(ALPHAS, DEMO_THRESHOLDS.split(), pac.thresholds_, strict=True):
+        yield Cell(f"alpha = {alpha}", "PAC, threshold", text, ours)
 
 
 @cache
-def reports(data: Data, name: str) -> dict[str, pd.DataFrame] | None:
+def reports(data: Data, name: str) -> dict[str, pd.DataFrame]:
     """Rates of the five rules on runs that are new, a fifth known, over random splits."""
     found = data.runs(name)
-    if found is None:
-        return None
     n_splits = min(data.splits, 5) if name == "chessgames" else data.splits  # hundreds of steps
     return {
         rule: split_report(one, *found, known_share=0.2, n_splits=n_splits)
@@ -88,11 +80,9 @@ def reports(data: Data, name: str) -> dict[str, pd.DataFrame] | None:
     }
 
 
-def controlled(data: Data, name: str) -> list[Cell]:
+def controlled(name: str, data: Data) -> Iterator[Cell]:
     """What the paper says of a panel: who keeps to alpha, and who has most power of those."""
     tables = reports(data, name)
-    if tables is None:
-        return []
     false = {rule: table["false_alarm_rate"] for rule, table in tables.items()}
     excess = {rule: float((rate - rate.index).max()) for rule, rate in false.items()}
     ok = {rule: rate <= rate.index for rule, rate in false.items()}
@@ -100,81 +90,57 @@ def controlled(data: Data, name: str) -> list[Cell]:
     lead = float((tables["PAC"]["power"] - pd.concat(rivals, axis=1).max(axis=1)).min())
     more = float((false["Bonferroni"] - false["1/alpha"]).max())
     row, over = TABLES[name], "a rate over splits exceeds its level"
-    return [
-        at_most(row, "largest excess of 1/alpha", 0, excess["1/alpha"], over),
-        at_most(row, "largest excess of PAC", 0, excess["PAC"], over),
-        at_most(row, "Bonferroni minus 1/alpha", 0, more, "Bonferroni flags more"),
-        at_least(row, "least lead of PAC", 0, lead,
-                 "another rule that keeps to alpha has more power at a level"),
-    ]  # fmt: skip
+    yield at_most(row, "largest excess of 1/alpha", 0, excess["1/alpha"], over)
+    yield at_most(row, "largest excess of PAC", 0, excess["PAC"], over)
+    yield at_most(row, "Bonferroni minus 1/alpha", 0, more, "Bonferroni flags more")
+    why = "another rule that keeps to alpha has more power at a level"
+    yield at_least(row, "least lead of PAC", 0, lead, why)
 
 
-def panel(data: Data, name: str) -> list[Cell]:
+def panel(name: str, data: Data) -> Iterator[Cell]:
     """What is said of a panel of Figure 2: no level is kept by calibrating the verifier."""
-    tables = reports(data, name)
-    if tables is None:
-        return []
-    false = tables["calibrated verifier"]["false_alarm_rate"]
-    excess = float((false - false.index).max())
-    why = "the calibrated verifier keeps to its level here"
-    column = "largest excess of calibrated"
-    return [*controlled(data, name), at_least(TABLES[name], column, 0, excess, why)]
+    yield from controlled(name, data)
+    false = reports(data, name)["calibrated verifier"]["false_alarm_rate"]
+    excess, why = (
+        float((false - false.index).max()),
+        "the calibrated verifier keeps to its level here",
+    )
+    yield at_least(TABLES[name], "largest excess of calibrated", 0, excess, why)
 
 
-def medqa(data: Data) -> list[Cell]:
+def medqa(data: Data) -> Iterator[Cell]:
     """Numbers of section 4.1 on MedQA."""
-    tables = reports(data, "medqa")
-    if tables is None:
-        return []
-    row = tables["1/alpha"].loc[0.5]
-    return [
-        Cell("MedQA", "mean length", "2.4", float(data.runs("medqa")[0].lengths.mean())),
-        Cell(
-            "MedQA, alpha = .5", "1/alpha, false alarms", "0.045", row["false_alarm_rate"], SETTINGS
-        ),
-    ]
+    row = reports(data, "medqa")["1/alpha"].loc[0.5]
+    yield Cell("MedQA", "mean length", "2.4", float(data.runs("medqa")[0].lengths.mean()))
+    false = row["false_alarm_rate"]
+    yield Cell("MedQA, alpha = .5", "1/alpha, false alarms", "0.045", false, SETTINGS)
 
 
-def figure_2(data: Data) -> list[Cell]:
-    """Numbers of sections 4.1 and 4.2, and what is said of the panels."""
-    return hotpotqa(data) + medqa(data) + [
-        one for name in ("hotpotqa", "medqa", "mmlupro") for one in panel(data, name)
-    ]  # fmt: skip
-
-
-def hotpotqa(data: Data) -> list[Cell]:
+def hotpotqa(data: Data) -> Iterator[Cell]:
     """Numbers of sections 4.1 and 4.2 on HotpotQA."""
     tables = reports(data, "hotpotqa")
-    if tables is None:
-        return []
     raw = tables["raw verifier"]
     exchanged = (
         f"the raw verifier has {raw.loc[0.5, 'power']:.3f} and "
         f"{raw.loc[0.5, 'false_alarm_rate']:.3f} here, and so has the calibrated one at alpha = .4"
     )
-    cells = [Cell("HotpotQA", "mean length", "4.7", float(data.runs("hotpotqa")[0].lengths.mean()))]
+    yield Cell("HotpotQA", "mean length", "4.7", float(data.runs("hotpotqa")[0].lengths.mean()))
     for rule, power, false, why in (
         ("calibrated verifier", "0.84", "0.61", exchanged),
         ("PAC", "0.81", "0.48", SETTINGS), ("1/alpha", "0.62", "0.21", SETTINGS),
     ):  # fmt: skip
         row, name = tables[rule].loc[0.5], f"HotpotQA, alpha = .5, {rule}"
-        cells += [
-            Cell(name, "power", power, row["power"], why),
-            Cell(name, "false alarms", false, row["false_alarm_rate"], why),
-        ]
+        yield Cell(name, "power", power, row["power"], why)
+        yield Cell(name, "false alarms", false, row["false_alarm_rate"], why)
     excess = raw["false_alarm_rate"] - raw.index
     row, why = "HotpotQA", "the raw verifier does otherwise here"
-    return [
-        *cells,
-        at_least(row, "excess of the raw verifier, alpha = .5", 0, excess[0.5], why),
-        at_most(row, "the same, alpha up to .4", 0, float(excess[excess.index <= 0.4].max()), why),
-    ]
+    yield at_least(row, "excess of the raw verifier, alpha = .5", 0, excess[0.5], why)
+    yield at_most(row, "the same, alpha up to .4", 0, float(excess[excess.index <= 0.4].max()), why)
 
 
 def rates(data: Data) -> pd.DataFrame:
     """Power and false alarms of the five rules at every level, HotpotQA."""
-    tables = reports(data, "hotpotqa")
-    return pd.DataFrame() if tables is None else side_by_side(tables)
+    return side_by_side(reports(data, "hotpotqa"))
 
 
 def side_by_side(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -205,15 +171,9 @@ def chess(data: Data) -> pd.DataFrame:
 
 def calibration_sizes(data: Data) -> pd.DataFrame:
     """PAC at alpha = .1 by how many runs are known, HotpotQA."""
-    found = data.runs("hotpotqa")
-    if found is None:
-        return pd.DataFrame()
-    rows = {}
+    found, pac, rows = data.runs("hotpotqa"), density_ratio("pac", alpha=[0.1]), {}
     for share in (0.003, 0.01, 0.05, 0.2, 0.5):
-        table = split_report(
-            density_ratio("pac", alpha=[0.1]), *found, known_share=share, n_splits=20
-        )
-        row = table.iloc[0]
+        row = split_report(pac, *found, known_share=share, n_splits=20).iloc[0]
         rows[f"{int(row['n_known']):,} known"] = {
             column: f"{row[column]:.3f} [{row[f'{column}_low']:.3f}, {row[f'{column}_high']:.3f}]"
             for column in ("power", "false_alarm_rate")
@@ -221,48 +181,38 @@ def calibration_sizes(data: Data) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def toy(data: Data) -> list[Cell]:
+def toy(data: Data) -> Iterator[Cell]:
     """A calibrated score of two values, .005 and .5, that raises false alarms."""
     score, share = np.array([0.005, 0.5]), np.array([0.99, 0.01])
     runs = np.repeat(score, np.round(share * 100_000).astype(int))  # 99,000 and 1,000 runs
     weight = runs  # P(Y = 1) of each
     flagged = RawVerifier(0.01).fit(runs[:, None]).predict(runs[:, None]) == 0
-    return [
-        Cell("Appendix 8.1.4", "P(Y = 1)", "0.00995", float(weight.mean())),
-        Cell("Appendix 8.1.4", "false-alarm rate", "0.50", float(weight[flagged].sum()
-                                                                 / weight.sum())),
-    ]  # fmt: skip
+    yield Cell("Appendix 8.1.4", "P(Y = 1)", "0.00995", float(weight.mean()))
+    false = float(weight[flagged].sum() / weight.sum())
+    yield Cell("Appendix 8.1.4", "false-alarm rate", "0.50", false)
 
 
-def draw_rates(data: Data, path: Path) -> None:
+def draw_rates(data: Data) -> Any:
     """Draw the panel of HotpotQA."""
-    tables = reports(data, "hotpotqa")
-    if tables is not None:
-        PowerDisplay.from_reports(tables).figure_.savefig(path)
+    return PowerDisplay.from_reports(reports(data, "hotpotqa")).figure_
 
 
-def fitted(data: Data, *names: str) -> tuple[dict[str, StoppingRule], TrajectoryArray, np.ndarray]:
-    """Rules fitted on a fifth of HotpotQA, and the others of its runs."""
+def draw_savings(data: Data) -> Any:
+    """Draw success kept against steps used: a fifth of HotpotQA is known."""
     X, y = data.runs("hotpotqa")
     order = np.random.default_rng(0).permutation(len(X))
     known, new = np.split(order, [len(X) // 5])
-    return {name: RULES[name].fit(X[known], y[known]) for name in names}, X[new], y[new]
+    names = ("raw verifier", "calibrated verifier", "PAC")
+    rules = {name: RULES[name].fit(X[known], y[known]) for name in names}
+    return SavingsDisplay.from_estimator(rules, X[new], y[new]).figure_
 
 
-def draw_savings(data: Data, path: Path) -> None:
-    """Draw success kept against steps used."""
-    if data.runs("hotpotqa") is not None:
-        rules, X, y = fitted(data, "raw verifier", "calibrated verifier", "PAC")
-        SavingsDisplay.from_estimator(rules, X, y).figure_.savefig(path)
-
-
-def draw_sequences(data: Data, path: Path) -> None:
+def draw_sequences(data: Data) -> Any:
     """Draw log M of bundled games."""
     X, y = bundled_games()
     half = np.arange(len(X)) % 2 == 0
     process = density_ratio("ville", alpha=[0.1]).fit(X[half], y[half])
-    display = EProcessDisplay.from_estimator(process, X[~half], y[~half], n_runs=24)
-    display.figure_.savefig(path)
+    return EProcessDisplay.from_estimator(process, X[~half], y[~half], n_runs=24).figure_
 
 
 PAPER = Paper(
@@ -273,7 +223,8 @@ PAPER = Paper(
             "Figure 2", "False alarms and power on HotpotQA, MedQA and MMLU-Pro",
             "five rules, a fifth of the runs known, mean over random splits, delta = .1; "
             "statements at alpha = .05, .1, .2, .3, .4, .5",
-            figure_2, needs=("hotpotqa", "medqa", "mmlupro"), instead=rates,
+            [hotpotqa, medqa, *(partial(panel, name) for name in ("hotpotqa", "medqa", "mmlupro"))],
+            needs=("hotpotqa", "medqa", "mmlupro"), instead=rates,
             note="Power / false alarms on HotpotQA. The package's own demonstration, whose numbers "
             "come out to the last digit (below), has .868 / .493 with the PAC threshold and "
             ".768 / .252 with 1/alpha at alpha = .5: neither is what the paper prints.",
@@ -290,13 +241,13 @@ PAPER = Paper(
         Item(
             "Figure 4", "False alarms and power on chess",
             "on the bundled games, made by ``tools/make_chess.py``",
-            lambda data: panel(data, "chessgames"), needs=("chessgames",), instead=chess,
+            [partial(panel, "chessgames")], needs=("chessgames",), instead=chess,
             note="Power / false alarms on 293 bundled games that ended, 80% known, 5 splits.",
         ),
         Item(
             "Figure 5", "False alarms and power on GSM8K and MATH",
             "as Figure 2; the figure has no printed numbers",
-            lambda data: controlled(data, "gsm8k") + controlled(data, "math"),
+            [partial(controlled, "gsm8k"), partial(controlled, "math")],
             needs=("gsm8k", "math"),
         ),
         Item(
@@ -315,7 +266,7 @@ PAPER = Paper(
         Item("Table 1", "Data sets, agents and verifiers",
              missing="it is a list: nothing to compute"),
         Item("Appendix 8.1.4", "Marginal calibration does not control false alarms",
-             "of 100,000 runs in these shares", toy),
+             "of 100,000 runs in these shares", [toy]),
         Item(
             "Propositions 1 to 3", "The guarantees",
             "by simulation: ``benchmarks/monitoring.py guarantee``, "
@@ -323,7 +274,7 @@ PAPER = Paper(
         ),
         Item(
             "Demonstration of the package", "HotpotQA, 80% known, seed 42, delta = .05",
-            "``tests/monitoring/test_eprocess.py``", demonstration,
+            "``tests/monitoring/test_eprocess.py``", [demonstration],
         ),
     ],
 )  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,8 @@ from trajscore.datasets import fetch_evaluator, fetch_expected_cost
 RUNS = {
     "id": "uq_problem_idx", "step": "num_steps", "value": "judge_probability", "outcome": "solved",
 }  # fmt: skip
-
-
+SCORE_SET = ("expected_cost/{}/scores.npy", "expected_cost/{}/targets.npy")
+TABLE = "evaluator/{}_w_scores_compressed.csv.gz"
 NOT_FETCHED = ("medqa",)
 
 
@@ -72,13 +73,21 @@ class Item(NamedTuple):
     name: str
     what: str
     how: str = ""  # how ours is made, and the tests and benchmarks that run it
-    cells: Callable[[Data], list[Cell]] | None = None
+    cells: Sequence[Cell | Callable[[Data], Iterable[Cell]]] = ()
     missing: str = ""  # what is missing, of the whole or of the rest
     instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
     note: str = ""  # above that table
-    draw: Callable[[Data, Path], None] | None = None
+    draw: Callable[[Data], Any] | None = None  # returns a figure
     caption: str = ""  # of what it draws
     needs: tuple[str, ...] = ()  # public sets that may be absent from the folder
+
+    def found(self, data: Data) -> list[Cell]:
+        """Return the cells, but for those of data that are not there."""
+        found = []
+        for part in self.cells:
+            with suppress(FileNotFoundError):
+                found += [part] if isinstance(part, Cell) else list(part(data))
+        return found
 
 
 class Paper(NamedTuple):
@@ -89,7 +98,7 @@ class Paper(NamedTuple):
 
 
 class Data:
-    """Public data in a folder, or fetched.
+    """Public data in a folder, or fetched; a FileNotFoundError says what is not there.
 
     Parameters
     ----------
@@ -105,33 +114,27 @@ class Data:
         # each is read once
         self.answers, self.runs = cache(self._answers), cache(self._runs)
 
-    def _answers(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Log-probabilities and classes of a score set; None if it is not there."""
+    def _answers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities and classes of a score set."""
         if self.folder is None:
             return fetch_expected_cost(name, return_X_y=True)
-        path = self.folder / "expected_cost" / name
-        if not (path / "scores.npy").exists():
-            return None
-        y = np.load(path / "targets.npy").ravel().astype(np.int64)
-        return log_softmax(np.load(path / "scores.npy").astype(np.float64), axis=1), y
+        scores, y = (np.load(self.folder / path.format(name)) for path in SCORE_SET)
+        return log_softmax(scores.astype(np.float64), axis=1), y.ravel().astype(np.int64)
 
-    def _runs(self, name: str) -> tuple[TrajectoryArray, np.ndarray] | None:
-        """Return a verifier's scores and outcomes; None if the table is not there."""
+    def _runs(self, name: str) -> tuple[TrajectoryArray, np.ndarray]:
+        """Return a verifier's scores and outcomes."""
+        if self.folder is None and name in NOT_FETCHED:
+            raise FileNotFoundError(name)
         if self.folder is None:
-            return None if name in NOT_FETCHED else fetch_evaluator(name, return_X_y=True)
-        path = self.folder / "evaluator" / f"{name}_w_scores_compressed.csv.gz"
-        return TrajectoryArray.from_frame(pd.read_csv(path), **RUNS) if path.exists() else None
+            return fetch_evaluator(name, return_X_y=True)
+        return TrajectoryArray.from_frame(pd.read_csv(self.folder / TABLE.format(name)), **RUNS)
 
     def absent(self, names: tuple[str, ...]) -> list[str]:
         """Those of the public sets that are not there."""
         if self.folder is None:
             return [name for name in names if name in NOT_FETCHED]
-        return [
-            name
-            for name in names
-            if not (self.folder / "expected_cost" / name / "scores.npy").exists()
-            and not (self.folder / "evaluator" / f"{name}_w_scores_compressed.csv.gz").exists()
-        ]
+        paths = (SCORE_SET[0], TABLE)
+        return [n for n in names if not any((self.folder / p.format(n)).exists() for p in paths)]
 
     def logs(self, *names: str) -> list[Path]:
         """Those of the agent logs that are there."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from trajscore import TracerScorer, TracerSignals, TrajectoryArray, io
-from trajscore.core.ranking import TieGroups, aurc, auroc
-from trajscore.core.within_runs import last_cells, run_numbers, running_sum
+from trajscore.core.within_runs import running_sum
+from trajscore.metrics import trajectory_diagnostics
 from trajscore.plotting import EarlyWarningDisplay
 from trajscore.tracer import ChannelRisk
 
@@ -60,6 +61,12 @@ TABLE_IV = """
 .668 .627 .679 .689
 .761 .689 .753 .765
 """
+# gains in detection by a fifth of the run, of the printed shares
+FIGURE_2 = [
+    Cell("2.5-pro, percentage points", "airline", "12.0", 68.0 - 56.0),
+    Cell("2.5-pro, percentage points", "retail", "31.1", 97.3 - 66.2),
+    Cell("2.5-pro, percentage points", "telecom", "15.3", 97.4 - 82.1),
+]
 NOT_PUBLIC = "the paper's logs, with token log-probabilities, are not public"
 GAIN_IS_LARGER = (
     "the smallest gain in Table II is 6.1% (2.5-pro, telecom: .691 against .651); none is 4.7%"
@@ -72,58 +79,38 @@ def printed(text: str) -> np.ndarray:
     return np.array([[float(one) for one in line if one[0] == "."] for line in numbers(text)])
 
 
-def table_2(data: Data) -> list[Cell]:
+def table_2(data: Data) -> Iterator[Cell]:
     """What the text says of Table II, from its cells."""
     table = printed(TABLE_II).reshape(9, 5, 2)
     gain = 100 * (table[:, 4] / table[:, :4].max(axis=1) - 1)  # over the strongest baseline
     row = "gain over the strongest baseline, %"
-    cells = []
     for k, (measure, low, high, slack) in enumerate(
         (("AUROC", "4.7", "37.1", 0.13), ("AUARC", "6", "55", 0.7))
     ):
-        cells += [
-            Cell(row, f"{measure}, smallest", low, gain[:, k].min(), GAIN_IS_LARGER, slack),
-            Cell(row, f"{measure}, largest", high, gain[:, k].max(), "", slack),
-        ]
+        yield Cell(row, f"{measure}, smallest", low, gain[:, k].min(), GAIN_IS_LARGER, slack)
+        yield Cell(row, f"{measure}, largest", high, gain[:, k].max(), "", slack)
     lead = float((table[:, 4] - table[:, :4].max(axis=1)).min())
-    return [*cells, at_least("TRACER is best everywhere", "least lead", 0, lead)]
+    yield at_least("TRACER is best everywhere", "least lead", 0, lead)
 
 
-def table_3(data: Data) -> list[Cell]:
+def table_3(data: Data) -> Iterator[Cell]:
     """How much of the gain is lost with one side, as the text says of Table III."""
     table = printed(TABLE_III).reshape(9, 5, 2)
     both = printed(TABLE_II).reshape(9, 5, 2)[:, :, 0]
     gain = (both[:, 4] - both[:, :4].max(axis=1)).mean()
     one_side = (table[:, 4] - table[:, :4].max(axis=1)).mean(axis=0)
-    lost = 100 * (1 - one_side / gain)
-    row = "gain lost, %"
-    return [
-        Cell(row, "without the agent", "85", lost[1], f"{GAIN_LOST}; printed as about", 0.6),
-        Cell(row, "without the user", "70", lost[0], f"{GAIN_LOST}; printed as about", 0.6),
-    ]
+    lost, why = 100 * (1 - one_side / gain), f"{GAIN_LOST}; printed as about"
+    yield Cell("gain lost, %", "without the agent", "85", lost[1], why, 0.6)
+    yield Cell("gain lost, %", "without the user", "70", lost[0], why, 0.6)
 
 
-def table_4(data: Data) -> list[Cell]:
+def table_4(data: Data) -> Iterator[Cell]:
     """Whether max is the column of Table II, and best."""
     table, best = printed(TABLE_IV), printed(TABLE_II).reshape(9, 5, 2)[:, 4, 0]
     lead = float((table[:, 3] - table[:, :3].max(axis=1)).min())
     same = float(np.abs(table[:, 3] - best).max())
-    return [
-        Cell("max", "largest difference from Table II", "0.000", same),
-        at_least("max is best everywhere", "least lead", 0, lead),
-    ]
-
-
-def figure_2(data: Data) -> list[Cell]:
-    """Gains in detection by a fifth of the run, of the printed shares."""
-    shares = {
-        "airline": (68.0, 56.0, "12.0"), "retail": (97.3, 66.2, "31.1"),
-        "telecom": (97.4, 82.1, "15.3"),
-    }  # fmt: skip
-    return [
-        Cell("2.5-pro, percentage points", domain, text, tracer - baseline)
-        for domain, (tracer, baseline, text) in shares.items()
-    ]
+    yield Cell("max", "largest difference from Table II", "0.000", same)
+    yield at_least("max is best everywhere", "least lead", 0, lead)
 
 
 @cache
@@ -141,10 +128,10 @@ SCORERS: dict[str, Any] = {
 MEASURES = ("AUROC", "AUROC of prefixes", "AUARC")
 
 
-def public_logs(data: Data, rows_of: Any) -> pd.DataFrame:
+def public_logs(rows_of: Callable[..., pd.DataFrame], data: Data) -> pd.DataFrame:
     """One table of all public logs that are there."""
     tables = {
-        LOGS[str(path.relative_to(data.folder))]: pd.DataFrame(rows_of(*signals(path)))
+        LOGS[str(path.relative_to(data.folder))]: rows_of(*signals(path))
         for path in data.logs(*LOGS)
     }
     return pd.concat(tables) if tables else pd.DataFrame()
@@ -152,14 +139,24 @@ def public_logs(data: Data, rows_of: Any) -> pd.DataFrame:
 
 def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
     """AUROC of runs, AUROC of all their prefixes, and AUARC; of runs with an outcome and a risk."""
-    cells, run = risk.cells.ravel(), run_numbers(risk)
-    rows = np.flatnonzero((y != -1) & ~np.isnan(cells[last_cells(risk)]))
-    places = np.flatnonzero(np.isin(run, rows) & ~np.isnan(cells))
-    runs = TieGroups(-cells[last_cells(risk)][rows], y[rows].astype(float))
-    prefixes = TieGroups(-cells[places], y[run[places]].astype(float))
-    of_runs = runs.sums(np.ones(len(rows)))
-    values = auroc(*of_runs), auroc(*prefixes.sums(np.ones(len(places)))), 1 - aurc(*of_runs)
+    risk, y = risk[y != -1], y[y != -1]
+    cells, last = risk.cells.ravel(), last_risk(risk)
+    runs = diagnostics(y, last)
+    of_prefix = np.repeat(np.where(np.isnan(last), np.nan, y), risk.lengths)
+    prefixes = diagnostics(of_prefix, np.where(np.isnan(of_prefix), np.nan, cells))
+    values = runs["AUROC"], prefixes["AUROC"], 1 - runs["AURC"]
     return dict(zip(MEASURES, map(float, values), strict=True))
+
+
+def last_risk(risk: TrajectoryArray) -> np.ndarray:
+    """The risk of each whole run."""
+    return risk.cells.ravel()[risk.offsets[1:] - 1]
+
+
+def diagnostics(y: np.ndarray, risk: np.ndarray) -> pd.Series:
+    """Rank what has a risk."""
+    rows = ~np.isnan(risk)
+    return trajectory_diagnostics(y[rows], -risk[rows][:, None])
 
 
 def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
@@ -167,7 +164,7 @@ def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
     rows = {}
     for name, scorer in SCORERS.items():
         risk = scorer.fit_transform(S)
-        last = risk.cells.ravel()[last_cells(risk)]
+        last = last_risk(risk)
         known = (y != -1) & ~np.isnan(last)
         rows[name] = judged(y, risk) | {"AUARC": auarc_on_grid(y[known], last[known])}
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -215,13 +212,12 @@ def by_aggregation(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def draw_early_warning(data: Data, path: Path) -> None:
+def draw_early_warning(data: Data) -> Any:
     """Draw detection against progress on the largest log."""
-    for log_path in data.logs("tau_bench/gpt-4o-airline.json"):
-        y, S = signals(log_path)
-        known = y != -1
-        risks = {name: SCORERS[name].fit_transform(S)[known] for name in ("TRACER", "run length")}
-        EarlyWarningDisplay.from_predictions(y[known], risks).figure_.savefig(path)
+    y, S = signals((data.folder or Path("nowhere")) / "tau_bench" / "gpt-4o-airline.json")
+    known = y != -1
+    risks = {name: SCORERS[name].fit_transform(S)[known] for name in ("TRACER", "run length")}
+    return EarlyWarningDisplay.from_predictions(y[known], risks).figure_
 
 
 WITHOUT = "Public logs hold no token log-probabilities, so TRACER runs on its other signals."
@@ -233,9 +229,9 @@ PAPER = Paper(
              missing="these are counts of the benchmark: nothing to compute"),
         Item(
             "Table II", "AUROC and AUARC of five scorers, three models, three domains",
-            "what the text says of its cells; the same on public logs", table_2,
+            "what the text says of its cells; the same on public logs", [table_2],
             f"{NOT_PUBLIC} (the cells)",
-            lambda data: public_logs(data, ranking),
+            partial(public_logs, ranking),
             f"{WITHOUT} AUROC for failures, of runs and of all prefixes; AUARC on the published "
             "code's grid of 20 coverages. No confidence is stated in them, so of the baselines "
             "only run length and tool calls, which are not in the paper, can be shown.",
@@ -244,21 +240,21 @@ PAPER = Paper(
             "Figure 2", "Early warning",
             "differences of shares in the text; drawn for tau-bench airline, with the threshold "
             "of the same runs; ``tests/tracer/test_early_warning.py``",
-            figure_2, f"{NOT_PUBLIC} (the shares)", draw=draw_early_warning,
+            FIGURE_2, f"{NOT_PUBLIC} (the shares)", draw=draw_early_warning,
             caption="Share flagged as runs go on, tau-bench airline.",
         ),
         Item(
             "Table III", "AUROC of the agent's and of the user's turns alone",
             "what the text says of its cells; the same on public logs",
-            table_3, f"{NOT_PUBLIC} (the cells)",
-            lambda data: public_logs(data, by_actor),
+            [table_3], f"{NOT_PUBLIC} (the cells)",
+            partial(public_logs, by_actor),
             "AUROC with the turns of both sides, of the agent alone and of the user alone.",
         ),
         Item(
             "Table IV", "Four ways to aggregate",
             "what the text says of its cells; the same on public logs",
-            table_4, f"{NOT_PUBLIC} (the cells)",
-            lambda data: public_logs(data, by_aggregation),
+            [table_4], f"{NOT_PUBLIC} (the cells)",
+            partial(public_logs, by_aggregation),
             f"{WITHOUT} Multiplying by a missing surprisal gives no risk.",
         ),
         Item(
