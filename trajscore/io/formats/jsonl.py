@@ -163,8 +163,9 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:
-        names |= (own := fields.names(line, _OF_RUN))
-        of_run |= {name: dig(line, name) for name in own.values()}
+        of_line = fields.names(line, _OF_RUN)
+        names |= of_line
+        of_run |= {name: dig(line, name) for name in of_line.values()}
     outcome = names.get("outcome", LAST)
     values = [value for line in lines if (value := dig(line, outcome)) is not None]
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
