@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
@@ -110,17 +109,6 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
 def is_iterable(value: Any) -> bool:
     """Whether one can go through it; arrays without a dimension only look as if."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
-
-
-def as_random_state(random_state: Any) -> np.random.RandomState:
-    """Return the generator that a seed stands for, as scikit-learn does."""
-    try:
-        return check_random_state(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be None, a whole number from 0 to {2**32 - 1} or a RandomState, "
-            f"got {random_state!r}"
-        ) from error
 
 
 def as_path(value: Any, name: str = "path") -> Path:

@@ -24,11 +24,9 @@ from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.fields import (
     USUAL_FIELDS,
-    WITHIN,
     Fields,
     dig,
     named_path,
-    named_values,
     scalar,
     stop_paths,
 )
@@ -73,9 +71,6 @@ class Selection:
 
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
-        for owner in WITHIN:
-            if isinstance(run.extra.get(owner), list):
-                run.extra[owner] = named_values(run.extra[owner]) or run.extra[owner]
         record = {**run.meta, **run.extra, **run.scores}
         own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
         record |= {name: value for name, value in own.items() if record.get(name) is None}

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -19,7 +20,6 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
     as_fraction,
-    as_random_state,
     check_choice,
     number_of,
 )
@@ -212,7 +212,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         traces, labels, known = self._check_training(X, y)
         self.longest_ = int(traces.lengths.max())
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
-        random = as_random_state(self.random_state)
+        random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
         rows = self._held_out_rows(labels, known, calibration, clusters, random)

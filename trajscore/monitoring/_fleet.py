@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
@@ -18,7 +19,7 @@ from trajscore.core.collapse import AGGREGATORS, aggregate
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 
@@ -182,7 +183,7 @@ class FleetMonitor(BaseEstimator):
             raise ValueError("y is missing: a forecaster learns from outcomes")
         tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
-        self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
+        self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()

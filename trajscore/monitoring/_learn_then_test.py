@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration.forecaster import is_passthrough
@@ -14,7 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_random_state, number_of
+from trajscore.core.values import as_fraction, number_of
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
@@ -150,7 +151,7 @@ class LearnThenTestStop(OneLimit):
             raise ValueError(
                 f"runs with an outcome: n_samples = {len(known)}; splitting them needs at least 2"
             )
-        seed = as_random_state(self.random_state).randint(2**31)
+        seed = check_random_state(self.random_state).randint(2**31)
         return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
 
     def _test(self, X: TrajectoryArray, y: NDArray[np.int64]) -> None:

@@ -12,11 +12,12 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_jobs
+from trajscore.core.values import as_count, as_fraction, check_jobs
 from trajscore.monitoring._stopping_rule import StoppingRule, check_cost
 
 RATES = (
@@ -103,7 +104,7 @@ def split_report(
             f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
         )
     sample = sample.take(observed).in_id_order()
-    seeds = as_random_state(random_state).randint(2**31, size=n_splits)
+    seeds = check_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
