@@ -89,6 +89,15 @@ def test_nothing_is_known_of_a_run_but_its_steps(runs):
     assert runs.X[7].id == "7"
 
 
+def test_the_signals_of_agent_tracer_count_turns_with_calls_alone():
+    call = io.ToolCall("book", {"to": "Rome"})
+    steps = [io.Step("agent", tool_calls=[call]), *[io.Step("user", "go on")] * 9] * 2
+    runs = [io.Run("a", steps), io.Run("b", [io.Step("agent", "No.")])]
+    theirs = entries.AgentTracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    ours = entries.TracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    assert (theirs.cells[10], ours.cells[10]) == (1, 0)
+
+
 def test_a_noisy_copy_of_the_outcome_wins_and_noise_gains_nothing(judged):
     rows = judged["rows"]
     assert max(rows, key=lambda name: rows[name]["score"]) == "outcome"
