@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from scripts import load_script
 from trajscore import TrajectoryArray, io
@@ -62,14 +63,15 @@ def runs():
 
 @pytest.fixture(scope="module")
 def judged(runs):
+    nothing = FunctionTransformer(entries.turns)
     own = {
-        "length": entries.Entry(make_pipeline(entries.Turns(), entries.AliveRate())),
-        "base rate": entries.Entry(make_pipeline(entries.Turns(), entries.BaseRate())),
+        "length": entries.Entry(make_pipeline(nothing, entries.AliveRate())),
+        "base rate": entries.Entry(make_pipeline(nothing, entries.BaseRate())),
         "outcome": entries.over_length(Read("outcome")),
         "noise": entries.over_length(Read("noise")),
         "its length": entries.over_length(Length(None)),
         "odd rows": entries.over_length(OddRows("noise")),
-        "nothing": entries.over_length(entries.Turns()),
+        "nothing": entries.over_length(nothing),
         "broken": replace(entries.over_length(Read("typo")), is_own=True),
     }
     return board.judge(runs, own, n_repeats=1)
