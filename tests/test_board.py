@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from scripts import load_script
 from trajscore import TrajectoryArray, io
@@ -62,14 +63,15 @@ def runs():
 
 @pytest.fixture(scope="module")
 def judged(runs):
+    nothing = FunctionTransformer(entries.turns)
     own = {
-        "length": entries.Entry(make_pipeline(entries.Turns(), entries.AliveRate())),
-        "base rate": entries.Entry(make_pipeline(entries.Turns(), entries.BaseRate())),
+        "length": entries.Entry(make_pipeline(nothing, entries.AliveRate())),
+        "base rate": entries.Entry(make_pipeline(nothing, entries.BaseRate())),
         "outcome": entries.over_length(Read("outcome")),
         "noise": entries.over_length(Read("noise")),
         "its length": entries.over_length(Length(None)),
         "odd rows": entries.over_length(OddRows("noise")),
-        "nothing": entries.over_length(entries.Turns()),
+        "nothing": entries.over_length(nothing),
         "broken": replace(entries.over_length(Read("typo")), is_own=True),
     }
     return board.judge(runs, own, n_repeats=1)
@@ -87,6 +89,15 @@ def test_what_looks_ahead_is_refused(judged, runs):
 def test_nothing_is_known_of_a_run_but_its_steps(runs):
     assert {(run.outcome, run.task) for run in runs.X} == {(-1, None)}
     assert runs.X[7].id == "7"
+
+
+def test_the_signals_of_agent_tracer_count_turns_with_calls_alone():
+    call = io.ToolCall("book", {"to": "Rome"})
+    steps = [io.Step("agent", tool_calls=[call]), *[io.Step("user", "go on")] * 9] * 2
+    runs = [io.Run("a", steps), io.Run("b", [io.Step("agent", "No.")])]
+    theirs = entries.AgentTracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    ours = entries.TracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    assert (theirs.cells[10], ours.cells[10]) == (1, 0)
 
 
 def test_a_noisy_copy_of_the_outcome_wins_and_noise_gains_nothing(judged):
