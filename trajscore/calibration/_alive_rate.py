@@ -12,10 +12,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.equal_length import length_bins
 from trajscore.core.estimator import require_y
-from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, as_labels, check_outcomes
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_number
+from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import end_mask, step_numbers
 
@@ -110,10 +110,7 @@ class AliveRate(LearnedForecaster):
             If a parameter cannot be used, or no run counts.
         """
         require_y(self, y)
-        if self.end not in ("step", None):
-            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        self._check_parameters()
         weights = as_step_weights(self.weights, self.horizon)
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
@@ -141,6 +138,14 @@ class AliveRate(LearnedForecaster):
         ends = _counts(bins, mass, label, is_end)
         self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
         return self
+
+    def _check_parameters(self) -> None:
+        if self.end not in ("step", None):
+            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
+            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        as_step_weights(self.weights, self.horizon)
+        check_choice(self.censored, "censored", CENSORED_AS)
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}

@@ -30,12 +30,12 @@ from trajscore.core.checks import (
     check_values,
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
-from trajscore.core.folds import assign_folds, out_of_fold
+from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
-from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_jobs
+from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
 
@@ -331,6 +331,9 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         self.fit(X, y, **fit_arguments(self, metadata))
         return cross_fit_traces(self, X, y, **metadata)
 
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no runs can be fitted with."""
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -343,8 +346,8 @@ class CrossFitCalibrator(LearnedForecaster):
 
     A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
     how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
-    the form of the output follow. A map is called with values and returns probabilities; its
-    numbers, such as ``slope``, become the columns of `summary`.
+    the form of the output follow. A map is called with values and returns probabilities, which rise
+    (or all fall) with the values; its numbers, such as ``slope``, become the columns of `summary`.
     """
 
     cv: Any
@@ -352,23 +355,16 @@ class CrossFitCalibrator(LearnedForecaster):
     horizon: Horizon
     censored: str
     _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
+    _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
         """Fit one map; both outcomes have weight."""
 
-    def _set_for_signal(self) -> Self:
-        """Set parameters for a signal that is not a probability, where higher is better."""
-        self.set_params(**self._for_signals)
-        if self._reads()["probabilities"]:
-            raise ValueError(
-                f"{type(self).__name__} takes forecasts in [0, 1] alone; for another signal use "
-                f"calibrator='auto', 'platt' or 'isotonic'"
-            )
-        return self
-
     def _check_parameters(self) -> None:
-        """Refuse parameters that cannot be used."""
+        as_step_weights(self.weights, self.horizon)
+        check_choice(self.censored, "censored", CENSORED_AS)
+        check_folds(self.cv)
 
     def fit(
         self,
@@ -429,8 +425,8 @@ class CrossFitCalibrator(LearnedForecaster):
         Returns
         -------
         DataFrame indexed by map name
-            The map's numbers, and the range of calibrated probabilities over the training values
-            of positive weight (low, high).
+            The map's numbers, and its probabilities at the two ends of the training values of
+            positive weight: low, high. As maps are monotone, all others lie between them.
         """
         rows = []
         for name, fitted in {**self.maps_, "all": self.full_map_}.items():
@@ -462,8 +458,8 @@ class CrossFitCalibrator(LearnedForecaster):
         for_new_runs: bool = True,
     ) -> TrajectoryArray:
         """Fit the maps to checked runs, and return their out-of-fold traces."""
-        weights = as_step_weights(self.weights, self.horizon)
         self._check_parameters()
+        weights = as_step_weights(self.weights, self.horizon)
         track_channels(self, traces, reset=True)
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
-from trajscore.calibration._platt import PlattCrossFitCalibrator
+from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
 
 _N_HALF = 1000  # training runs of which the isotonic map counts for one half
@@ -75,6 +76,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     """
 
     _for_signals = {"link": "identity"}  # noqa: RUF012
+    _is_stepwise = True
 
     def __init__(
         self,
@@ -90,8 +92,12 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         self.horizon = horizon
         self.censored = censored
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.link, "link", LINKS)
+
     def _reads(self) -> dict[str, bool]:
-        return PlattCrossFitCalibrator(link=self.link)._reads()
+        return {"probabilities": self.link == "logit", "single_channel": True}
 
     def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
         platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)
