@@ -290,7 +290,7 @@ BAD = [
     ({"role": "tool", "tool_messages": ["x"]}, "nested tool result is str"),
     (agent("x", confidence="high"), "confidence is 'high'; write a number"),
     (agent("x", confidence=[0.1]), r"confidence is \[0.1\]"),
-    (agent("x", cost=float("-inf")), "cost is -inf; write"), (agent("x", logprobs="no"), "not a list"),
+    (agent("x", cost=float("-inf")), "cost is -inf"), (agent("x", logprobs="no"), "not a list"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": 0.2}]}), "0.2"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": "many"}]}), "'many'"),
     ({"role": "assistant", "prompt": "Yes"}, "'prompt'"),

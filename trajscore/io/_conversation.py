@@ -22,7 +22,7 @@ from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, parsed, to
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
-from trajscore.io.text import is_known, only_text, text_of
+from trajscore.io.text import only_text, text_of
 
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
@@ -135,7 +135,7 @@ class Conversation:
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = _content_of(fields)
         extra = leftover(fields, _MESSAGE)
-        if not (only_text(content) and is_known(content)):
+        if not only_text(content):
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])

@@ -21,7 +21,6 @@ from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
-from trajscore.io._vocabulary import as_fields
 from trajscore.io.fields import (
     USUAL_FIELDS,
     Fields,
@@ -140,8 +139,6 @@ class Selection:
             value = scalar(listed := dig(record, name)) if name else None
             if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
                 tally.lists.setdefault(name, (run.id, listed))
-            if value is None and self.fields.outcome is not None and listed is not None:
-                tally.objects[self.fields.outcome] = list(map(str, as_fields(listed)))
             name = name if value is not None else None
         else:
             name = None
