@@ -159,10 +159,7 @@ def has_ending(path: Path, endings: Sequence[str]) -> bool:
 
 def stem(path: Path) -> str:
     """Return a file's name without its endings."""
-    for ending in (*LINES_ENDINGS, *JSON_ENDINGS):
-        if has_ending(path, (ending,)):
-            return path.name[: -len(ending)]
-    return path.stem
+    return re.sub(r"\.[^.]+(\.gz)?$", "", path.name)
 
 
 class _Unpacked(io.RawIOBase):
