@@ -116,23 +116,23 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
     runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
+    draws, held = cells.draws, {0: place, **cells.references[place]}
+    wanted = [
+        (of, column)
+        for level, of in held.items()
+        for column in np.flatnonzero(~np.isnan(cells.estimate[level, place]))
+        if cells.names[column] in cells.marked([place])
+    ]
+    statistics = [metrics[of][cells.names[column]] for of, column in wanted]
+    means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
+    if len(means) < len(wanted):
+        return False
     # what a row is worth must not depend on what is drawn for others
-    draws, at, columns = cells.draws, [], []
-    held = {0: place, **cells.references[place]}
-    for level, of in held.items():
-        for column in np.flatnonzero(~np.isnan(cells.estimate[level, place])):
-            name = cells.names[column]
-            if name not in cells.marked([place]):
-                continue
-            if not isinstance(statistic := metrics[of][name], MeanOfRuns):
-                return False
-            at.append((of, column))
-            columns.append(statistic.pseudo_values())
     drawn = bootstrap_many_means(
-        np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+        np.stack(means, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, column), own in zip(at, drawn.T, strict=True):
+    for (of, column), own in zip(wanted, drawn.T, strict=True):
         values[of][:, column] = own
     cells.resample(place, values, draws.confidence_level)
     return True
