@@ -304,10 +304,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = parse_numbers(column) if column.dtype.kind not in "mMc" else column
-    try:
-        refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
-    except ValueError as error:
-        raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+    refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
