@@ -243,11 +243,10 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         return df[wanted].reset_index(drop=True)
     if not hasattr(df, "__arrow_c_stream__"):
         name = type(df).__name__
-        hint = {
-            "LazyFrame": "; give what its .collect() returns",
-            "str": f"; read the file first: pandas.read_csv({df!r})",
-        }.get(name, "; make one of it, as by its .to_pandas()")
-        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}")
+        hint = f"read the file first: pandas.read_csv({df!r})"
+        if not isinstance(df, str):
+            hint = "make one of it, as by its .to_pandas() or .collect()"
+        raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
     table = df if isinstance(df, pa.Table) else pa.table(df)
     _check_columns(names, table.column_names)
