@@ -243,11 +243,10 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         return df[wanted].reset_index(drop=True)
     if not hasattr(df, "__arrow_c_stream__"):
         name = type(df).__name__
-        hint = {
-            "LazyFrame": "; give what its .collect() returns",
-            "str": f"; read the file first: pandas.read_csv({df!r})",
-        }.get(name, "; make one of it, as by its .to_pandas()")
-        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}")
+        hint = f"read the file first: pandas.read_csv({df!r})"
+        if not isinstance(df, str):
+            hint = "make one of it, as by its .to_pandas() or .collect()"
+        raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
     table = df if isinstance(df, pa.Table) else pa.table(df)
     _check_columns(names, table.column_names)
@@ -304,10 +303,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = parse_numbers(column) if column.dtype.kind not in "mMc" else column
-    try:
-        refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
-    except ValueError as error:
-        raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+    refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

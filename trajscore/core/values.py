@@ -151,27 +151,18 @@ def as_amount(value: Any, name: str) -> float:
     return float(value)
 
 
-def refuse_kind(dtype: Any) -> None:
+def refuse_kind(dtype: Any, column: Any = None) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
+    where = "" if column is None else f"column {column!r} must hold real numbers, but "
     kind = getattr(dtype, "kind", "O")
     if kind == "c":
-        # starts with scikit-learn's words, which its own checks look for
-        raise ValueError("Complex data not supported; take real parts or absolute values first")
+        # has scikit-learn's words, which its own checks look for
+        raise ValueError(
+            f"{where}Complex data not supported; take real parts or absolute values first"
+        )
     if kind in "mM":
         name = "dates" if kind == "M" else "durations"
-        raise ValueError(f"{name} ({dtype}) are not numbers; convert them to numbers first")
-
-
-def as_real(values: Any) -> FloatArray:
-    """Return real numbers as floats, not copied if they are floats already; masked ones as NaN."""
-    array = np.asarray(values)
-    refuse_kind(array.dtype)
-    if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
-        array = np.asarray(values, dtype=object)
-    numbers = array.astype(np.float64, copy=False)
-    if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), np.nan, numbers)
-    return numbers
+        raise ValueError(f"{where}{name} ({dtype}) are not numbers; convert them to numbers first")
 
 
 def outside_unit(values: Any) -> Any:
@@ -217,7 +208,10 @@ def parse_number(text: str) -> float | None:
 
 
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
-    """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not."""
+    """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not.
+
+    Numbers are not copied if they are floats already.
+    """
     if hasattr(values, "offsets"):
         raise ValueError(
             f"{name} must be one number for each run, but these are runs of steps; take the last "
@@ -228,9 +222,16 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
             for dtype in pd.DataFrame(values).dtypes:
                 refuse_kind(dtype)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return as_real(values)
+        array = np.asarray(values)
+        refuse_kind(array.dtype)
+        if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
+            array = np.asarray(values, dtype=object)
+        numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.nan, numbers)
+    return numbers
 
 
 def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
@@ -245,14 +246,7 @@ def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     """Return the cells of a container: floats to which the caller cannot write."""
-    try:
-        array = as_real(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        hint = "; runs of several lengths are read by TrajectoryArray.from_list"
-        is_ragged = "inhomogeneous" in str(error)
-        raise ValueError(
-            f"values must be real numbers: {error}{hint if is_ragged else ''}"
-        ) from error
+    array = as_numbers(values, "values (runs of several lengths go to TrajectoryArray.from_list)")
     if array.ndim not in ndims:
         raise ValueError(
             f"Expected {' or '.join(f'{n}D' for n in ndims)} array, got {array.ndim}D array instead"

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
-from trajscore.core.collapse import AGGREGATORS, aggregate
+from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -321,7 +321,7 @@ class FleetMonitor(BaseEstimator):
     def _runs(self, X: TrajectoryArray, y: IntArray, groups: Any) -> Runs:
         """Runs that are watched: of each task, the first."""
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
-        forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
+        forecasts = np.column_stack([collapse(channel, self.phi) for channel in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
         ids, lengths = X.ids.tolist(), X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
