@@ -43,7 +43,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from board_entries import LENGTH, Entry, entries_of
-from public_sets import HORIZON, SOURCES, RunsOfASet, set_of
+from public_sets import HORIZON, SOURCES, Found, make_set
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.inference import compare_predictors
@@ -57,7 +57,7 @@ class RefusedError(ValueError):
     """An entry whose numbers could not be made while a run is under way."""
 
 
-def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
+def refuse_look_ahead(entry: Entry, runs: Found) -> None:
     """Cut some runs short, and compare what the entry makes of them with what it makes of all.
 
     Both are compared: the forecasts, and the numbers of which a pipeline makes them.
@@ -84,7 +84,7 @@ def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
             raise RefusedError(str(ahead))
 
 
-def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
+def forecasts(entry: Entry, runs: Found, repeat: int) -> Any:
     """Return forecasts by fits on other groups."""
     dealt = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=repeat)
     folds = list(dealt.split(runs.y, runs.y, runs.group))
@@ -93,14 +93,14 @@ def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
         return cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
 
 
-def scores(entry: Entry, runs: RunsOfASet, n_repeats: int = N_REPEATS) -> Any:
+def scores(entry: Entry, runs: Found, n_repeats: int = N_REPEATS) -> Any:
     """Return the score of each run, whose mean is that of the set."""
     traces = [forecasts(entry, runs, repeat) for repeat in range(n_repeats)]
     return np.mean([tps_samples(runs.y, one, horizon=HORIZON) for one in traces], axis=0)
 
 
 def judge(
-    runs: RunsOfASet, entries: dict[str, Entry], n_repeats: int = N_REPEATS
+    name_of_set: str, runs: Found, entries: dict[str, Entry], n_repeats: int = N_REPEATS
 ) -> dict[str, Any]:
     """Return the rows of a set: the score of each entry, and its margin over its reference."""
     of_runs, refused = {}, {}
@@ -132,7 +132,7 @@ def judge(
             }  # fmt: skip
     lengths = [len(run) for run in runs.X]
     return {
-        "name": runs.name,
+        "name": name_of_set,
         "kind": "log" if runs.is_log else "values",
         "runs": len(runs.y),
         "groups": len(set(runs.group)),
@@ -174,13 +174,13 @@ def of_set(
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
     try:
-        runs = set_of(name, data_home, folder)
+        runs = make_set(SOURCES[name](data_home, folder))
     except (OSError, ImportError) as error:
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
         own = {} if entry is None else {entry.stem: read_entry(entry)}
-        return judge(runs, entries_of(runs, own)), time.perf_counter() - started
+        return judge(name, runs, entries_of(runs, own)), time.perf_counter() - started
 
 
 def read_entry(file: Path) -> Any:
@@ -191,13 +191,10 @@ def read_entry(file: Path) -> Any:
     return variables["ENTRY"]
 
 
-def rounded(value: Any) -> Any:
-    """Round numbers to six places, at any depth."""
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [rounded(one) for one in value]
-    return round(value, 6) if isinstance(value, float) else value
+def as_text(value: Any) -> str:
+    """Write JSON with six places."""
+    rounded = json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 6))
+    return json.dumps(rounded, indent=1)
 
 
 def show(one: dict[str, Any]) -> None:
@@ -262,9 +259,9 @@ def main() -> int:
         "left_out": [one.partition(":")[0] for one in left_out],
     }  # fmt: skip
     if args.out is not None:
-        args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+        args.out.write_text(as_text(result) + "\n", encoding="utf-8")
     if result["ranks"]:
-        print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
+        print(f"\n{as_text(result['ranks'])}")
     print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")
     return int(not sets or any(one["refused"] for one in sets))
 

@@ -58,7 +58,7 @@ def runs():
             for _ in range(rng.integers(2, 8 if won else 14))
         ]
         logs.append(io.Run(f"run {k}", steps, outcome=won, task=f"task {k // 4}"))
-    return sets.make_set("synthetic", logs, y, [run.task for run in logs])
+    return sets.make_set(sets.Found(logs, y, [run.task for run in logs]))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def judged(runs):
         "nothing": entries.over_length(nothing),
         "broken": replace(entries.over_length(Read("typo")), is_own=True),
     }
-    return board.judge(runs, own, n_repeats=1)
+    return board.judge("made", runs, own, n_repeats=1)
 
 
 def test_what_looks_ahead_is_refused(judged, runs):
