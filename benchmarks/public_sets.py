@@ -355,7 +355,7 @@ def of_tau_bench(data_home: Path | None, folder: Path | None) -> Found:
 def of_tau2(data_home: Path | None, folder: Path | None) -> Found:
     """Results of tau2-bench in a folder; grouped by domain and task, identity is the file."""
     if folder is None or not (folder / "tau2").is_dir():
-        raise OSError("put results of tau2-bench into a folder tau2 of --logs")
+        raise OSError("put results of tau2-bench into a folder tau2 of --data")
     runs = list(read_runs(folder / "tau2"))
     files = [Path(run.meta["file"]).stem for run in runs]
     domain = [re.search("airline|retail|telecom|$", file)[0] for file in files]

@@ -67,7 +67,8 @@ def classified(data: Data, name: str) -> Table:
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:
     """Read the command line: what is to be done, a folder of public data, numbers and flags.
 
-    A list is an option of several values; `...` stands for values without an option.
+    A list is an option of several values; `...` stands for values without an option, `Path` for a
+    path that need not be given.
     """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -84,6 +85,8 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
         elif isinstance(value, list):
             kind = type(value[0]) if value else str
             parser.add_argument(option, nargs="+", type=kind, default=value)
+        elif value is Path:
+            parser.add_argument(option, type=Path)
         else:
             parser.add_argument(option, type=type(value), default=value)
     return parser.parse_args()

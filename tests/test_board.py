@@ -110,7 +110,7 @@ def test_a_noisy_copy_of_the_outcome_wins_and_noise_gains_nothing(judged):
     assert rows["base rate"]["high"] < 0  # length tells the outcome here
 
 
-def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys):
+def test_the_command_names_what_is_wrong(tmp_path, monkeypatch):
     file = tmp_path / "mine.py"
     file.write_text("ENTRY = 3")
     for words, message in (
@@ -119,6 +119,5 @@ def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys):
         (["--entry", str(tmp_path / "none.py")], "none.py"),
     ):
         monkeypatch.setattr("sys.argv", ["board.py", *words])
-        with pytest.raises(SystemExit, match="2"):
+        with pytest.raises(SystemExit, match=message):
             board.main()
-        assert message in capsys.readouterr().err
