@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from public_sets import RunsOfASet
+from public_sets import Found
 from reproduction.agent_tracer import AgentTracerSignals
 from trajscore import (
     ActionSignals,
@@ -383,7 +383,7 @@ def over_length(signals: Any) -> Entry:
     return Entry(make_pipeline(signals, OverLength()))
 
 
-def entries_of(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
+def entries_of(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of a set, by name; of a log, your own transformers among them."""
     return of_logs(runs, own) if runs.is_log else of_values()
 
@@ -403,7 +403,7 @@ def of_values() -> dict[str, Entry]:
     }
 
 
-def of_logs(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
+def of_logs(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of logs; those beside the identity are held against it."""
     signals = {
         "repeated calls": FunctionTransformer(repeated_calls),

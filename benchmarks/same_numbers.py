@@ -8,8 +8,8 @@ reproduction.
 
 Write a file before you rewrite a part of the package, another after it, and compare the two: every
 number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one file only
-is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py; what is
-not there is left out, and said. It takes some minutes: `--only` takes a few of the sections. The
+is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py; what
+is not there is left out, and said. It takes some minutes: `--only` takes a few of the sections. The
 largest is the last, the papers' tables.
 """
 
