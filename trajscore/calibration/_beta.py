@@ -69,6 +69,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(self.C)
 
     def _reads(self) -> dict[str, bool]:

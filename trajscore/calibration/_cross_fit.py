@@ -30,12 +30,12 @@ from trajscore.core.checks import (
     check_values,
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
-from trajscore.core.folds import assign_folds, out_of_fold
+from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
-from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_jobs
+from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
 
@@ -202,22 +202,19 @@ def cross_fit_sample(
     A calibrator that cross-fits has its own `cv`; its `maps_` are fitted in place, but no map for
     new runs. Others are given `runs`, the same ones as in a log, in place of their traces.
     """
-    if isinstance(forecaster, CrossFitCalibrator):
-        check_values(sample.X, probabilities=forecaster._reads()["probabilities"])
-        soft = sample.q_z if forecaster.censored == "q_z" else None
-        codes = np.asarray(sample.y)
-        labels = as_labels(codes, censored=forecaster.censored, q_z=soft)
-        return forecaster._fit_checked(
-            sample.X, labels, sample.weight, sample.groups, for_new_runs=False
-        )
     check_refitted(forecaster)
-    weight = sample.weight if is_weighted else None
-    every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
-    metadata = {name: values for name, values in every.items() if values is not None}
     traces, codes = sample.X, np.asarray(sample.y)
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
+    if isinstance(forecaster, CrossFitCalibrator):
+        check_values(traces, probabilities=forecaster._reads()["probabilities"])
+        return forecaster._fit_checked(
+            traces, labels, sample.weight, sample.groups, for_new_runs=False
+        )
+    weight = sample.weight if is_weighted else None
+    every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
+    metadata = {name: values for name, values in every.items() if values is not None}
     counts = labels.counts & (sample.weight > 0)
     fold = assign_folds(cv, traces.ids, labels.stratum, counts=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
@@ -286,6 +283,8 @@ class LearnedForecaster(Forecaster, BaseEstimator):
     Its ``fit`` takes `groups`, which only ``fit_transform`` reads.
     """
 
+    censored: str
+
     # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
     # of groups, and q_z is for the scorer
     __metadata_request__fit = {"groups": True, "q_z": False}  # noqa: RUF012
@@ -324,12 +323,13 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         ValueError
             As in `fit`, or if there are too few runs, outcomes or groups for the folds.
         """
-        every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
-        metadata: dict[str, Any] = {
-            name: values for name, values in every.items() if values is not None
-        }
+        metadata: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
         self.fit(X, y, **fit_arguments(self, metadata))
         return cross_fit_traces(self, X, y, **metadata)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
+        check_choice(self.censored, "censored", CENSORED_AS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,32 +343,25 @@ class CrossFitCalibrator(LearnedForecaster):
 
     A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
     how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
-    the form of the output follow. A map is called with values and returns probabilities; its
-    numbers, such as ``slope``, become the columns of `summary`.
+    the form of the output follow. A map is called with values and returns probabilities, which rise
+    (or all fall) with the values; its numbers, such as ``slope``, become the columns of `summary`.
     """
 
     cv: Any
     weights: Weights
     horizon: Horizon
-    censored: str
     _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
+    _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
         """Fit one map; both outcomes have weight."""
 
-    def _set_for_signal(self) -> Self:
-        """Set parameters for a signal that is not a probability, where higher is better."""
-        self.set_params(**self._for_signals)
-        if self._reads()["probabilities"]:
-            raise ValueError(
-                f"{type(self).__name__} takes forecasts in [0, 1] alone; for another signal use "
-                f"calibrator='auto', 'platt' or 'isotonic'"
-            )
-        return self
-
     def _check_parameters(self) -> None:
-        """Refuse parameters that cannot be used."""
+        super()._check_parameters()
+        as_step_weights(self.weights, self.horizon)
+        check_folds(self.cv)
+        self._reads()  # which refuses an unknown link
 
     def fit(
         self,
@@ -429,8 +422,8 @@ class CrossFitCalibrator(LearnedForecaster):
         Returns
         -------
         DataFrame indexed by map name
-            The map's numbers, and the range of calibrated probabilities over the training values
-            of positive weight (low, high).
+            The map's numbers, and its probabilities at the two ends of the training values of
+            positive weight: low, high. As maps are monotone, all others lie between them.
         """
         rows = []
         for name, fitted in {**self.maps_, "all": self.full_map_}.items():
@@ -462,8 +455,8 @@ class CrossFitCalibrator(LearnedForecaster):
         for_new_runs: bool = True,
     ) -> TrajectoryArray:
         """Fit the maps to checked runs, and return their out-of-fold traces."""
-        weights = as_step_weights(self.weights, self.horizon)
         self._check_parameters()
+        weights = as_step_weights(self.weights, self.horizon)
         track_channels(self, traces, reset=True)
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")

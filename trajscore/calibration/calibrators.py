@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from trajscore.calibration._beta import BetaCrossFitCalibrator
-from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration._cross_fit import CrossFitCalibrator, LearnedForecaster
 from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
@@ -25,6 +25,13 @@ CALIBRATORS: dict[str, type[CrossFitCalibrator]] = {
 }
 """Calibrators by the name that reports and the command line know them by."""
 
+# those of any signal, not of forecasts in [0, 1] alone
+_FOR_SIGNALS = [
+    name
+    for name, kind in CALIBRATORS.items()
+    if not kind().set_params(**kind._for_signals)._reads()["probabilities"]
+]
+
 
 def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker | None:
     """Return what makes a fresh calibrator, told whether a signal is a probability."""
@@ -33,6 +40,10 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
     if not isinstance(calibrator, str):
         check_forecaster(calibrator, "calibrator")
         check_refitted(calibrator)
+        # before any fit: what a fit refuses is then the runs, and a report goes on without it
+        for part in (calibrator, *calibrator.get_params().values()):
+            if isinstance(part, LearnedForecaster):
+                part._check_parameters()
         return lambda is_probability: clone(calibrator)
     if calibrator not in CALIBRATORS:
         names = ", ".join(map(repr, CALIBRATORS))
@@ -42,6 +53,14 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         fresh = CALIBRATORS[calibrator]().set_params(
             weights=weights.schedule, horizon=weights.horizon
         )
-        return fresh if is_probability else fresh._set_for_signal()
+        if is_probability:
+            return fresh
+        if calibrator not in _FOR_SIGNALS:
+            *names, last = map(repr, _FOR_SIGNALS)
+            raise ValueError(
+                f"{type(fresh).__name__} takes forecasts in [0, 1] alone; for another signal use "
+                f"calibrator={', '.join(names)} or {last}"
+            )
+        return fresh.set_params(**fresh._for_signals)
 
     return make
