@@ -12,10 +12,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.equal_length import length_bins
 from trajscore.core.estimator import require_y
-from trajscore.core.outcomes import CENSORED, CENSORED_AS, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import end_mask, step_numbers
 
@@ -140,12 +140,12 @@ class AliveRate(LearnedForecaster):
         return self
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.end not in ("step", None):
             raise ValueError(f"end must be 'step' or None, got {self.end!r}")
         if not is_number(self.prior) or not 0 < self.prior < np.inf:
             raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
         as_step_weights(self.weights, self.horizon)
-        check_choice(self.censored, "censored", CENSORED_AS)
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}

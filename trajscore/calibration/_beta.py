@@ -54,6 +54,8 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     array([0.28, 0.75])
     """
 
+    _for_signals = None
+
     def __init__(
         self,
         C: float = 1.0,

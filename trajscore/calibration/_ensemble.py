@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
-from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator
+from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
 
 _N_HALF = 1000  # training runs of which the isotonic map counts for one half
@@ -92,12 +91,8 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         self.horizon = horizon
         self.censored = censored
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.link, "link", LINKS)
-
     def _reads(self) -> dict[str, bool]:
-        return {"probabilities": self.link == "logit", "single_channel": True}
+        return PlattCrossFitCalibrator(link=self.link)._reads()
 
     def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
         platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)

@@ -21,12 +21,12 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED_AS, as_labels, check_outcomes
+from trajscore.core.outcomes import as_labels, check_outcomes
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, check_choice, check_jobs
+from trajscore.core.values import as_count, check_jobs
 from trajscore.core.within_runs import cells_by_step, end_mask
 
 # Steps whose features are held at a time in forecasting.
@@ -202,9 +202,9 @@ class PrefixForecaster(LearnedForecaster):
         return self
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         self._classifier()
         self._features().check()
-        check_choice(self.censored, "censored", CENSORED_AS)
         as_count(self.min_class_count, "min_class_count", least=0)
         if self.end not in ("step", "after", None):
             raise ValueError(f"end must be 'step', 'after' or None, got {self.end!r}")

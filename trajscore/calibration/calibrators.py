@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, LearnedForecaster
@@ -14,6 +13,8 @@ from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
 from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
 from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration.forecaster import check_forecaster, check_refitted
+from trajscore.core.estimator import parts_of
+from trajscore.core.values import either
 from trajscore.core.weights import StepWeights
 
 CalibratorMaker = Callable[[bool], Any]
@@ -26,13 +27,6 @@ CALIBRATORS: dict[str, type[CrossFitCalibrator]] = {
 }
 """Calibrators by the name that reports and the command line know them by."""
 
-# those of any signal, not of forecasts in [0, 1] alone
-_FOR_SIGNALS = [
-    name
-    for name, kind in CALIBRATORS.items()
-    if not kind().set_params(**kind._for_signals)._reads()["probabilities"]
-]
-
 
 def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker | None:
     """Return what makes a fresh calibrator, told whether a signal is a probability."""
@@ -42,8 +36,7 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         check_forecaster(calibrator, "calibrator")
         check_refitted(calibrator)
         # before any fit: what a fit refuses is then the runs, and a report goes on without it
-        steps = calibrator.steps if isinstance(calibrator, Pipeline) else [("", calibrator)]
-        for _, part in steps:
+        for part in parts_of(calibrator):
             if isinstance(part, LearnedForecaster):
                 part._check_parameters()
         return lambda is_probability: clone(calibrator)
@@ -57,10 +50,11 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         )
         if is_probability:
             return fresh
-        if calibrator not in _FOR_SIGNALS:
+        if fresh._for_signals is None:
+            others = [name for name, kind in CALIBRATORS.items() if kind._for_signals is not None]
             raise ValueError(
-                f"calibrator={calibrator!r} takes forecasts in [0, 1] alone; for another signal "
-                f"use one of {', '.join(map(repr, _FOR_SIGNALS))}"
+                f"{type(fresh).__name__} takes forecasts in [0, 1] alone; for another signal use "
+                f"calibrator={either(others)}"
             )
         return fresh.set_params(**fresh._for_signals)
 

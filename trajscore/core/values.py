@@ -49,9 +49,13 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the words of an argument."""
     if not isinstance(value, str) or value not in choices:
-        *most, last = map(repr, choices)
-        words = f"{', '.join(most)} or {last}" if most else last
-        raise ValueError(f"{name} must be {words}, got {value!r}")
+        raise ValueError(f"{name} must be {either(choices)}, got {value!r}")
+
+
+def either(choices: Iterable[str]) -> str:
+    """Write words as 'a', 'b' or 'c'."""
+    *most, last = map(repr, choices)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:

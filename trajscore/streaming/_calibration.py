@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.binning import binned_error
