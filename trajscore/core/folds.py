@@ -187,6 +187,10 @@ def held_out_rows(
     on that of the input, and come in rising order. `stratify` has the class of each known row.
     """
     if calibration is None:
+        if len(known) < 2:
+            raise ValueError(
+                f"runs with an outcome: n_samples = {len(known)}; splitting them needs at least 2"
+            )
         _, drawn = train_test_split(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )

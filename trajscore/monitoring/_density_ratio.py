@@ -24,7 +24,7 @@ from trajscore.core.within_runs import (
     running_max,
     step_numbers,
 )
-from trajscore.monitoring._stopping_rule import unfitted_forecaster
+from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
 from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
@@ -149,7 +149,7 @@ class FittedTest:
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
-    fitted_range: tuple[tuple[float, float], ...]  # of the scores of each channel in fitting
+    fitted_range: Ranges  # of the scores in fitting
 
     def threshold(self, alpha: float) -> Threshold:
         """Return the threshold of a fitted level."""
@@ -195,28 +195,6 @@ class FittedTest:
 
     def _live(self) -> Live:
         return live_form(self.ratio.forecaster, self.n_channels, self.channels)
-
-    @property
-    def expected_range(self) -> list[tuple[float, float]]:
-        """Range of each channel for new scores: three times as wide as in fitting."""
-        # a flag that was never set may be set later
-        wide = [high - low or max(1.0, abs(low)) for low, high in self.fitted_range]
-        return [(low - w, high + w) for (low, high), w in zip(self.fitted_range, wide, strict=True)]
-
-    def range_warning(self, cells: FloatArray) -> str:
-        """Name a score that is out of the expected range; "" if there is none."""
-        low, high = np.array(self.expected_range).T
-        columns = cells.reshape(-1, self.n_channels)
-        is_out = (columns < low) | (columns > high)
-        if not is_out.any():
-            return ""
-        row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
-        name = f" of {self.channels[channel]!r}" if self.channels else ""
-        least, most = self.fitted_range[channel]
-        return (
-            f"score {columns[row, channel]:g}{name} is out of range: training scores go from "
-            f"{least:g} to {most:g}. Check that it is on the same scale"
-        )
 
 
 def _advanced(live: Live, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, Any]:

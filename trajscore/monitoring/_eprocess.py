@@ -210,7 +210,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         self._check_parameters()
         traces, labels, known = self._check_training(X, y)
-        self.longest_ = int(traces.lengths.max())
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         random = as_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
@@ -229,7 +228,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.forecaster_ = ratio.forecaster
         self.base_rate_ = float(outcomes[~held_out].mean())
         self.n_calibration_successes_ = len(maxima)
-        cells = runs.cells.reshape(-1, self.n_channels_in_)
         self.test_ = FittedTest(
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
@@ -239,9 +237,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
-            fitted_range=tuple(
-                zip(cells.min(axis=0).tolist(), cells.max(axis=0).tolist(), strict=True)
-            ),
+            fitted_range=self._fitted_range,
         )
         # those of all runs are asked for only where those of the held-out ones do not differ
         may_be_alike = self.end_worth is not None or len(maxima) < 2
@@ -420,12 +416,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return one_of_each(rows, groups, random)
 
     # ------------------------------------------------------------------ using
-
-    def _check(self, X: Any) -> TrajectoryArray:
-        traces = super()._check(X)
-        if message := self.test_.range_warning(traces.cells):
-            warnings.warn(message, UserWarning, stacklevel=2)
-        return traces
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return self.test_.statistic(X)

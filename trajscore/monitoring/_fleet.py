@@ -202,7 +202,7 @@ class FleetMonitor(BaseEstimator):
             for X, rows in ((X_first, first), (X_rest, rest))
         )
         # forecasts of the first part are of other fits
-        self._begin(apart, counted, apart if self.forecaster_ is None else [])
+        self._begin(0, apart, counted, apart if self.forecaster_ is None else [])
         return self
 
     def update(
@@ -344,8 +344,12 @@ class FleetMonitor(BaseEstimator):
         is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
         return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
 
-    def _begin(self, apart: Runs, counted: Runs, also: Runs) -> None:
-        """Watch from here on, without evidence; a cause is named by counted and other runs."""
+    def _begin(self, n_runs: int, apart: Runs, counted: Runs, also: Runs) -> None:
+        """Watch from here on, after `n_runs`, without evidence.
+
+        Bets are learned from the runs `apart` and p-values are ranks among the `counted` ones; when
+        a cause is named, those after a change are compared with `counted` and `also`.
+        """
         n_forecasts = len(self._names)
         self._reference = counted + also
         self._after: Runs | None = None  # since an alarm
@@ -361,7 +365,7 @@ class FleetMonitor(BaseEstimator):
         self._first_log_thresholds = -np.log(self.alpha * shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
-        self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
+        self._lowest, self._lowest_at = np.zeros(n), np.full(n, n_runs)
         self._counts = np.zeros((1 + n_forecasts, GRID))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
@@ -468,7 +472,7 @@ class FleetMonitor(BaseEstimator):
         self.changes_[-1] = change._replace(cause=cause, before=counts[0], after=counts[1])
         parts = self._parts(np.arange(len(after)))
         apart, counted = ([after[row] for row in rows] for rows in parts)
-        self._begin(apart, counted, apart)
+        self._begin(after[-1].number, apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
