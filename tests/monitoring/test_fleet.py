@@ -471,6 +471,17 @@ def test_a_late_outcome_may_give_an_alarm(fleet):
     assert fleet.changes_[0].alarm == len(alarms)
 
 
+def test_outcomes_of_runs_before_an_alarm_are_late_even_if_another_outcome_gave_it(fleet):
+    X, _ = traces()
+    fleet.update(X[N : N + 200])
+    n_outcomes = 1
+    while not fleet.add_outcomes([X.ids[N + n_outcomes - 1]], [0]).alarm:
+        n_outcomes += 1
+    assert fleet.changes_[0].alarm == 200
+    fleet.add_outcomes(X.ids[N + n_outcomes : N + 200], np.zeros(200 - n_outcomes))
+    assert fleet.n_late_outcomes_ == 200 - n_outcomes
+
+
 def test_outcomes_of_a_change_that_come_late():
     X, y = traces()
     fleet = FleetMonitor(n_after=200).fit(X[:N], y[:N])

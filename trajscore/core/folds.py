@@ -188,9 +188,7 @@ def held_out_rows(
     """
     if calibration is None:
         if len(known) < 2:
-            raise ValueError(
-                f"runs with an outcome: n_samples = {len(known)}; splitting them needs at least 2"
-            )
+            raise ValueError(f"a split needs 2 runs with an outcome, got n_samples = {len(known)}")
         _, drawn = train_test_split(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )

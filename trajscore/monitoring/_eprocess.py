@@ -239,9 +239,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             longest=self.longest_,
             fitted_range=self._fitted_range,
         )
-        # those of all runs are asked for only where those of the held-out ones do not differ
-        may_be_alike = self.end_worth is not None or len(maxima) < 2
-        if may_be_alike or np.ptp(maxima) < TIE:
+        # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
+        # which with end_worth they may by their lengths alone
+        if self.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
             _warn_if_alike(ratio, runs)
         return self
 
@@ -297,10 +297,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         check_is_fitted(self)
         return EProcessMonitor(self.test_, self._level(alpha), state, durability)
 
-    # ------------------------------------------------------------------ fitting
-
     def p_values(self, X: Any) -> FloatArray:
-        """Return how rarely a run that would succeed looks as bad as each run so far.
+        """Return how rarely a run that would succeed looks as bad as each of these so far.
 
         Parameters
         ----------
@@ -310,10 +308,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Returns
         -------
         ndarray of shape (n_runs,)
-            The smallest level at which each run would be flagged by now, ties apart: for held-out
-            thresholds the share of held-out successes, itself included, that are at least as bad;
-            else what Ville's inequality gives for the largest M. A success is at most alpha with
-            the chance that the threshold promises, whenever one looks.
+            For held-out thresholds the share of held-out successes, itself included, that are at
+            least as bad; else what Ville's inequality gives for the largest M. That of a success is
+            at most alpha with probability at most alpha, as a mean over training sets, whenever one
+            looks. It is the smallest level at which the run would be flagged by now, ties apart,
+            but with "pac" and "pac_marginal", which flag fewer runs.
 
         Examples
         --------
@@ -327,6 +326,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
         return self.test_.thresholds[0].p_values(largest)
+
+    # ------------------------------------------------------------------ fitting
 
     def _check_parameters(self) -> None:
         check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))

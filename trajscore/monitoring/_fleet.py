@@ -35,7 +35,7 @@ _PATIENCE = 4  # after so many times n_after runs, the cause is named without fu
 class FleetChange(NamedTuple):
     """A change that was noticed; runs are numbered from 1, the first after the fit."""
 
-    alarm: int  # the run at which it was
+    alarm: int  # the last run that had been given by then
     since: int  # the first run after the change, as far as can be told
     quantity: str  # whose evidence grew: length, forecast, success, level or slope
     predictor: str  # "" where the quantity is of all
@@ -285,7 +285,7 @@ class FleetMonitor(BaseEstimator):
                 self.n_late_outcomes_ += 1
             elif self._after is None:
                 self._bet_on_outcome(run)
-                self._look(run.number)
+                self._look(self.n_runs_)  # so that outcomes of all runs until now are late
             else:
                 self._settle()
         return self._status(alarm=len(self.changes_) > n_alarms)
@@ -366,10 +366,12 @@ class FleetMonitor(BaseEstimator):
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, n_runs)
+        # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((1 + n_forecasts, GRID))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
+        # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
         self._known = np.zeros((1 + n_forecasts, n_bins))
         self._successes = np.zeros_like(self._known)
         self._count_outcomes(apart)
@@ -431,6 +433,7 @@ class FleetMonitor(BaseEstimator):
         self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
 
     def _bins(self, run: Run) -> IntArray:
+        """Columns of `_known` for its row of all runs and for each predictor."""
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
 
     def _count_outcomes(self, runs: Runs) -> None:
@@ -454,7 +457,7 @@ class FleetMonitor(BaseEstimator):
             since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
-            self._log_e[:] = 0.0
+            self._log_e[:] = 0.0  # nothing is watched until the cause is named
 
     def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""

@@ -15,6 +15,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_random_state, number_of
+from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
@@ -158,7 +159,7 @@ class LearnThenTestStop(OneLimit):
                 f"hold out other runs"
             )
         runs = X[successes]
-        lowest = np.sort(np.minimum.reduceat(self._forecasts(runs), runs.offsets[:-1]))
+        lowest = np.sort(-run_maxima(runs, self._statistic(runs)))
         allowed = [self._most_allowed(alpha) for alpha in self.alphas_]
         # only what lies below a threshold is flagged: of the held-out successes, k
         self._thresholds = np.array([lowest[k] if k >= 0 else -np.inf for k in allowed])
@@ -184,9 +185,6 @@ class LearnThenTestStop(OneLimit):
             )
         return allowed
 
-    def _forecasts(self, X: TrajectoryArray) -> FloatArray:
-        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
-        return check_trajectories(traces, probabilities=True, single_channel=True).cells
-
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return -self._forecasts(X)
+        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
+        return -check_trajectories(traces, probabilities=True, single_channel=True).cells

@@ -183,8 +183,7 @@ class EProcessMonitor:
                 problem = range_warning(scores, self.test.fitted_range, self.test.channels)
                 if problem:
                     self._has_warned_of_range = True
-                    message = f"run {run_id!r}, step {due}: {problem}"
-                    warnings.warn(message, UserWarning, stacklevel=2)
+                    warnings.warn(f"run {run_id!r}, step {due}: {problem}", stacklevel=2)
             self._take(after, done)
             return after.last
 
