@@ -192,6 +192,8 @@ def held_out_rows(
     on that of the input, and come in rising order. `stratify` has the class of each known row.
     """
     if calibration is None:
+        if len(known) < 2:
+            raise ValueError(f"a split needs 2 runs with an outcome, got n_samples = {len(known)}")
         _, drawn = train_test_split(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )
