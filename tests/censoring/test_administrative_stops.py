@@ -45,7 +45,7 @@ def test_statistic_is_that_of_the_book(rng):
     np.testing.assert_allclose(found.statistic, statistic, rtol=1e-9)
     assert found.df == 2
     np.testing.assert_allclose(found.pvalue, chi2.sf(statistic, 2), rtol=1e-9)
-    assert found.n_informative_stops == telling
+    assert found.n_comparable_stops == telling
     z = score / np.sqrt(np.diag(variance))
     np.testing.assert_allclose(found.table["z"], z, rtol=1e-9)
     np.testing.assert_allclose(found.table["pvalue"], 2 * norm.sf(abs(z)), rtol=1e-9)
@@ -102,7 +102,7 @@ def test_runs_of_one_task_are_not_independent():
     assert administrative_stop_test(X, y, groups=task).df == 3
     # a group may be of one step alone
     found = administrative_stop_test([[0.5, 0.6], [0.4, 0.3]], [-1, 0], groups=[1, 2])
-    assert found.n_informative_stops == 0
+    assert found.n_comparable_stops == 0
     X, y = blind(40, 0, by_signal=False)
     with pytest.warns(UserWarning, match="only 2 groups"):
         found = administrative_stop_test(X, y, groups=np.arange(40) % 2)
@@ -128,7 +128,7 @@ def test_one_budget_gives_no_number(coin_budget):
     X = TrajectoryArray(np.random.default_rng(0).random(60), np.tile([2, 4], 10))
     found = administrative_stop_test(X, np.where(X.lengths == 4, -1, 1))
     assert np.isnan([found.pvalue, found.statistic]).all()
-    assert found.n_informative_stops == 0
+    assert found.n_comparable_stops == 0
     assert "nothing to test" in str(found)
     # a coin decides who has a budget: there is something to test, and nothing to find
     _, X, y, _, _ = coin_budget(1000, 0)

@@ -34,7 +34,7 @@ class StopTest:
     pvalue: float
     table: pd.DataFrame
     n_stops: int
-    n_informative_stops: int  # stopped at a step that some other run of the stratum outlived
+    n_comparable_stops: int  # stopped at a step that some other run of the stratum outlived
     alpha: float
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class StopTest:
             )
         return (
             f"no sign against administrative stops (p = {self.pvalue:.2g}, "
-            f"{self.n_informative_stops} stops that others outlived); {hidden}"
+            f"{self.n_comparable_stops} stops that others outlived); {hidden}"
         )
 
 
@@ -101,8 +101,8 @@ def administrative_stop_test(
     StopTest
         statistic, df and pvalue (NaN where the data cannot tell), table (z and p-value of each
         feature; z is positive where runs with large values were stopped more), n_stops,
-        n_informative_stops (those that some like run outlived), and as ``str(test)`` the result in
-        a sentence.
+        n_comparable_stops (those that some run of the stratum outlived), and as ``str(test)`` the
+        result in a sentence.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def administrative_stop_test(
 
     *It cannot see* stops that depend on the outcome through what was not recorded, the breach of
     Assumption 2 proper: the outcome is missing just for these runs. Only resumed runs show it:
-    `conditional_mean_test` holds their outcomes against q_z. It also cannot see anything where one
+    `conditional_mean_test` compares their outcomes with q_Z. It also cannot see anything where one
     fixed budget stops every run that reaches it, as there is nobody left to compare with: then the
     p-value is NaN, the assumption rests on how the benchmark was run, and the text says so.
 
@@ -168,9 +168,9 @@ def administrative_stop_test(
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
     clusters = None if groups is None else check_groups(groups, len(runs))
-    score, variance, n_informative = _score_and_variance(runs, stop, columns, stratum, clusters)
+    score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
     statistic, df, pvalue = np.nan, 0, np.nan
-    if n_informative:
+    if n_comparable:
         scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
         statistic, df = quadratic_form(score / scale, variance / np.outer(scale, scale))
         pvalue = float(chi2.sf(statistic, df)) if df else np.nan
@@ -182,7 +182,7 @@ def administrative_stop_test(
         pvalue=pvalue,
         table=_table(score, variance, names),
         n_stops=int(stop.sum()),
-        n_informative_stops=n_informative,
+        n_comparable_stops=n_comparable,
         alpha=float(alpha),
     )
 
@@ -204,30 +204,32 @@ def _score_and_variance(
     stratum: IntArray,
     clusters: IntArray | None,
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Sum over steps of (stopped mean - risk-set mean), and its variance, between clusters if any.
+    """Return the sum over stops of features less their mean over the risk set, and its variance.
 
-    Without clusters the variance is hypergeometric.
+    A risk set is the runs of a stratum that could be stopped at a step. The variance is that
+    between clusters, or without these hypergeometric. The last number counts comparable stops.
     """
     at_risk, event = steps_at_risk(X, stopped)
     cells, step = np.flatnonzero(at_risk), step_numbers(X)
     key = stratum[run_numbers(X)[cells]] * (step.max() + 1) + step[cells]
-    _, group, n = np.unique(key, return_inverse=True, return_counts=True)
-    stops = np.bincount(group, event[cells], len(n))
+    _, risk_set, n = np.unique(key, return_inverse=True, return_counts=True)
+    stops = np.bincount(risk_set, event[cells], len(n))
     spread = columns[cells].std(axis=0)
     x = columns[cells] / np.where(spread > 0, spread, 1.0)
-    mean = np.zeros((len(n), x.shape[1]))
-    np.add.at(mean, group, x)
-    centered = x - (mean / n[:, None])[group]
+    total = np.zeros((len(n), x.shape[1]))
+    np.add.at(total, risk_set, x)
+    centered = x - (total / n[:, None])[risk_set]
     score = event[cells] @ centered
-    tells = (stops > 0) & (stops < n)  # somebody was stopped, and somebody was not
+    is_comparable = (stops > 0) & (stops < n)  # somebody was stopped, and somebody was not
+    n_comparable = int(stops[is_comparable].sum())
     if clusters is not None:
-        residual = (event[cells] - (stops / n)[group])[:, None] * centered
+        residual = (event[cells] - (stops / n)[risk_set])[:, None] * centered
         variance = _variance_between(clusters[run_numbers(X)[cells]], residual)
-        return score, variance, int(stops[tells].sum())
+        return score, variance, n_comparable
     share = np.zeros(len(n))
-    share[tells] = (stops * (n - stops))[tells] / (n * (n - 1))[tells]
-    variance = (centered * share[group][:, None]).T @ centered
-    return score, variance, int(stops[tells].sum())
+    np.divide(stops * (n - stops), n * (n - 1), out=share, where=is_comparable)
+    variance = (centered * share[risk_set][:, None]).T @ centered
+    return score, variance, n_comparable
 
 
 def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
@@ -243,7 +245,10 @@ def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
 
 
 def _warn_of_few_groups(n_groups: int, critical: float) -> None:
-    """Warn where even equal scores of all groups would hardly reach the critical value."""
+    """Warn where the critical value is out of reach unless the scores of all groups are much alike.
+
+    If they are equal, the statistic is their number; else it is less.
+    """
     needed = math.ceil(2 * critical)
     if n_groups < needed:
         warnings.warn(

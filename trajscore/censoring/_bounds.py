@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import contrast_sums, run_sums
+from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
@@ -107,7 +107,7 @@ def tps_bounds(
     worst = np.where(censored, np.where(slope > 0, lower, upper), np.nan)
     best = np.where(censored, np.where(slope > 0, upper, lower), np.nan)
     least, most = (
-        float(np.average(base + np.where(censored, q * slope, 0.0), weights=weight))
+        RunSums(base.total + np.where(censored, q * slope, 0.0), base.divisor).mean(weight)
         for q in (worst, best)
     )
     return TPSBounds(least, most, worst, best)
@@ -162,8 +162,8 @@ def break_even_q(
     censored = y == CENSORED
     if not censored.any():
         raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
-    at_0 = float(np.average(base, weights=weight))
-    at_1 = at_0 + float(np.average(np.where(censored, slope, 0.0), weights=weight))
+    at_0 = base.mean(weight)
+    at_1 = at_0 + RunSums(np.where(censored, slope, 0.0), base.divisor).mean(weight)
     crosses = at_0 * at_1 <= 0 and at_0 != at_1
     return BreakEven(at_0 / (at_0 - at_1) if crosses else np.nan, at_0, at_1)
 
@@ -175,10 +175,10 @@ def _linear_form(
     sample_weight: ArrayLike | None,
     score: Any,
     weights: StepWeights,
-) -> tuple[NDArray[Any], FloatArray, FloatArray, FloatArray]:
-    """Return outcomes, numbers base + q_Z slope of runs, and their weights in the mean of these.
+) -> tuple[NDArray[Any], RunSums, FloatArray, FloatArray]:
+    """Return outcomes, sums of runs at q_Z = 0, what these gain per q_Z, and weights of the runs.
 
-    That mean is the score of the set (or the difference of two): runs share one divisor.
+    With two predictors they are differences of both.
     """
     predictors = {"traces": traces} | ({} if other is None else {"other": other})
     sample = check_sample(
@@ -195,7 +195,4 @@ def _linear_form(
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
         base += sign * run_sums(failed, X, score, weights).total
         slope += sign * contrast_sums(X, score, weights).total
-    if len(sample):
-        unit = np.average(weights.of(sample.X).divisor(), weights=sample.weight)
-        base, slope = base / unit, slope / unit
-    return y, base, slope, sample.weight
+    return y, RunSums(base, weights.of(sample.X).divisor()), slope, sample.weight

@@ -97,16 +97,16 @@ def censoring_shift(
     )
     whole, y = sample.X, sample.y
     # with horizon="own" a prefix keeps the weights of the whole run
-    n_steps = np.minimum(_kept(lengths, len(whole)), whole.lengths)
+    n_steps = np.minimum(_steps_kept(lengths, len(whole)), whole.lengths)
     short = whole.truncate(n_steps).with_horizon(as_horizon(whole.horizon, whole.lengths))
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
     how = as_step_weights(weights, horizon)
     complete, prefix = (run_sums(y, X, score, how) for X in (whole, short))
     censored = run_sums(labels, short, score, how)
-    of = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
+    masks = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
     rows = {}
-    for name, here in of.items():
+    for name, here in masks.items():
         counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
         weight, scores = sample.weight[here], [np.nan] * 3
         if weight.any():
@@ -122,7 +122,7 @@ def censoring_shift(
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
 
 
-def _kept(lengths: ArrayLike, n_runs: int) -> IntArray:
+def _steps_kept(lengths: ArrayLike, n_runs: int) -> IntArray:
     if not is_iterable(lengths):
         return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
     n_steps = as_lengths(lengths)

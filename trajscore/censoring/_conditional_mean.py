@@ -47,7 +47,7 @@ def conditional_mean_test(
     q_z : array-like of shape (n_runs,)
         Estimates that have not seen these outcomes.
     features : array-like of shape (n_runs, n_features) or DataFrame, optional
-        Things known at the stop.
+        Things known at the stop, a finite number for each run with an outcome and an estimate.
     traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
         Forecasts under test. Adds the row "score", whose mean is the *bias of the plug-in score*
         on these runs: residual times the sum of w_t {S(F_t, 1) - S(F_t, 0)}.
@@ -122,6 +122,9 @@ def conditional_mean_test(
             f"runs, so its mean has no standard error; the criterion needs runs that differ"
         )
     moments = np.column_stack([column[known] * residual for column in instruments.values()])
+    if np.isnan(moments).any():
+        name = list(instruments)[int(np.argmax(np.isnan(moments).any(axis=0)))]
+        raise ValueError(f"{name!r} is missing for a run with an outcome; drop the run or feature")
     # beside features, cross-fitted estimates add nothing but the noise between their folds, which
     # goes against the held-out residuals: the joint test would then reject what is right
     joint = [name for name in instruments if features is None or name != "q_z"]
@@ -155,8 +158,10 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
         table = pd.DataFrame(numbers)
     if len(table) != len(estimate):
         raise ValueError(f"features has {len(table)} rows for {len(estimate)} runs")
-    for name in table.columns:
+    for name in table:
         label = name if isinstance(name, str) else f"feature {name}"
+        if label in (*columns, "score", "all"):
+            raise ValueError(f"{label!r} is the name of a row of the result; rename the feature")
         columns[label] = _standardized(table[name].to_numpy(dtype=np.float64))
     return columns
 

@@ -65,6 +65,8 @@ class ContinuationModel(BaseEstimator):
     training_groups_ : ndarray of int of shape (n_prefixes,)
         Cluster of each training prefix, for the standard errors of `check`: the code of its group,
         or its run.
+    training_features_ : ndarray of shape (n_prefixes, n_features)
+        What is known of the run at the step, as `features` gives it.
     outcome_, held_out_ : ndarray of shape (n_prefixes,)
         Outcome of each training prefix's run, or share of its continuations that succeeded, and
         the estimate by a model that has not seen it.
@@ -178,30 +180,31 @@ class ContinuationModel(BaseEstimator):
         Warns
         -----
         UserWarning
-            If it is not said which forecast will be judged, and X may not contain it.
+            If neither `predictor` nor ``allow_predictor=True`` is given; or if the outcomes of all
+            folds but one are constant.
         """
         check_choice(self.steps, "steps", ("stops", "all"))
         runs = check_estimator_input(self, X, reset=True, single_channel=False)
         refuse_predictor(runs, predictor, self.allow_predictor)
         self.ids_ = runs.ids
         run_weight = check_sample_weight(sample_weight, len(runs))
-        counted: FloatArray | IntArray
+        n_outcomes: FloatArray | IntArray  # behind each share of successes
         self.monte_carlo_: MonteCarloContinuation | None = None
         if branches is None:
-            cells, share, counted = self._observed(runs, y)
+            cells, share, n_outcomes = self._observed(runs, y)
         else:
             audit = MonteCarloContinuation(self.min_branches).fit(runs, branches)
             self.monte_carlo_, self.n_extrapolated_ = audit, 0
             resumed = audit.audited_
             cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]
-            counted = audit.n_valid_[resumed]
+            n_outcomes = audit.n_valid_[resumed]
         rows = run_numbers(runs)[cells]
         clusters = np.arange(len(runs)) if groups is None else check_groups(groups, len(runs))
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_groups_ = clusters[rows]
         self.training_features_ = table = cell_features(runs, self.features)[cells]
         self.outcome_ = share
-        weight = run_weight[rows] * counted
+        weight = run_weight[rows] * n_outcomes
         self.classifier_ = fit_shares(self.classifier, table, share, weight)
         self.held_out_ = np.full(len(rows), np.nan)
         if self.cv is not None:
@@ -264,8 +267,9 @@ class ContinuationModel(BaseEstimator):
         if traces is not None:
             whole = forecasts_of(self.ids_, traces)
             runs = whole[self.training_rows_]
-            own = as_horizon(runs.horizon, runs.lengths)
-            forecasts = runs.truncate(self.training_steps_).with_horizon(own)
+            # with horizon="own" a prefix keeps the weights of the whole run
+            whole_length = as_horizon(runs.horizon, runs.lengths)
+            forecasts = runs.truncate(self.training_steps_).with_horizon(whole_length)
         return conditional_mean_test(
             self.outcome_,
             self.held_out_,
@@ -283,7 +287,10 @@ class ContinuationModel(BaseEstimator):
         return tags
 
     def _observed(self, runs: TrajectoryArray, y: Any) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the cells after which an observed run went on, its outcome, and ones."""
+        """Return the cells after which an observed run went on, its outcome and their number, one.
+
+        Sets `n_extrapolated_`.
+        """
         require_y(self, y)
         outcomes = check_outcomes(y, len(runs))
         stops = runs.lengths[outcomes == CENSORED]

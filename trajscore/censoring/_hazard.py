@@ -65,7 +65,7 @@ class StopHazard(BaseEstimator):
     history_ : TrajectoryArray
         The runs, without meta.
     features_ : ndarray of shape (n_cells, n_features)
-        What is known of them at each step.
+        What is known of the runs at each step, as `features` gives it.
 
     See Also
     --------
@@ -99,7 +99,7 @@ class StopHazard(BaseEstimator):
         self.min_probability = min_probability
 
     def fit(self, X: Any, stopped: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Learn who was stopped.
+        """Learn from which histories runs were stopped.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class StopHazard(BaseEstimator):
 
     @property
     def history_(self) -> TrajectoryArray:
-        """The runs, without meta: a file that runs no code keeps no tables."""
+        """The runs, without meta: fitted estimators are saved as arrays, without its table."""
         check_is_fitted(self)
         return TrajectoryArray._trusted(**self._history)
 
@@ -256,12 +256,12 @@ def steps_at_risk(X: TrajectoryArray, stopped: BoolArray) -> tuple[BoolArray, Bo
 
 
 def as_mask(which: ArrayLike, n_runs: int, name: str = "stopped") -> BoolArray:
-    """Return which runs an argument names."""
+    """Check an argument that says for each run whether it is meant."""
     mask = as_array(which, name)
     if mask.dtype != bool or mask.shape != (n_runs,):
         raise ValueError(
-            f"{name} must be {n_runs} booleans, one for each run, such as audit.mechanism == "
-            f"'informative' of a termination_audit"
+            f"{name} must be {n_runs} booleans, one for each run, got {mask.dtype} of shape "
+            f"{mask.shape}; compare, as in audit.mechanism == 'informative'"
         )
     return mask
 

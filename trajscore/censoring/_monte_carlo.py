@@ -88,9 +88,9 @@ class MonteCarloContinuation(BaseEstimator):
             The runs; only their identifiers are read.
         branches : sequence of n_runs array-likes, or array of shape (n_runs, n_branches)
             Outcomes of continuations from the last step of each run: 1, 0, or -1 where the
-            continuation came to none; None or an empty list for a run that was not resumed. In a
-            rectangular array or DataFrame NaN stands for a continuation that was not made. Entries
-            are those of the runs by position; an index is not read.
+            continuation came to none; None or an empty list for a run that was not resumed. NaN
+            is a continuation that was not made in an array or DataFrame, and one that came to no
+            outcome in a list. Entries are those of the runs by position; an index is not read.
 
         Returns
         -------
@@ -146,8 +146,8 @@ class MonteCarloContinuation(BaseEstimator):
         Parameters
         ----------
         traces : TrajectoryArray or array-like of shape (n_runs, T_max), optional
-            Forecasts of the runs given to `fit`, found by their identifiers: adds the simple and
-            exact scores of the audited runs and their difference.
+            Forecasts of the runs given to `fit`, found by their identifiers: adds the simple score
+            of the audited runs (q_Z = 0), the exact one (q_Z as estimated) and their difference.
         score, weights, horizon : score family and step weights
             As in `trajscore.metrics.tps_score`.
         n_resamples : int, default=1000
@@ -189,10 +189,8 @@ class MonteCarloContinuation(BaseEstimator):
         q = self.q_z_[rows]
         samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
         if traces is not None:
-            forecasts, how = (
-                forecasts_of(self.ids_, traces)[rows],
-                as_step_weights(weights, horizon),
-            )
+            forecasts = forecasts_of(self.ids_, traces)[rows]
+            how = as_step_weights(weights, horizon)
             simple = run_sums(np.zeros(len(q)), forecasts, score, how)
             shift = RunSums(q * contrast_sums(forecasts, score, how).total, simple.divisor)
             exact = RunSums(simple.total + shift.total, simple.divisor)

@@ -133,11 +133,11 @@ def practice_shift(
         sensitivity run that takes informative stops for budgets. Default: those that
         `termination_audit` scores, and all where the meta of the runs has no stop reasons.
     scores : sequence of score families, default=("log", "brier", ("beta", 4, 2))
-        Families.
+        Score families, one column of `shifts` each.
     weights : sequence of str or callable, optional
-        Step weights. Default: all schedules that need no horizon, or with one all.
+        Step weights. Default: all schedules; without a horizon, those that need none.
     horizon : int, "own" or None, default=None
-        Of all these, as in `trajscore.metrics.tps_score`; "own" is the convention of the paper.
+        Horizon of all schedules, as in `trajscore.metrics.tps_score`; "own" is that of the paper.
     calibrator : str, forecaster or None, default="platt"
         Makes out-of-fold forecasts of all scored runs. A name, one of those of
         `trajscore.evaluate`, stands for a calibrator on the pseudo-label (or on `q_z`) that is
@@ -310,17 +310,20 @@ def _calibrated(
 
 
 class _Figures:
-    """Complete, extended, shift, both margins and their change, from counts of runs."""
+    """Complete, extended, shift, both margins and their change, from counts of runs.
+
+    There is one of each for every sum: predictor by predictor, the base rate last.
+    """
 
     names = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
     def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
         self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
         self._divisors = np.stack([sums_of_run.divisor for sums_of_run in sums], axis=1)
-        self._complete, self._n = complete, n_predictors
+        self._complete, self._n_predictors = complete, n_predictors
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return shape (n_replicates, 6, n_cells); a draw without complete runs is NaN."""
+        """Return shape (n_replicates, 6, n_sums); a draw without complete runs is NaN."""
         seen, rows = counts[:, self._complete], self._complete
         with np.errstate(invalid="ignore"):
             complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
@@ -331,7 +334,7 @@ class _Figures:
         )
 
     def _margin(self, means: FloatArray) -> FloatArray:
-        by_predictor = means.reshape(len(means), self._n, -1)
+        by_predictor = means.reshape(len(means), self._n_predictors, -1)
         return np.asarray((by_predictor - by_predictor[:, -1:]).reshape(means.shape))
 
 
@@ -351,7 +354,7 @@ def _table(
     table = pd.DataFrame(index=index)
     for k, name in enumerate(_Figures.names):
         table[name] = values[k]
-        if k >= 2:
+        if name not in ("complete", "extended"):  # intervals are of what compares
             table[f"{name}_low"], table[f"{name}_high"] = low[k], high[k]
     for name in ("complete", "extended"):
         by_cell = table[name].groupby(level=["score", "weights"])
@@ -359,6 +362,7 @@ def _table(
     table["rank_flip"] = table["rank_complete"] != table["rank_extended"]
     rank = table[["rank_complete", "rank_extended"]].to_numpy()
     rank = rank.reshape(len(index.levels[0]), -1, 2)
-    signs = np.sign(rank[-1] - rank)  # of the margins, where rounding is no difference
+    # signs of the margins: ranks from the best, that of the base rate last, with ties for rounding
+    signs = np.sign(rank[-1] - rank)
     table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
     return table

@@ -71,8 +71,7 @@ def censored_tps_interval(
     Returns
     -------
     ScoreInterval
-        value, low, high and std_error; ``normal()`` gives value plus and minus standard errors
-        instead of quantiles of the replicates.
+        value; low and high, quantiles of the replicates; and std_error, their standard deviation.
 
     Raises
     ------
@@ -153,7 +152,7 @@ class _Refitted:
         self._censored = sample.y == CENSORED
         self.q = self._learnt(None, predictor=sample.X)  # of all runs
         if "allow_predictor" in self._model.get_params():
-            self._model.set_params(allow_predictor=True)  # looked at once, just now
+            self._model.set_params(allow_predictor=True)  # it was refused just now, if at all
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:

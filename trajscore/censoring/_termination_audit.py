@@ -122,10 +122,11 @@ def termination_audit(
     TerminationAudit
         table: n_runs, complete, administrative, informative, excluded (an infrastructure error),
         unknown, n_scored = complete + administrative, and censoring_rate = administrative /
-        n_scored. reasons, by stop reason: mechanism of its unobserved runs, n_runs, n_observed
-        (observed failures under a budget's name may be outcomes that a harness filled in),
-        n_successes and mean_steps. mechanism: of each run. ``scored()`` tells which runs to score,
-        ``score(traces)`` is their censored score, both also with ``informative="administrative"``.
+        n_scored. reasons, by stop reason: mechanism of its unobserved runs (the most frequent,
+        where "stop_kind" has several), n_runs, n_observed (observed failures under a budget's
+        name may be outcomes that a harness filled in), n_successes and mean_steps. mechanism: of
+        each run. ``scored()`` tells which runs to score, ``score(traces)`` is their censored score,
+        both also with ``informative="administrative"``.
 
     Raises
     ------
@@ -226,11 +227,10 @@ def _reason_table(
         }
     )
     table = frame.groupby("reason", sort=True).agg(
-        mechanism=("mechanism", "max"),
+        mechanism=("mechanism", lambda kinds: kinds[kinds != ""].mode().get(0, COMPLETE)),
         n_runs=("observed", "size"),
         n_observed=("observed", "sum"),
         n_successes=("success", "sum"),
         mean_steps=("steps", "mean"),
     )
-    table["mechanism"] = table["mechanism"].replace("", COMPLETE)
     return table.sort_values("n_runs", ascending=False, kind="stable")

@@ -198,7 +198,7 @@ def doubly_robust_tps_score(
 def _stops_and_sums(
     sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
 ) -> tuple[StopHazard | None, RunSums]:
-    """Return the fitted hazard (None if no run was stopped), and sums, whose scores are 0 there."""
+    """Return the fitted hazard, None if no run was stopped, and sums; stopped runs score 0."""
     refuse_own_stops({"": sample.X})
     y = sample.y
     stops, stopped = hazard, y == CENSORED
@@ -221,21 +221,21 @@ def _score(
     sums: RunSums, weight: FloatArray, return_samples: Any
 ) -> float | tuple[float, FloatArray]:
     """Return the score, and if asked linearised contributions of runs, of which it is the mean."""
-    value, unit = sums.mean(weight), float(np.average(sums.divisor, weights=weight))
+    value = sums.mean(weight)
     if not as_flag(return_samples, "return_samples"):
         return value
-    return value, np.asarray(value + (sums.total - value * sums.divisor) / unit)
+    return value, sums.samples(weight)
 
 
 def _inverse_weights(stops: StopHazard) -> FloatArray:
-    """One over the chance of each run to go on; 0 where it did not."""
+    """Return one over each run's chance of not being stopped; 0 where it was."""
     return np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
 
 
 def _augmented(
     stops: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
 ) -> FloatArray:
-    """What each run adds to the mean of a number that is final where it was not stopped."""
+    """Return each run's share in the mean of a number that is known of runs not stopped."""
     expected = _expected_final(stops, known, final, regressor)
     event = steps_at_risk(stops.history_, stops.stopped_)[1]
     surprise = (event - stops.hazard_) / stops.survival_ * expected  # 0 where not at risk
@@ -244,7 +244,10 @@ def _augmented(
 
 
 def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
-    """Scores so far, by outcome and in expectation: sums, or means where weights tell the end."""
+    """Return scores so far, for either outcome and in expectation.
+
+    They are sums, but means where the step weights depend on the run's end, not known at a step.
+    """
     family = get_family(score)
     each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
     if weights.is_own:
@@ -258,9 +261,9 @@ def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) ->
 
 
 def _expected_final(
-    stops: StopHazard, known: FloatArray, g: FloatArray, regressor: Any
+    stops: StopHazard, known: FloatArray, final: FloatArray, regressor: Any
 ) -> FloatArray:
-    """Expected final number given the history at each step, out of fold."""
+    """Expect the final number given the history at each step, out of fold."""
     X, went_through = stops.history_, ~stops.stopped_
     at_risk, event = steps_at_risk(X, stops.stopped_)
     step, ends = step_numbers(X), last_cells(X)[went_through]
@@ -268,7 +271,7 @@ def _expected_final(
 
     def backwards(train: BoolArray) -> FloatArray:
         value = np.zeros(len(step))
-        value[ends] = g[went_through]
+        value[ends] = final[went_through]
         fallback = value[ends][train[ends]].mean()
         for t in np.unique(step[at_risk])[::-1]:
             here = np.flatnonzero(at_risk & (step == t))

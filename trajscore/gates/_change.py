@@ -47,14 +47,15 @@ def match(base: RunSet, new: RunSet) -> Matching:
         ids = [runs.ids.astype(str) for runs in sets]
         by, labels = ("run", ids) if np.array_equal(ids[0], ids[1]) else ("", labels)
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)
-    ours, theirs = codes[: len(base.ids)], codes[len(base.ids) :]
-    there = [np.bincount(units, minlength=len(names)) > 0 for units in (ours, theirs)]
+    base_units, new_units = codes[: len(base.ids)], codes[len(base.ids) :]
+    there = [np.bincount(units, minlength=len(names)) > 0 for units in (base_units, new_units)]
     in_both = there[0] & there[1]
     n_common = int(in_both.sum()) if by else 0
     n_new, n_gone = (int((own & ~in_both).sum()) if by else 0 for own in reversed(there))
+    n = len(names)
     if n_common < 2:  # nothing to pair by
-        return Matching(ours, theirs + len(names), 2 * len(names), "", 0, n_new, n_gone)
-    return Matching(ours, theirs, len(names), by, n_common, n_new, n_gone)
+        return Matching(base_units, new_units + n, 2 * n, "", 0, n_new, n_gone)
+    return Matching(base_units, new_units, n, by, n_common, n_new, n_gone)
 
 
 def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:
@@ -89,7 +90,7 @@ class Part:
     losses: FloatArray
     gains: FloatArray
     shares: FloatArray
-    scale: float = 1.0
+    scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ class Estimate:
             ]
             for side in ("losses", "gains")
         ]
+        # each of `more` times as many runs changes the mean that much less: divided below
         unseen = [
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
             for change, units in self.changes
@@ -151,14 +153,10 @@ class Estimate:
         used = self.errors.any(axis=1)
         n = max(int(used.sum()), 2)
         influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
-        ends = np.cumsum([len(mean_gaps) for mean_gaps in self.means])[:-1]
-        columns = np.split(influence, ends, axis=1)
-        parts = [
-            Parts(mean, mean_gaps) for mean, mean_gaps in zip(self.means, columns, strict=True)
-        ]
-        other = parts[1] if len(parts) > 1 else None
-        units = Units(None, n)
-        return absolute_interval(parts[0], other, units, 2 * level - 1)
+        ends = np.cumsum([len(gaps) for gaps in self.means])[:-1]
+        of_sets = zip(self.means, np.split(influence, ends, axis=1), strict=True)
+        new, *base = [Parts(gaps, of_gaps) for gaps, of_gaps in of_sets]
+        return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
 
 
 def estimate(measure: Measure, units: IntArray, n_units: int) -> Estimate:
@@ -185,10 +183,12 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
 
 
 def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
-    """Return what the new set is above the base, multiplied by a factor."""
-    sign = 1.0 if new.means else -times
-    both = [new.errors, sign * base.errors]
-    errors = np.concatenate(both, axis=1) if new.means else both[0] + both[1]
+    """Return the new set's metric less the base's, which is multiplied by a factor."""
+    errors = (
+        np.concatenate([new.errors, base.errors], axis=1)  # bins of both, not subtracted yet
+        if new.means
+        else new.errors - times * base.errors
+    )
     freedom, n_units = new.freedom, new.n_units
     if not matched.by:
         freedom = _welch(new, base) if not new.means else min(new.freedom, base.freedom)
@@ -203,15 +203,18 @@ def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tu
     """What units lose and gain from the base to the new set: of pairs, their differences."""
     if not new.parts:
         return ()
-    (ours,), (theirs,) = new.parts, base.parts
+    (of_new,), (of_base,) = new.parts, base.parts
     if not matched.by:  # what the base gains is lost
-        return ours, Part(theirs.gains, theirs.losses, theirs.shares, abs(times))
-    change = ours.gains - theirs.gains
-    return (Part((-change).clip(0), change.clip(0), ours.shares, max(1.0, abs(times))),)
+        return of_new, Part(of_base.gains, of_base.losses, of_base.shares, abs(times))
+    change = of_new.gains - of_base.gains
+    return (Part((-change).clip(0), change.clip(0), of_new.shares, max(1.0, abs(times))),)
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
-    """Return levels of one-sided bounds that hold at once: jointly normal, errors by Bonferroni."""
+    """Return levels of one-sided bounds that hold at once.
+
+    Errors are jointly normal; calibration errors, which are not, take Bonferroni's level.
+    """
     error, n = 1 - level, len(estimates)
     normal = [estimate for estimate in estimates if estimate.std_error > 0]
     others = 1 - error / n if n else level
@@ -220,13 +223,16 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(normal)))
     errors = np.stack([estimate.errors / estimate.std_error for estimate in normal], axis=1)
     values, vectors = np.linalg.eigh(errors.T @ errors)
-    largest = (draws * np.sqrt(values.clip(0))) @ vectors.T
-    together = float(norm.cdf(np.quantile(largest.max(axis=1), 1 - error * len(normal) / n)))
+    joint = (draws * np.sqrt(values.clip(0))) @ vectors.T
+    together = float(norm.cdf(np.quantile(joint.max(axis=1), 1 - error * len(normal) / n)))
     return [min(together, others) if estimate.std_error > 0 else others for estimate in estimates]
 
 
 def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: float) -> float:
-    """Runs in each set, in total, with which a difference of that size would show; NaN: unknown."""
+    """Return the runs in each set, in total, that would show a difference of that size.
+
+    NaN where that is unknown.
+    """
     error = estimate.std_error
     if estimate.n_units < 2 or np.isnan(error) or (error == 0 and distance and not estimate.parts):
         return np.nan
@@ -251,6 +257,7 @@ def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
 
 
 def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArray) -> Estimate:
+    """Return a metric of one set, with these weights of its runs."""
     statistic, n_runs = measure.statistic, len(units)
     of_rows = np.zeros(n_runs)
     rows = np.arange(n_runs) if statistic.rows is None else statistic.rows

@@ -27,7 +27,7 @@ from trajscore.gates._gate import (
     UNUSABLE,
     Gate,
     Rules,
-    allowed,
+    factor_and_margin,
     read_gates,
 )
 from trajscore.gates._measures import (
@@ -42,15 +42,15 @@ from trajscore.gates._run_set import RunSet, check_run_set
 
 @dataclass(frozen=True)
 class _Question:
-    """A gate with its numbers; `room` is how far something is from failing it."""
+    """A gate with its numbers: it holds where `room` of what is compared is 0 or more."""
 
     gate: Gate
     value: float
     reference: float
-    above: Estimate  # of what is above `offset` where the gate holds, but for the margin
+    compared: Estimate  # the metric itself, or less that of the baseline times a factor
     sign: float  # 1 where more is better, else -1
     margin: float
-    offset: float = 0.0
+    offset: float = 0.0  # the number that the metric itself is held against
 
     def room(self, value: float) -> float:
         return self.sign * (value - self.offset) + self.margin
@@ -78,7 +78,7 @@ def check(
     Returns
     -------
     CheckResult
-        The verdict, of each gate and together; prints what it is made of.
+        The verdict, of each gate and together; ``str`` of it lists the numbers behind it.
 
     Raises
     ------
@@ -121,12 +121,13 @@ def check(
     results: dict[int, GateResult] = {}
     for place, gate in enumerate(all_rules.gates):
         try:
-            questions[place] = _question(gate, new, *measures, matched)
+            questions[place] = _question(gate, *measures, matched)
         except ValueError as error:
             results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
     turned = [
-        replace(each.above, errors=each.sign * each.above.errors) for each in questions.values()
+        replace(each.compared, errors=each.sign * each.compared.errors)
+        for each in questions.values()
     ]
     levels = level_of_each(turned, 1 - all_rules.level)
     for (place, question), level in zip(questions.items(), levels, strict=True):
@@ -144,18 +145,18 @@ def _rules(rules: Rules | Gate | str | Path | None) -> Rules:
 
 
 def _question(
-    gate: Gate, new: RunSet, ours: Measures, theirs: Measures | None, matched: Matching | None
+    gate: Gate, new: Measures, baseline: Measures | None, matched: Matching | None
 ) -> _Question:
-    key = ours.key(gate.metric, gate.predictor, gate.form)
-    refuse_without_variation(key, ours, theirs if gate.versus == BASELINE else None)
-    sign = -1.0 if is_lower_better(key.metric, new) else 1.0
+    key, runs = new.key(gate.metric, gate.predictor, gate.form), new.runs
+    refuse_without_variation(key, new, baseline if gate.versus == BASELINE else None)
+    sign = -1.0 if is_lower_better(key.metric, runs) else 1.0
     if gate.versus == BASELINE:
-        if theirs is None or matched is None:
+        if baseline is None or matched is None:
             raise ValueError("the gate needs a baseline; give one, or set versus to a number")
-        base, value = paired_estimates(theirs[key], ours[key], matched)
+        base, value = paired_estimates(baseline[key], new[key], matched)
         return _above_baseline(gate, value, base, matched, sign)
-    units = np.unique(new.ids if new.tasks is None else new.tasks, return_inverse=True)[1]
-    value = estimate(ours[key], units, int(units.max()) + 1)
+    units = np.unique(runs.ids if runs.tasks is None else runs.tasks, return_inverse=True)[1]
+    value = estimate(new[key], units, int(units.max()) + 1)
     offset = float(gate.versus)
     return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
 
@@ -165,22 +166,23 @@ def _above_baseline(
 ) -> _Question:
     if gate.share is not None and value.means:
         raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
-    times, margin = allowed(gate, sign * float(np.sign(base.value)))
-    above = difference(value, base, matched, times)
-    return _Question(gate, value.value, base.value, above, sign, margin)
+    factor, margin = factor_and_margin(gate, sign * float(np.sign(base.value)))
+    compared = difference(value, base, matched, factor)
+    return _Question(gate, value.value, base.value, compared, sign, margin)
 
 
 def _decided(question: _Question, level: float, n_runs: int) -> GateResult:
-    gate, above = question.gate, question.above
-    ends = above.bounds(level)
-    low, high = sorted(question.room(end) for end in ends)
-    verdict = PASS if low >= -ROUNDING else FAIL if high < 0 else UNDECIDED
+    gate, compared = question.gate, question.compared
+    ends = compared.bounds(level)
+    least_room, most_room = sorted(question.room(end) for end in ends)
+    verdict = PASS if least_room >= -ROUNDING else FAIL if most_room < 0 else UNDECIDED
     needed = np.nan
     if verdict == UNDECIDED:
-        distance = question.sign * question.room(above.value)
-        needed = runs_to_settle(above, distance, n_runs, level)
+        # how far the metric lies, in its own direction, from where the gate would just hold
+        distance = question.sign * question.room(compared.value)
+        needed = runs_to_settle(compared, distance, n_runs, level)
     change = question.value - question.reference
-    low, high = (end - above.value + change for end in ends)
+    low, high = (end - compared.value + change for end in ends)
     known = question.reference
     least, most = (-1.0, 1.0) if gate.versus == BASELINE else (-known, 1 - known)
     low, high = within_range(gate.metric, low, high, least, most)

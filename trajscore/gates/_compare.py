@@ -162,14 +162,16 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("base", base)
     check_run_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
-    ours, theirs = Measures(base), Measures(new)
+    base_measures, new_measures = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
     notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
     for key in _keys(base, new):
         try:
-            refuse_without_variation(key, ours, theirs)
-            base_estimate, new_estimate = paired_estimates(ours[key], theirs[key], matched)
+            refuse_without_variation(key, base_measures, new_measures)
+            base_estimate, new_estimate = paired_estimates(
+                base_measures[key], new_measures[key], matched
+            )
         except ValueError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
@@ -202,7 +204,7 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
         if name in new.predictors:
             for form in (AS_GIVEN, RECALIBRATED):
                 yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
-            yield Key("AUROC", name, AS_GIVEN)
+            yield Key("AUROC", name, AS_GIVEN)  # which recalibration hardly changes
 
 
 # ------------------------------------------------------------------ words
@@ -217,15 +219,13 @@ def _of_one_set(runs: RunSet, others: RunSet, name: str) -> list[str]:
 
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what."""
-    sentences = [f"base: {base.counted}; new: {new.counted}."]
+    how = "Not paired: it takes two tasks that both sets have, or without tasks the same run ids."
     if matched.by:
-        sentences.append(f"Paired by {matched.by}: {matched.n_common} in both")
-        sentences[-1] += (
-            f", {matched.n_new} only in the new set, {matched.n_gone} only in the base."
+        how = (
+            f"Paired by {matched.by}: {matched.n_common} in both, {matched.n_new} only in the new "
+            f"set, {matched.n_gone} only in the base."
         )
-    else:
-        sentences.append("Not paired: they have neither tasks nor ids of runs in common.")
-    return " ".join(sentences)
+    return f"base: {base.counted}; new: {new.counted}. {how}"
 
 
 def interval(low: float, high: float, sign: str = "+") -> str:

@@ -75,26 +75,31 @@ class Gate:
 
     @property
     def share(self) -> float | None:
-        """A margin that is a share of the baseline."""
+        """The margin as a share of the baseline: 0.1 for "10%"; None where it is a number."""
         if not isinstance(self.margin, str) or not self.margin.endswith("%"):
             return None
         try:
-            return float(self.margin.removesuffix("%")) / 100
+            share = float(self.margin.removesuffix("%")) / 100
         except ValueError:
             return None
+        return share if _is_finite(share) else None
 
     def __str__(self) -> str:
         of = f" of {self.predictor}" if self.predictor else ""
         form = f", {self.form}" if self.predictor and self.form != AS_GIVEN else ""
         other = "the baseline" if self.versus == BASELINE else f"{self.versus:g}"
         text = f"{self.metric}{of}{form} no worse than {other}"
-        if self.share is None and float(self.margin) < 0:
-            return f"{text.replace('no worse', 'better')} by {-float(self.margin):g}"
-        return text if self.margin in (0, "0%") else f"{text} by more than {self.margin}"
+        size = float(self.margin) if self.share is None else self.share
+        if size < 0:
+            return f"{text.replace('no worse', 'better')} by {str(self.margin).lstrip('-')}"
+        return f"{text} by more than {self.margin}" if size else text
 
 
-def allowed(gate: Gate, sign: float = 1.0) -> tuple[float, float]:
-    """Factor of the reference, less a margin, that must be reached; `sign` -1: not exceeded."""
+def factor_and_margin(gate: Gate, sign: float) -> tuple[float, float]:
+    """Return what the baseline is multiplied by, and how much worse than that the metric may be.
+
+    `sign` is 1 where a worse metric is less far from 0, and -1 where it is farther.
+    """
     return (1.0, float(gate.margin)) if gate.share is None else (1 - sign * gate.share, 0.0)
 
 

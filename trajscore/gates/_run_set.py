@@ -46,8 +46,9 @@ class RunSet:
         What each run was about. Sets are paired by the tasks that both have, and the runs of a
         task are one cluster. Without them runs are paired by id, where both sets have the same ids.
     stop_reason : array-like of shape (n_runs,), optional
-        Why each run ended. A run that crashed is a run of the agent like any other; but forecasts
-        are judged, as by `trajscore.evaluate`, without unobserved runs that no budget stopped.
+        Why each run ended. One that an infrastructure error ended is left out; one that crashed is
+        a run of the agent like any other. But forecasts are judged, as by `trajscore.evaluate`,
+        without unobserved runs that no budget stopped.
     spent : dict of str to array-like of shape (n_runs,), optional
         What each run took, such as ``{"cost": ..., "tokens": ...}``; NaN where that is not known.
     censored : {"failure", "drop"}, default="failure"
@@ -57,7 +58,7 @@ class RunSet:
     ----------
     n_runs, n_left_out, n_unobserved : int
         Runs that count; runs that do not, those that were not read among them; and of both, runs
-        without an observed outcome.
+        without an observed outcome, other than by an infrastructure error.
     n_unread : int
         Runs that `read` left out, as they could not be read or ended by an infrastructure error.
     predictors : list of str
@@ -94,7 +95,7 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        self._sample: Sample = check_predictors(X, y, None, None)
+        self._sample: Sample = check_predictors(X, y, groups=None, q_z=None)
         n_runs = len(self._sample)
         all_tasks: NDArray[Any] | None = None
         if tasks is not None:
@@ -109,7 +110,7 @@ class RunSet:
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
-        # whether the runs came with ids, by which they can be found again
+        # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(self._sample.X.ids)
         reasons, kinds = self._stops
         # ended by an infrastructure error, which says nothing of the agent
@@ -120,7 +121,7 @@ class RunSet:
             self._faults |= ended.mechanism == EXCLUDED
         codes, rows = self._sample.y, self._sample.id_order()
         outcomes = as_labels(codes, censored=censored)
-        if problem := outcome_problem(codes[~self._faults], False):
+        if problem := outcome_problem(codes[~self._faults], needs_both=False):
             raise ValueError(problem)
         self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
         self.n_runs = len(self._rows)
@@ -153,7 +154,8 @@ class RunSet:
         censored : {"failure", "drop"}, default="failure"
             What runs with outcome -1 count as.
         **reading
-            More on how to read it.
+            Options of the reader, such as `format`, `outcome_map` and `rule`, as of
+            `trajscore.io.read_runs`.
 
         Returns
         -------
@@ -184,7 +186,7 @@ class RunSet:
         return choose_runs(self._sample, self._stops, self.censored, needs_both=False)
 
     def places(self, source_rows: IntArray) -> IntArray:
-        """Return places, among the runs that count, of rows of what was given."""
+        """Return the places, among the runs that count, of some of these by their rows in X."""
         place = np.empty(len(self._sample), dtype=np.int64)
         place[self._rows] = np.arange(self.n_runs)
         return place[source_rows]

@@ -102,10 +102,8 @@ def compare_predictors(
     _check_level(confidence_level, n_resamples, len(pairs))
     units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
-    t = bootstrap_units(
-        moments.studentised, units, n_resamples=n_resamples, random_state=random_state,
-        n_jobs=n_jobs,
-    )  # fmt: skip
+    options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
+    t = bootstrap_units(moments.studentised, units, **options)
     low, high = _intervals(moments, t, 1 - confidence_level)
     p = _p_values(moments, t)
     names = table.columns.to_numpy()
@@ -124,17 +122,17 @@ def compare_predictors(
 
 
 class _Moments:
-    """Sums over units, from which counts give the studentised differences of all pairs."""
+    """Numbers of units, whose sums over a draw give the studentised differences of all pairs."""
 
     def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
-        m = values.shape[1]
+        n_predictors = values.shape[1]
         mean = values.mean(axis=0)
         sizes = units.sizes(len(values))
         residuals = units.sums(values - mean)
         between = residuals[:, pairs[:, 0]] - residuals[:, pairs[:, 1]]
         self.difference = mean[pairs[:, 0]] - mean[pairs[:, 1]]
         self._values, self._pairs, self._units = values, pairs, units
-        self._edges = np.cumsum([m, m, len(pairs), 1])
+        self._edges = np.cumsum([n_predictors, n_predictors, len(pairs), 1])
         self._columns = np.concatenate(
             [
                 residuals,
@@ -161,18 +159,17 @@ class _Moments:
     def _moments(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the shift from the sample's difference and its variance, per replicate."""
         n_units = self._units.n_units
-        linear, crossed, squares, runs, runs2 = np.split(
+        residuals, crossed, squares, sizes, squared_sizes = np.split(
             counts @ self._columns, self._edges, axis=1
         )
-        linear, crossed = self._contrast(linear), self._contrast(crossed)
-        shift = linear / runs
-        # the sum of squared residuals about the replicate's own mean
-        spread = squares - 2 * shift * crossed + shift**2 * runs2
-        spread -= (linear - shift * runs) ** 2 / n_units
-        return shift, spread * n_units / (n_units - 1) / runs**2
+        crossed = self._contrast(crossed)
+        shift = self._contrast(residuals) / sizes
+        # sum over units of (between - size * shift)^2: residuals about the replicate's own mean
+        spread = squares - 2 * shift * crossed + shift**2 * squared_sizes
+        return shift, spread * n_units / (n_units - 1) / sizes**2
 
     def range_of(self, pair: int) -> _Range:
-        """Return what an interval by range needs to know of a pair."""
+        """Count the units of a pair that are far from its median difference, and how far."""
         scores = self._values[:, self._pairs[pair]]
         sizes = self._units.sizes(len(scores))
         means = self._units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / sizes

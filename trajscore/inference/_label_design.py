@@ -202,7 +202,7 @@ class LabelDesign(BaseEstimator):
         return self.rows_.copy()
 
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
-        """How far the margin is expected to move by not knowing each run's outcome."""
+        """Return how far each run's outcome, not known, is expected to move the margin."""
         metric, (low, high) = rate_of(len(X)), X.value_range()
         if low >= 0 and high <= 1:
             family = get_family(self.score)
@@ -223,7 +223,7 @@ class LabelDesign(BaseEstimator):
         """Draw runs that have no label, and return the probabilities of all batches together."""
         left = np.flatnonzero(y == CENSORED)
         n_before, n_drawn = len(y) - len(left), min(n_labels, len(left))
-        # how much this batch counts: no less than it is sure to find a run
+        # weight of this batch among all; at least the mean chance, as no chance may exceed it
         share = max(n_drawn / (n_before + n_drawn), n_drawn / len(left))
         mean = sizes[left].mean()
         relative = sizes[left] / mean if mean > 0 else np.ones(len(left))

@@ -344,9 +344,9 @@ class FewLabels:
         used = self._used(ratio)
         quantile = t_quantile(self._n_equal(used) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
-        if ratio.is_rate:  # what no label shows may never happen
+        if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
             above, below = ratio.terms(self.outcome)[:, used]
-            low, high = low * above.any(), high if (above < below).any() else 1.0
+            low, high = low if above.any() else 0.0, high if (above < below).any() else 1.0
         row |= {"value": min(max(value, low), high), "low": low, "high": high}
         row |= {"std_error": math.sqrt(variance), "std_error_all": math.sqrt(of_runs)}
         return {**row, "worth": min(alone / variance, n) if variance > 0 else n, "note": ""}

@@ -16,7 +16,7 @@ from trajscore.inference._bootstrap import refuse_missing_scores
 from trajscore.inference.units import resampling_units
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
-"""The numbers of one significant digit: more than that no forecast of a sample size has."""
+"""Numbers of one significant digit; no forecast of a sample size is more precise than that."""
 
 
 def up_to_one_digit(n: float) -> int:
@@ -58,7 +58,7 @@ def runs_needed(
     Returns
     -------
     int
-        Number of runs, at as many a cluster as in the pilot. More trials of the same tasks
+        Number of runs, with as many in each cluster as in the pilot. More trials of the same tasks
         raise the design effect; more tasks do not.
 
     Notes

@@ -32,7 +32,11 @@ class _State(NamedTuple):
 
 
 class _Bets:
-    """The capital of bets that the mean of numbers, none below `lowest`, is above each of some."""
+    """Capital of bets that the mean of numbers is above m, for each m of a grid.
+
+    No number is below `lowest`; `bound` is the largest m at which the capital ever reached the
+    `threshold`.
+    """
 
     def __init__(self, lowest: float, highest: float, threshold: float) -> None:
         self._lowest, self._threshold = lowest, threshold

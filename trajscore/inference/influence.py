@@ -30,9 +30,9 @@ class Spread:
         for start in range(0, len(self.totals), _BLOCK):
             totals = self.totals[start : start + _BLOCK]
             squares = totals * totals
-            for power, factors in enumerate(((squares,), (squares, totals), (squares, squares))):
-                subscripts = ",".join(["ij"] * len(factors)) + "->j"
-                sums[power] += np.einsum(subscripts, *factors)
+            sums[0] += np.einsum("ij->j", squares)
+            sums[1] += np.einsum("ij,ij->j", squares, totals)
+            sums[2] += np.einsum("ij,ij->j", squares, squares)
         return sums
 
     def left_out(self) -> FloatArray:
@@ -43,7 +43,7 @@ class Spread:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
         if self._units.n_units < 2:
             return np.full(self.totals.shape[1], np.inf)
-        if self._units.codes is None:  # as with `left_out`, all of one multiple
+        if self._units.codes is None:  # what `left_out` gives, as its factor is one number
             error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
         else:
             error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
@@ -59,8 +59,8 @@ class Spread:
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
 
-    def effective_n(self) -> FloatArray:
-        """Count the units that the variance rests on: n if all are alike, k if k of them are far.
+    def n_carrying(self) -> FloatArray:
+        """Count the units that carry the variance: n if all are alike, k if k of them are far.
 
         Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
         """

@@ -60,12 +60,12 @@ def by_influence(
     confidence_level: float,
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
-    """Return intervals by influences, and which hold; no influence is NaN."""
+    """Return intervals by influences, none of which may be NaN, and which intervals hold."""
     spread = Spread(influence, units)
     half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
-    return InfluenceIntervals(low, high, spread.effective_n() >= enough, spread.acceleration())
+    return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 
 
 def by_bootstrap(
@@ -86,7 +86,7 @@ def interval_of(
     *,
     on_logit: bool = False,
 ) -> tuple[float, float, float]:
-    """Return a statistic with its interval, by the influence of each run on it."""
+    """Return a statistic with its interval, by each run's influence; NaN: it does not count."""
     units = any_units(groups, len(influence))
     value = np.array([estimate])
     psi = np.nan_to_num(influence)[:, None]
@@ -106,7 +106,7 @@ def intervals_of_means(
     """Return means of the columns of `values` with intervals that know of losses not seen yet.
 
     By influences where these hold, else by bootstrap, never shorter than by influences: few runs
-    hide what is rare. `changes` are those of `unseen_reach`, of each column.
+    hide what is rare. `changes` holds the `change` of `unseen_reach` for each column.
     """
     n, mean = len(values), values.mean(axis=0)
     intervals = by_influence(mean, values - mean, units, confidence_level)

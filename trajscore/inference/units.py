@@ -41,7 +41,7 @@ class Units:
         return n_equal(self.sizes(n_runs))
 
     def t_quantile(self, n_runs: int, confidence_level: float) -> float:
-        """Quantile of the t distribution of as many degrees of freedom as units leave."""
+        """Quantile of the t distribution; its degrees of freedom are the effective units less 1."""
         return t_quantile(self.n_effective(n_runs) - 1, confidence_level)
 
     def expanded_level(self, n_runs: int, confidence_level: float) -> float:
@@ -71,7 +71,7 @@ def units_of(groups: IntArray | None, n_runs: int) -> Units:
 
 
 def any_units(groups: IntArray | None, n_runs: int) -> Units:
-    """Return units as `units_of`, be it one alone."""
+    """Return the units of runs; one alone is enough here, and not for `units_of`."""
     if groups is None:
         return Units(None, n_runs)
     names, codes = np.unique(groups, return_inverse=True)
@@ -84,13 +84,16 @@ def n_equal(sizes: NDArray[Any]) -> float:
 
 
 def t_quantile(freedom: float, confidence_level: float) -> float:
-    """Quantile of a two-sided interval by t; infinite, as no interval of one unit is bounded."""
+    """Quantile of a two-sided interval by t; infinite for one unit, which bounds nothing."""
     level = as_fraction(confidence_level, "confidence_level")
     return float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
 
 
 def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
-    """Turn totals of units into changes when one is left out (CR3), whose squares add up."""
+    """Return what turns a unit's total into the change when it is left out (CR3).
+
+    The squares of these changes add up to the squared error.
+    """
     n = np.count_nonzero(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))

@@ -17,7 +17,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference.rate_intervals import clopper_pearson_excess
 from trajscore.inference.units import Units
 
-# With more unlucky runs in a block of equal changes, their variance is known well enough.
+# Runs of one size of loss that suffered it; with more their variance is known well enough.
 _FEW = 3
 
 
@@ -32,6 +32,7 @@ def unseen_reach(
     largest = np.abs(change).max(initial=0.0)
     if units.codes is not None:
         largest = np.bincount(units.codes, np.abs(change)).max()
+    # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
     if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
     return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)

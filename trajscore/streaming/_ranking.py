@@ -7,7 +7,7 @@ import pandas as pd
 
 from trajscore.core.binning import binned_error
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.ranking import GRADIENTS
+from trajscore.core.ranking import GRADIENTS, harmonic
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -42,7 +42,8 @@ class RankingAccumulator(Accumulator):
     -----
     Confidences are counted in 65,536 cells of log-odds, 0.0004 wide; those in one cell count as
     ties. In truth the failures of a cell may rank before or after its successes. ``least`` and
-    ``most`` are the values for these two cases; the value for all runs in memory lies between.
+    ``most`` are the values for these two cases; that for all runs in memory lies between. With
+    grades between 0 and 1 as outcomes, the least AUPRC is approximate.
 
     Examples
     --------
@@ -71,7 +72,8 @@ class RankingAccumulator(Accumulator):
         self.sums: FloatArray = np.zeros((3, _N_CELLS))  # failures, successes, confidence
 
     def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
-        self._add_collapsed(runs.label, collapse(runs.X, self.phi, self.weights))
+        confidence = collapse(runs.X.with_cells(values), self.phi, self.weights)
+        self._add_collapsed(runs.label, confidence)
 
     def _add_collapsed(self, label: FloatArray, confidence: FloatArray) -> None:
         """Add trusted runs with one confidence each."""
@@ -98,8 +100,8 @@ class RankingAccumulator(Accumulator):
         Returns
         -------
         DataFrame indexed by statistic
-            value; low and high, an interval from the influence of each run (not for T-ECE); least
-            and most, bounds on the value without a grid.
+            value; low and high, an interval from the influence of each run; least and most, bounds
+            on the value without a grid. T-ECE has neither: both are NaN.
 
         Raises
         ------
@@ -110,23 +112,23 @@ class RankingAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
-        n = int(total.sum())
         rows = {}
         ranked = {k: m.function for k, m in DIAGNOSTICS.items() if isinstance(m, RankMetric)}
         for name, statistic in ranked.items():
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
+            if name == "AUPRC":
+                cases.append(_least_auprc(failures, successes))
             of_failure, of_success = GRADIENTS[statistic](failures, successes)
             squares = (failures * of_failure**2 + successes * of_success**2).sum()
-            half = t_quantile(n - 1, confidence_level) * np.sqrt(squares)
+            half = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
             ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
             rows[name] = value, float(ends[0][0]), float(ends[1][0]), min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - confidence, 10)
-            rows["T-ECE"] = error, np.nan, np.nan, error, error
-        return pd.DataFrame.from_dict(
-            rows, orient="index", columns=["value", "low", "high", "least", "most"]
-        )
+            rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
+        columns = ["value", "low", "high", "least", "most"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def _split_cells(
@@ -136,3 +138,12 @@ def _split_cells(
     split = np.zeros((2, len(failures), 2))
     split[0, :, first], split[1, :, 1 - first] = failures, successes
     return split[0].ravel(), split[1].ravel()
+
+
+def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
+    """Return the AUPRC where the failures of a cell come after its successes, and none are tied."""
+    passed = np.cumsum(successes)
+    before = np.cumsum(failures) - failures + passed
+    # the k-th failure of a cell has precision 1 - passed / (before + k)
+    area = failures - passed * (harmonic(before + failures) - harmonic(before))
+    return float(area.sum() / failures.sum()) if failures.any() else np.nan

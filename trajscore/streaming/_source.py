@@ -47,7 +47,7 @@ def iter_batches(
         Whether the rows of a run may stand apart, also in several files. Temporary files, or on
         Dask its shuffle, then bring them together. Default: such a run is an error.
     progress : callable, optional
-        Wraps the iterator over batches, as ``tqdm`` does.
+        Wraps the iterator over batches, as ``tqdm`` does; not read with Dask.
 
     Returns
     -------

@@ -18,6 +18,8 @@ from trajscore.streaming.batches import hashed
 from trajscore.streaming.labelled_runs import LabelledRuns
 
 _BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
+# places of sums behind those of the scores
+_DIVISOR, _BY_OUTCOME, _N_RUNS = -4, slice(-3, -1), -1
 
 
 class TPSAccumulator(Accumulator):
@@ -62,7 +64,7 @@ class TPSAccumulator(Accumulator):
     ) -> None:
         self.scores = several_families(score)
         self.weights = as_step_weights(weights, horizon)
-        # scores, then the divisor, the weights of successes and of failures, the number of runs
+        # products, summed over runs, of scores, divisor, weights of success and failure, and 1
         n_sums = len(self.scores) + 4
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
         self.by_cluster: FloatArray | None = None
@@ -74,8 +76,7 @@ class TPSAccumulator(Accumulator):
         scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
         total, divisor = runs.of_runs.total, runs.of_runs.divisor()
         success = total * runs.label
-        columns = [*scores, divisor, success, total - success, np.ones(len(success))]
-        sums = np.stack(columns, axis=1)
+        sums = np.column_stack([*scores, divisor, success, total - success, np.ones(len(total))])
         self.moments += sums.T @ sums
         if runs.groups is not None:
             if self.by_cluster is None:
@@ -87,7 +88,7 @@ class TPSAccumulator(Accumulator):
         onto = np.eye(len(self.moments))
         for j, score in enumerate(self.scores):
             onto[:, j] = 0.0
-            onto[-3:-1, j] = _constant_scores(score, forecast)
+            onto[_BY_OUTCOME, j] = _constant_scores(score, forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
         if self.by_cluster is not None:
@@ -97,12 +98,12 @@ class TPSAccumulator(Accumulator):
     @property
     def n_runs(self) -> int:
         """Number of runs so far."""
-        return int(self.moments[-1, -1])
+        return int(self.moments[_N_RUNS, _N_RUNS])
 
     @property
     def success_rate(self) -> float:
         """Success rate over steps, each with its weight."""
-        success, failure = self.moments[-1, -3:-1]
+        success, failure = self.moments[_N_RUNS, _BY_OUTCOME]
         return float(success / (success + failure))
 
     def _add_sums(self, other: Self) -> None:
@@ -139,17 +140,16 @@ class TPSAccumulator(Accumulator):
         n = self.n_runs
         if n < 2:
             raise ValueError(f"An interval needs at least 2 runs, got {n}; add more with update")
-        mean = self.moments[-1] / n
-        success, failure = mean[-3:-1]
-        rate, k = success / (success + failure), len(self.scores)
+        mean, k = self.moments[_N_RUNS] / n, len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
         for j, score in enumerate(self.scores):
             directions[j, [j, k + j]] = 1.0
             # that the rate is estimated changes nothing to first order: it is the best constant
-            directions[-3:-1, k + j] = -np.nan_to_num(_constant_scores(score, rate))
-        directions /= mean[-4]  # a score is a ratio of sums
+            constant = _constant_scores(score, self.success_rate)
+            directions[_BY_OUTCOME, k + j] = -np.nan_to_num(constant)
+        directions /= mean[_DIVISOR]  # a score is a ratio of sums
         value = mean @ directions
-        directions[-4] -= value / mean[-4]
+        directions[_DIVISOR] -= value / mean[_DIVISOR]
         error, quantile = self._error(directions, confidence_level)
         low, high = value - quantile * error, value + quantile * error
         table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
@@ -164,14 +164,14 @@ class TPSAccumulator(Accumulator):
             squares = np.einsum("ij,ik,kj->j", directions, self.moments, directions)
             error = np.sqrt(np.maximum(squares, 0) / (n * (n - 1)))
             return error, t_quantile(n - 1, level)
-        sums = self.by_cluster[self.by_cluster[:, -1] > 0]
-        sizes = sums[:, -1]
+        sums = self.by_cluster[self.by_cluster[:, _N_RUNS] > 0]
+        sizes = sums[:, _N_RUNS]
         left_out = left_out_factor(sizes)[:, None] * (sums @ directions)
         error = np.sqrt((left_out**2).sum(axis=0)) / n
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 
 def _constant_scores(score: Any, forecast: float) -> tuple[float, float]:
-    """Return the score of a forecast for a success and for a failure."""
+    """Return what one forecast scores on a success and on a failure."""
     family, p = get_family(score), np.array([forecast])
     return family.success(p)[0], family.failure(p)[0]

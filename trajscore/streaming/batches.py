@@ -60,7 +60,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """All columns, each once."""
+        """All columns, each once; of an outcome "not failed" it is "failed" that is read."""
         outcome = bare_name(self.outcome)
         columns = [self.id, self.step, *self.values, outcome, self.group, *self.meta]
         return list(dict.fromkeys(name for name in columns if name is not None))
@@ -80,8 +80,7 @@ class Columns:
                 stop_reason=(),  # whoever evaluates the batches counts them all
             )
         except ValueError as error:
-            is_apart = re.search("starts at step|has no step", str(error)) is not None
-            if self.scattered or not is_apart:
+            if self.scattered or not re.search("starts at step|has no step", str(error)):
                 raise
             raise ValueError(
                 f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
@@ -127,7 +126,7 @@ class RunBatches:
                 yield pa.Table.from_batches([batch]).select(names).slice(start, _BATCH_ROWS)
 
     def _adjacent(self) -> Generator[Any, None, None]:
-        """Yield tables of whole runs from a source in which the rows of a run stand together."""
+        """Yield tables of whole runs; the rows of a run stand together in the source."""
         pa, _ = _arrow()
         buffer: list[Any] = []
         for table in self._read():
@@ -169,7 +168,7 @@ class RunBatches:
 
 
 def update(accumulator: Any, batch: Batch) -> None:
-    """Update an accumulator, or each of a dict with its predictor."""
+    """Update an accumulator, or each of a dict, whose keys are predictors or begin with one."""
     if not isinstance(accumulator, Mapping):
         accumulator.update(*batch)
         return

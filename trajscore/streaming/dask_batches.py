@@ -43,8 +43,7 @@ class DaskBatches:
         if isinstance(self._source, list):
             return self._source
         # read the columns only; joined partitions would hide runs that two of them share
-        parts: list[Any] = self._source.simplify().to_delayed(optimize_graph=False)
-        return parts
+        return list(self._source.simplify().to_delayed(optimize_graph=False))
 
     @cached_property
     def _whole_parts(self) -> list[Any]:
@@ -57,8 +56,7 @@ class DaskBatches:
         source = self._source
         if isinstance(source, list):
             source = dataframe.from_delayed([delayed(_read)(self.columns, part) for part in source])
-        parts: list[Any] = source.shuffle(on=self.columns.id).to_delayed()
-        return parts
+        return list(source.shuffle(on=self.columns.id).to_delayed())
 
     def __iter__(self) -> Iterator[Batch]:
         from dask.base import compute
@@ -72,13 +70,15 @@ class DaskBatches:
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all partitions, merged by tree."""
-        total = self._reduce_in_place(accumulator) if self.columns.scattered else None
-        if total is None:
-            total = _reduce_tree(_add_up, _merge_all, accumulator, self.columns, self._whole_parts)
-        return total
+        if self.columns.scattered and (total := self._reduce_in_place(accumulator)) is not None:
+            return total
+        return _reduce_tree(_add_up, _merge_all, accumulator, self.columns, self._whole_parts)
 
     def _reduce_in_place(self, accumulator: Reduced) -> Reduced | None:
-        """Move only the first and last run of each partition; None if other runs are split."""
+        """Add up scattered runs without a shuffle: only those at partition ends are moved.
+
+        None if other runs are split, too.
+        """
         steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
         middle = len(self._parts) // 2
         if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
@@ -99,9 +99,8 @@ def _reduce_tree(
     empty = delayed(_unpacked)(packed)
     level = [delayed(leaf)(empty, columns, part) for part in parts]
     while len(level) > 1:
-        level = [
-            delayed(node)(level[start : start + _FAN_IN]) for start in range(0, len(level), _FAN_IN)
-        ]
+        starts = range(0, len(level), _FAN_IN)
+        level = [delayed(node)(level[start : start + _FAN_IN]) for start in starts]
     return level[0].compute()
 
 
@@ -163,7 +162,7 @@ def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _Par
         return sums
     try:
         batch = columns.batch(rows)
-    except ValueError:  # as of steps that stand elsewhere; any other error comes again
+    except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
         return None
     hashes = _distinct(np.append(sums.hashes, hashed(batch.X.ids)))
     total = deepcopy(sums.total)

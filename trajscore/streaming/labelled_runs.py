@@ -31,7 +31,7 @@ class LabelledRuns:
 
     @cached_property
     def of_runs(self) -> RunWeights:
-        """Weights of each run: in all, and in the divisor of a set's score."""
+        """Step weights of these runs, and what each adds to the divisor of a set's score."""
         return self.weights.of(self.X)
 
     @cached_property
@@ -56,5 +56,5 @@ class LabelledRuns:
 
     @cached_property
     def part(self) -> IntArray:
-        """Part of a run, early, middle or late, in which each step lies."""
+        """Place in `PARTS` of each step, by its number: early, middle or late."""
         return step_parts(self.X).astype(np.int64)
