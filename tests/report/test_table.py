@@ -351,7 +351,7 @@ def test_what_cannot_be_recalibrated_is_noted(quick):
     notes = evaluate(
         {"turned": X.with_cells(1 - X.cells)}, y, families="log", intervals=quick
     ).notes
-    assert any(note.startswith("turned") and "no increasing map" in note for note in notes)
+    assert any(note.startswith("turned") and "do not go with" in note for note in notes)
     few = evaluate([[0.5], [0.6]], [1, 0], intervals=drawn(10))
     assert any("not recalibrated" in note for note in few.notes)
     assert few.predictors == ["forecast"]

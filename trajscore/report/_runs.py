@@ -257,7 +257,7 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
         raise ValueError(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(judged.traces)} needs complete runs of both outcomes. missing='ffill' "
-            f"lets a value hold until the next one"
+            f"repeats the value before"
         )
     common = np.logical_and.reduce(list(whole.values()))
     if not differ(judged.runs.y[common]):
