@@ -137,7 +137,7 @@ def test_a_trajectory_goes_on_in_other_files(write):
 def test_what_cannot_be_read(write):
     loud = TURN | {"metrics": {"logprobs": [0.5]}}
     for steps, words in (
-        (None, "no list of 'steps'"), (3, "no list of 'steps'"), ([TURN, 3], "message 1 is int"),
+        (None, "its steps are"), (3, "its steps are"), ([TURN, 3], "message 1 is int"),
         ([TURN | {"observation": {"results": "x"}}], "message 0.*results.*str, not a list"),
         ([TURN, TURN | {"observation": {"results": [1]}}], "message 1: a result .* is int"),
         ([loud], "message 0: the logprob is 0.5"),

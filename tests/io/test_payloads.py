@@ -54,7 +54,7 @@ LOOK, CALL = ("agent", "Look"), ("f", {"n": 3}, None)
 MORE = [
     ({"city": "Paris"}, [("agent", '{"city": "Paris"}')]),
     ({"toolCalls": [{"toolName": "f", "args": {"n": 3}}]}, [CALL]),
-    ({"text": "Look", "toolCalls": [{"toolName": "f", "args": {"n": 3}}, 3]}, [LOOK, CALL]),
+    ({"text": "Look", "toolCalls": [{"toolName": "f", "args": {"n": 3}}]}, [LOOK, CALL]),
     ({"text": [{"type": "text", "text": "Look"}], "toolCalls":
      [{"toolName": "f", "args": {"n": 3}}]}, [LOOK, CALL]),
     ({"tool_calls": [{"name": "f", "args": {"n": 3}}]}, [CALL]),

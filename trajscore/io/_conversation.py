@@ -18,7 +18,17 @@ from trajscore.io._run import (
     check_list,
     leftover,
 )
-from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, parsed, token_counts
+from trajscore.io._vocabulary import (
+    ARGUMENTS,
+    CALL_ID,
+    CALL_NAME,
+    ROLES,
+    USAGES,
+    as_fields,
+    first,
+    parsed,
+    token_counts,
+)
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
@@ -27,9 +37,7 @@ from trajscore.io.text import only_text, text_of
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
-_CALL = frozenset(
-    {"id", "tool_call_id", "type", "function", "name", "function_name", "arguments", "args"}
-)
+_CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUMENTS})
 
 
 def role_of(role: Any) -> str:
@@ -42,12 +50,11 @@ def read_call(call: Any, index: int) -> ToolCall:
     call = as_object(call, f"message {index}: a tool call is")
     inner = call.get("function")
     source = inner if isinstance(inner, dict) else call
-    name = source.get("name") or source.get("function_name") or inner
-    identifier = call.get("id", call.get("tool_call_id"))
+    name, identifier = first(source, CALL_NAME) or inner, first(call, CALL_ID)
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
-        arguments=read_arguments(source.get("arguments", source.get("args"))),
-        id=None if identifier in (None, "") else str(identifier),
+        arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
+        id=None if identifier is None else str(identifier),
         extra=leftover(call, _CALL),
     )
 

@@ -24,7 +24,6 @@ from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
 
-_MAX_EXAMPLES = 3
 _ODD = {  # what is counted, and what is said of it
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
@@ -115,7 +114,7 @@ class Findings:
             if names.total() <= tally.n_turns:
                 return ""
             problem = f"{names.total():,} turns of roles not known, {tally.n_turns:,} of the agent"
-        listed = [name for name, _ in names.most_common(_MAX_EXAMPLES)]
+        listed = [name for name, _ in names.most_common()]
         return (
             f"{problem} ({examples(listed)}); say who is the agent, the user or the environment, "
             f"such as {{argument:roles={listed[0]}=agent}}"

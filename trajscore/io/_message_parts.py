@@ -59,7 +59,7 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
             texts.append(_text_part(part, more))
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
     if calls:
-        message["tool_calls"] = message.get("tool_calls") or list(map(call_of_part, calls))
+        message["tool_calls"] = message.get("tool_calls") or calls
     answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
@@ -92,13 +92,6 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
     if type_of(part) in keys.TEXT_TYPES or has_other_text(part):
         return {"type": "text", "text": part.get("text", part.get("content"))}
     return part
-
-
-def call_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    name = first(part, keys.CALL_NAME, blank=True)
-    arguments = first(part, keys.ARGUMENTS, blank=True)
-    call = {"id": id_of(part), "name": "" if name is None else str(name)}
-    return call | ({} if arguments is None else {"arguments": arguments})
 
 
 def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:

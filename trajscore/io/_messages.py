@@ -13,7 +13,6 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._message_parts import (
-    call_of_part,
     messages_of_parts,
     result_of_part,
     thought_of,
@@ -158,8 +157,7 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
         return [{"role": "assistant", "content": "", "reasoning": thought_of(item)}]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
-    call = call_of_part(item)
-    call["name"] = call["name"] or kind.removesuffix("_call")
+    call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
     result = first(item, ("output", "results", "result"), blank=True)
     return [turn] if result is None else [turn, result_of_part(item)]

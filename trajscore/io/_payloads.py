@@ -157,11 +157,7 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
         if not fields:
             return []
         text = dict(fields)
-    vercel = [{"type": "tool-call", **call} for call in calls if "toolName" in as_fields(call)]
     message: dict[str, Any] = {"role": "assistant", "content": text, "tool_calls": calls}
-    if vercel:
-        parts = [{"type": "text", "text": text}] if isinstance(text, str) else text or []
-        message = {"role": "assistant", "content": [*parts, *vercel]}
     reason = fields.get("finish_reason", fields.get("finishReason"))
     return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
 

@@ -78,7 +78,7 @@ class Selection:
         if self.fields.id is not None:
             self._set_id(run, record, tally)
         tally.ids[run.id] += 1
-        self._set_stop_reason(run, tally)
+        self._set_stop_reason(run, record, tally)
         tally.note_values({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             self._set_actor(step, tally)
@@ -93,10 +93,9 @@ class Selection:
         run.id = name
         tally.used["id", str(self.fields.id)] += 1
 
-    def _set_stop_reason(self, run: Run, tally: Tally) -> None:
+    def _set_stop_reason(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
         """Set the reason that decides, of the named field or of all usual ones."""
-        record, name = {**run.meta, **run.extra, **run.scores}, self.fields.stop_reason
-        record.setdefault("stop_reason", run.stop_reason)
+        name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
         reasons = {path: as_reason(dig(record, path), path) for path in paths}
         reasons = {path: reason for path, reason in reasons.items() if reason is not None}

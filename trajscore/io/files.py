@@ -62,10 +62,6 @@ class Place:
         name = "run" if self.run is None else f"run {self.run!r}"
         return f"{self.file}, {name} (index {self.index})"
 
-    def message(self, index: int) -> str:
-        """Say where a message of the run stands."""
-        return f"{self}, message {index}"
-
 
 @dataclass(slots=True)
 class LogFile:

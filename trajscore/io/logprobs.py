@@ -86,7 +86,7 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
         raise MalformedRunError(
             f"message {index}: its logprobs are {type(raw).__name__}, not a list"
         )
-    where = place.message(index)
+    where = f"{place}, message {index}"
     entries = list(map(_fields_of, raw))
     texts = [_text_of(entry) for entry in entries]
     top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, outcome_candidates, words_of
+from trajscore.core.meanings import bare_name, words_of
 from trajscore.core.optional import optional
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
@@ -190,15 +190,9 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    columns = {str(name): frame[name].dropna() for name in frame}
-    kinds = {
-        name: own if own.dtype.kind in "biuf" else own.map(str) for name, own in columns.items()
-    }
-    candidates = outcome_candidates({name: own.unique() for name, own in kinds.items()})
-    such = f"such as {candidates[0]}" if candidates else "or a table of them: {argument:outcomes}"
     hints = {
         "step": f" ({ROWS} for their order; {{argument:wide}} where a row is a run)",
-        "outcome": f" ({such})",
+        "outcome": " (or a table of them: {argument:outcomes})",
     }
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)

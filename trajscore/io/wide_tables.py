@@ -108,13 +108,12 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
             f"{{argument}}: no columns are named {prefix!r} with numbers from 1 on", "wide"
         )
     order = sorted(numbered)
-    for number in range(order[0], order[-1]):
-        if number not in numbered:
-            raise ArgumentError(
-                f"{{argument}}: there are columns {numbered[order[0]]} and {numbered[order[-1]]}, "
-                f"but none with the number {number}; add it, empty where runs have no value",
-                "wide",
-            )
+    if missing := sorted({*range(order[0], order[-1])} - {*order}):
+        raise ArgumentError(
+            f"{{argument}}: there are columns {numbered[order[0]]} and {numbered[order[-1]]}, but "
+            f"none with the number {missing[0]}; add it, empty where runs have no value",
+            "wide",
+        )
     return [numbered[number] for number in order]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
+from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
@@ -50,7 +50,15 @@ class ATIF(Format):
         rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
         only = next(iter(rewards.values())) if len(rewards) == 1 else None
         reward = rewards.get("reward", only)
-        talk, n_copied = _read_steps(raw, place)
+        steps = [
+            as_object(step, f"message {k} is")
+            for k, step in enumerate(check_list(raw.get("steps"), "its steps are"))
+        ]
+        talk = Conversation(place)
+        for index, step in enumerate(steps):
+            if not step.get("is_copied_context"):
+                _add_turn(talk, step, index)
+                _add_results(talk, step.get("observation"), index)
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -66,7 +74,7 @@ class ATIF(Format):
         )
         if result:
             run.extra |= {"result": result, "rewards": rewards}
-        if n_copied:
+        if n_copied := sum(bool(step.get("is_copied_context")) for step in steps):
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
 
@@ -87,22 +95,6 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------ steps
-
-
-def _read_steps(raw: Mapping[str, Any], place: Place) -> tuple[Conversation, int]:
-    """Return the turns, and the number of copied turns that are left out."""
-    if not isinstance(raw.get("steps"), list):
-        raise MalformedRunError("it has no list of 'steps'")
-    talk = Conversation(place)
-    n_copied = 0
-    for index, value in enumerate(raw["steps"]):
-        step = as_object(value, f"message {index} is")
-        if step.get("is_copied_context"):
-            n_copied += 1
-            continue
-        _add_turn(talk, step, index)
-        _add_results(talk, step.get("observation"), index)
-    return talk, n_copied
 
 
 def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
