@@ -125,10 +125,8 @@ def _present_lengths(padded: FloatArray) -> Any:
     present: Any = ~np.isnan(padded)
     if present.ndim == 3:
         present = present.any(axis=2)
-    if not present.shape[1]:
-        return np.zeros(len(present), dtype=np.int64)
-    last = present.shape[1] - np.argmax(present[:, ::-1], axis=1)
-    return np.where(present.any(axis=1), last, 0)
+    step = np.arange(1, present.shape[1] + 1, dtype=np.int32)
+    return np.where(present, step, 0).max(axis=1, initial=0)
 
 
 def _table_values(X: pd.DataFrame) -> FloatArray:

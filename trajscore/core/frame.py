@@ -76,9 +76,8 @@ def parts_of_frame(
     if stop_reason is None:
         of_stops = stop_columns(frame[of_stops])
     if of_stops:
-        once["stop_reason"] = pd.Series(
-            reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
-        )
+        reasons = reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
+        once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
         "cells": columns[0] if single else np.stack(columns, axis=1),
@@ -98,13 +97,9 @@ class _Runs:
         self.ids, self.lengths = ids, lengths
         self.starts = offsets_of(lengths)[:-1]
 
-    def of(self, row: int) -> int:
-        """Return the number of a row's run."""
-        return int(np.searchsorted(self.starts, row, side="right")) - 1
-
     def label(self, row: int) -> str:
         """Name a row's run for messages."""
-        return f"run {run_label(self.ids[self.of(row)])}"
+        return f"run {run_label(self.ids[np.flatnonzero(self.starts <= row)[-1]])}"
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
@@ -313,7 +308,7 @@ def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     bad = np.isnan(numbers) & column.notna().to_numpy() & (column.dtype.kind not in "biuf")
     if bad.any():
         row = int(np.argmax(bad))
-        step, text = row - runs.starts[runs.of(row)] + first_step, column.iloc[row]
+        step, text = row - runs.starts[runs.starts <= row][-1] + first_step, column.iloc[row]
         remedy = "correct it or leave the run out"
         if isinstance(text, str) and text.strip().endswith("%"):
             remedy = f"write fractions: df[{name!r}].str.rstrip('%').astype(float) / 100"

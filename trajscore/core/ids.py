@@ -17,10 +17,8 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
     """Return one identifier a run, all int64 or all text; by default 0, 1, 2, ..."""
     if ids is None:
         return np.arange(n_runs, dtype=np.int64)
-    if getattr(getattr(ids, "dtype", None), "kind", "") == "i":
-        numbers = np.asarray(ids)
-        if numbers.dtype.kind == "i" and numbers.shape == (n_runs,):
-            return numbers.astype(np.int64)
+    if isinstance(ids, np.ndarray) and ids.dtype.kind == "i" and ids.shape == (n_runs,):
+        return ids.astype(np.int64)
     array = np.asarray(ids, dtype=object)
     if array.shape != (n_runs,):
         raise ValueError(f"ids must hold {n_runs} identifiers, one for each run")

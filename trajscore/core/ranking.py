@@ -163,8 +163,8 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArr
     in_size = q * r * D + (B - b * r) * slope
     in_before = -r * D + (B - b * r) * (slope - harmonic_slope(b))
     area = (e + (B - b * r) * D).sum() / n[-1]
-    after_failure = _sum_after(in_before + D)
-    after_success = _sum_after(in_before)
+    after_success = _sum_from(in_before) - in_before
+    after_failure = after_success + _sum_from(D) - D
     failure = (in_errors + in_size + after_failure - area) / n[-1]
     success = (in_size + after_success - area) / n[-1]
     return failure[::-1], success[::-1]
@@ -193,10 +193,6 @@ def _spread(of_strata: FloatArray, starts: IntArray, part: FloatArray) -> FloatA
 
 def _sum_from(values: FloatArray) -> FloatArray:
     return np.cumsum(values[::-1])[::-1]
-
-
-def _sum_after(values: FloatArray) -> FloatArray:
-    return _sum_from(values) - values
 
 
 GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {

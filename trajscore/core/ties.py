@@ -42,20 +42,6 @@ def only_value(values: NDArray[Any]) -> float:
     return np.nan if varies else float(values[0])
 
 
-def order_within(values: NDArray[Any], stratum: IntArray) -> IntArray:
-    """Return the order by stratum, and within each by value; strata are numbered from 0.
-
-    >>> order_within(np.array([0.1, 0.3, 0.2]), np.array([1, 0, 0]))
-    array([2, 1, 0])
-    """
-    order = np.argsort(values)
-    if not stratum.any():
-        return order
-    # 16-bit integers are sorted in one pass
-    numbers = stratum.astype(np.min_scalar_type(int(stratum.max())))
-    return order[np.argsort(numbers[order], kind="stable")]
-
-
 def group_ties(
     values: NDArray[Any], stratum: IntArray | None = None
 ) -> tuple[FloatArray, IntArray]:
@@ -68,7 +54,11 @@ def group_ties(
     >>> group_ties(np.array([0.1 + 0.2, 0.4, 0.3]), np.array([1, 0, 1]))
     (array([0.4, 0.3]), array([1, 0, 1]))
     """
-    order = np.argsort(values) if stratum is None else order_within(values, stratum)
+    order = np.argsort(values)
+    if stratum is not None:
+        # 16-bit integers are sorted in one pass
+        numbers = stratum.astype(np.min_scalar_type(int(stratum.max(initial=0))))
+        order = order[np.argsort(numbers[order], kind="stable")]
     ascending = values[order]
     new = rises(ascending)
     if stratum is not None:

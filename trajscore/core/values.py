@@ -283,16 +283,11 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     array = np.asarray(horizon)
     if array.shape != lengths.shape or array.dtype.kind not in "iu":
         raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
-    if (array < lengths).any():
-        row = int(np.argmax(array < lengths))
+    bad = (array < lengths) | (array > LARGEST_HORIZON)
+    if bad.any():
+        row = int(np.argmax(bad))
         raise ValueError(
-            f"row {row}: horizon {array[row]} is shorter than the run's {lengths[row]} steps; "
-            f"give at least {lengths[row]}"
-        )
-    if (array > LARGEST_HORIZON).any():
-        row = int(np.argmax(array > LARGEST_HORIZON))
-        raise ValueError(
-            f"row {row}: horizon {array[row]} is too large; give the number of steps over which "
-            f"the run is weighted"
+            f"row {row}: horizon {array[row]} is not from the run's {lengths[row]} steps up to "
+            f"{LARGEST_HORIZON:,}; give the number of steps over which the run is weighted"
         )
     return array.astype(np.int64)

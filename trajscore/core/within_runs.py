@@ -74,9 +74,8 @@ def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
 
 def run_maxima(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values; there may be no runs."""
-    if not len(X):  # reduceat wants a cell
-        return np.empty(0)
-    return np.asarray(np.maximum.reduceat(values, X.offsets[:-1]))
+    # reduceat wants a cell
+    return np.maximum.reduceat(values, X.offsets[:-1]) if len(X) else np.empty(0)
 
 
 def first_step_above(X: RunsLike, values: FloatArray, limit: FloatArray) -> IntArray:
