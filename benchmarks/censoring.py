@@ -3,6 +3,7 @@
     python benchmarks/censoring.py budget    [--data FOLDER] [--repeats 200]
     python benchmarks/censoring.py stops     [--runs 150 300] [--repeats 1000] [--seed 7000]
     python benchmarks/censoring.py stop_test [--repeats 2000] [--seed 7000]
+    python benchmarks/censoring.py shift     [--data FOLDER]
 
 "budget": the HotpotQA runs are the population. A repeat draws runs from it, gives each a step
 budget of 3 by the toss of a coin (or none), hides the outcomes of those cut off, and estimates the
@@ -15,6 +16,8 @@ the score in the population.
 
 "stop_test": how often `administrative_stop_test` rejects at the level .05: tasks differ in their
 signal and their budget, and nothing else stops a run, or a low signal does, too.
+
+"shift": what it changes that three in four public runs are cut, and its two parts.
 """
 
 from __future__ import annotations
@@ -26,13 +29,15 @@ import numpy as np
 import pandas as pd
 
 from reproduction.items import Data
+from reproduction.tps import kept_steps
 from shared import dispatch, over, show
-from trajscore import TrajectoryArray
+from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.censoring import (
     ContinuationModel,
     StopHazard,
     administrative_stop_test,
     censored_tps_interval,
+    censoring_shift,
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
@@ -210,6 +215,20 @@ def stop_test(given: Any) -> None:
     show(f"rejected at .05 in {given.repeats} repeats", rows)
 
 
+# --------------------------------------------------------------------------- cut anywhere
+
+
+def shift(given: Any) -> None:
+    """Print the shift of the score of recalibrated judges."""
+    rows = {}
+    for name in ("hotpotqa", "gsm8k"):
+        X, y = Data(given.data).runs(name)
+        forecasts = PlattCrossFitCalibrator().fit_transform(X, y)
+        table = censoring_shift(y, forecasts, kept_steps(X.lengths, 0.75))
+        rows[f"{name}, {y.mean():.3f} succeed"] = table.loc["all"]
+    show("three in four runs are cut at a random step", rows)
+
+
 if __name__ == "__main__":
-    commands = {"budget": budget, "stops": stops, "stop_test": stop_test}
+    commands = {"budget": budget, "stops": stops, "stop_test": stop_test, "shift": shift}
     dispatch(__doc__, commands, runs=[150, 300], repeats=1000, seed=7000, jobs=2)

@@ -271,13 +271,19 @@ def before_and_after(sets: dict[str, Sample], rng: np.random.Generator) -> pd.Da
 # --------------------------------------------------------------------------- schedules
 
 
-def tilt_wins(sets: dict[str, Sample], schedule: str, seed: int) -> int:
-    """Count the sets in which the tilted rate is ahead with z > 2."""
-    wins = 0
-    for sample in sets.values():
-        alive, tilted, _ = rates(sample, np.random.default_rng(seed))
-        wins += margin(sample, schedule, tilted, alive).z > 2
-    return wins
+def in_log(sample: Sample, n_tried: int, seed: int) -> dict[str, dict[str, Any]]:
+    """For each schedule: does the tilt win, what weighs the first third, what does one long run?"""
+    rng = np.random.default_rng(seed)
+    alive, tilted, constant = rates(sample, rng)
+    tried = rng.choice(len(sample.y), min(n_tried, len(sample.y)), replace=False)
+    return {
+        schedule: {
+            "tilt wins": margin(sample, schedule, tilted, alive).z > 2,
+            "first third": on_first_third(sample, schedule),
+            "one long run": moved_by_one(sample, schedule, alive, constant, tried),
+        }
+        for schedule in SCHEDULES
+    }
 
 
 def on_first_third(sample: Sample, schedule: str) -> float:
@@ -288,18 +294,17 @@ def on_first_third(sample: Sample, schedule: str) -> float:
 
 
 def moved_by_one(
-    sample: Sample, schedule: str, n_tried: int, rng: np.random.Generator
+    sample: Sample, schedule: str, first: Array, second: Array, tried: Array
 ) -> list[float]:
-    """Standard errors by which the margin of the rate over a constant moves with one long run."""
-    alive, _, constant = rates(sample, rng)
-    before = margin(sample, schedule, alive, constant)
+    """Standard errors by which a margin moves when one run goes on for ten times its length."""
+    before = margin(sample, schedule, first, second)
     out = []
-    for row in rng.choice(len(sample.y), min(n_tried, len(sample.y)), replace=False):
-        more, times = 9 * sample.lengths[row], np.ones(len(alive), dtype=int)
+    for row in tried:
+        more, times = 9 * sample.lengths[row], np.ones(len(first), dtype=int)
         times[sample.lengths[: row + 1].sum() - 1] += more  # its last forecast stays
         lengths = sample.lengths + more * (np.arange(len(sample.y)) == row)
         longer = Sample(lengths, sample.y, sample.groups)
-        after = margin(longer, schedule, np.repeat(alive, times), np.repeat(constant, times))
+        after = margin(longer, schedule, np.repeat(first, times), np.repeat(second, times))
         out.append(abs(after.value - before.value) / before.error)
     return out
 
@@ -355,19 +360,16 @@ def schedules(
 ) -> pd.DataFrame:
     """Table 3: one row a schedule."""
     laws = in_random_laws(n_laws, n_runs, np.random.default_rng([seed, 4]))
+    logs = [in_log(sample, n_tried, seed) for sample in sets.values()]
     rows = {}
-    for schedule, in_log in zip(SCHEDULES, in_logs, strict=True):
-        moved = [
-            move
-            for sample in sets.values()
-            for move in moved_by_one(sample, schedule, n_tried, np.random.default_rng(seed))
-        ]
+    for schedule, in_forecasts in zip(SCHEDULES, in_logs, strict=True):
+        of_logs = pd.DataFrame([log[schedule] for log in logs])
         rows[schedule] = {
-            f"tilt wins, of {len(sets)}": tilt_wins(sets, schedule, seed),
+            f"tilt wins, of {len(sets)}": of_logs["tilt wins"].sum(),
             **laws.loc[schedule],
-            "runs, logs": in_log,
-            "first third": np.mean([on_first_third(one, schedule) for one in sets.values()]),
-            "one long run": np.median(moved),
+            "runs, logs": in_forecasts,
+            "first third": of_logs["first third"].mean(),
+            "one long run": np.median(np.concatenate(of_logs["one long run"])),
             **dict(zip(("stated", "happens"), stated(n_runs, schedule, seed), strict=True)),
         }
     return pd.DataFrame(rows).T

@@ -15,8 +15,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from trajscore.calibration import AffineCalibrator
 from trajscore.metrics import Answers, ecuas_from_confidence
 
-from .items import Cell, Data, Item, Paper, at_least, printed
+from .items import Cell, Data, Paper, at_least
 
+PAPER = Paper("ecuas")
 # as printed, and as `Answers.metrics` calls them
 COLUMNS = {
     "N-ER": "N-ER", "ECE": "ECE", "AUC": "AUC", "N-CE_qe": "N-CE of confidence",
@@ -34,21 +35,11 @@ NOT_EXACT = (
 
 IN_TABLE_2 = ("Qwen3.5-9B", "Ministral-3-8B", "Flash-Lite", "Flash")
 METHODS = ("sequence posterior", "is true", "verbalized")
-ANSWERS = "the models' answers and confidences are not public"
-IDENTITY = (
-    "For :math:`K \\to \\infty`, ECUAS\\ :sub:`1` is the error rate plus the Brier score of the "
-    "confidence (``tests/test_reproduce.py``): so the printed columns can be held against each "
-    "other, to .001"
-)
-
-
-def printed_sets() -> list[tuple[str, str, dict[str, list[str]]]]:
-    """Name, folder, and printed rows of each set of Table 3."""
-    lines = printed("ecuas", "Table 3")
-    return [
-        (title[0].replace(",", " "), title[1], {raw[0]: raw[1:], cal[0]: cal[1:]})
-        for title, raw, cal in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
-    ]
+LINES = PAPER.rows("Table 3")
+SYSTEMS = [  # name, folder, and printed rows of each set
+    (title[0].replace(",", " "), title[1], {raw[0]: raw[1:], cal[0]: cal[1:]})
+    for title, raw, cal in zip(LINES[::3], LINES[1::3], LINES[2::3], strict=True)
+]
 
 
 @cache
@@ -76,26 +67,20 @@ def system(data: Data, name: str, folder: str, rows: dict[str, list[str]]) -> It
             yield Cell(f"{name} {kind}", column, text, value, why(folder, kind, text, value))
 
 
-def table_3(only: Collection[str] = ()) -> list[Callable[[Data], Iterator[Cell]]]:
-    """Return what makes the cells of each set, or of some."""
+def table_3(folders: Collection[str]) -> list[Callable[[Data], Iterator[Cell]]]:
+    """Return what makes the cells of these sets."""
     return [
         partial(system, name=name, folder=folder, rows=rows)
-        for name, folder, rows in printed_sets()
-        if not only or folder in only
+        for name, folder, rows in SYSTEMS
+        if folder in folders
     ]
-
-
-IN_TABLE_1 = (
-    "fvcaus_plda", "agnews_gpt2", "cifar100_resnet-20", "cifar100_vgg19_bn", "cifar100_repvgg_a2",
-    "cifar10_resnet-20", "cifar10_vgg19_bn", "cifar10_repvgg_a2",
-)  # fmt: skip
 
 
 def identity(table: str, only: Collection[str] = ()) -> list[Cell]:
     """ECUAS_1 of the printed error rates and Brier scores."""
     return [
         Cell(name, method, text, float(error) + float(brier), "", slack=0.00151)
-        for name, *values in printed("ecuas", table)
+        for name, *values in PAPER.rows(table)
         if not only or name in only
         for method, error, brier, text in zip(
             METHODS, values[::3], values[1::3], values[2::3], strict=True
@@ -183,55 +168,15 @@ def rises(data: Data, name: str, folder: str) -> Iterator[Cell]:
         yield at_least(name, f"n = {n}", 0, float(np.diff(cost).min()), NOT_EXACT)
 
 
-PAPER = Paper(
-    "ECUAS: a family of principled metrics for uncertainty-augmented systems",
-    [
-        Item(
-            "Figure 1", "Cost of an answer against its confidence",
-            "the statement that a right answer costs at most 1 "
-            "and a wrong one at least 1, at the lowest confidence",
-            [figure_1], draw=draw_confidence,
-            caption="Right answers solid, wrong ones dashed.",
-        ),
-        Item(
-            "Figure 2", "ECUAS as answers are sampled from ever flatter distributions",
-            "in expectation over the sampling; the statement that "
-            "the cost rises with the temperature on every set, shown by the smallest rise among "
-            "nine temperatures",
-            [partial(rises, name=name, folder=folder) for name, folder, _ in printed_sets()],
-            "the curves have no printed numbers; CIFAR-100, FVCAUS and SITW are left out (minutes)",
-            draw=draw_sampling, caption="AGNews, calibrated out of fold.",
-        ),
-        Item(
-            "Equations 5 to 17", "The cost, its integral, and its special cases",
-            "``tests/metrics/test_answers.py``, ``tests/metrics/test_rejection_cost.py``",
-        ),
-        Item(
-            "Table 1", "Classification systems, a part of Table 3",
-            "as Table 3",
-            table_3(IN_TABLE_1), needs=IN_TABLE_1,
-        ),
-        Item(
-            "Table 2", "TriviaQA, four models, a part of Table 5", IDENTITY,
-            identity("Table 5", IN_TABLE_2), f"{ANSWERS} (the other columns)",
-        ),
-        Item(
-            "Table 3", "All classification systems, raw and calibrated",
-            "folds of seed 42; ``tests/metrics/"
-            "test_answer_table.py``. N-BS_qe is printed as twice the normalised score",
-            table_3(), needs=tuple(folder for _, folder, _ in printed_sets()),
-        ),
-        Item(
-            "Table 4", "MMLU, seven models and three confidences", IDENTITY,
-            identity("Table 4"), f"{ANSWERS} (the other columns)",
-        ),
-        Item(
-            "Table 5", "TriviaQA, seven models and three confidences", IDENTITY,
-            identity("Table 5"), f"{ANSWERS} (the other columns)",
-        ),
-        Item(
-            "Table 6", "Labels by a model against labels by people", "",
-            missing=f"{ANSWERS}; the columns of the human labels are those of Table 5",
-        ),
-    ],
-)  # fmt: skip
+PAPER.make(
+    cells={
+        "Figure 1": [figure_1],
+        "Figure 2": [partial(rises, name=name, folder=folder) for name, folder, _ in SYSTEMS],
+        "Table 1": table_3(PAPER["Table 1"].needs),
+        "Table 2": identity("Table 5", IN_TABLE_2),
+        "Table 3": table_3(PAPER["Table 3"].needs),
+        "Table 4": identity("Table 4"),
+        "Table 5": identity("Table 5"),
+    },
+    draw={"Figure 1": draw_confidence, "Figure 2": draw_sampling},
+)

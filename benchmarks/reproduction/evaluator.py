@@ -14,7 +14,7 @@ from trajscore.datasets import load_chess
 from trajscore.monitoring import CalibratedVerifier, RawVerifier, StoppingRule, split_report
 from trajscore.plotting import EProcessDisplay, PowerDisplay, SavingsDisplay
 
-from .items import Cell, Data, Item, Paper, at_least, at_most
+from .items import Cell, Data, Paper, at_least, at_most
 
 ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
 # power and false alarms at each alpha, as the demonstration of the package prints them
@@ -215,66 +215,15 @@ def draw_sequences(data: Data) -> Any:
     return EProcessDisplay.from_estimator(process, X[~half], y[~half], n_runs=24).figure_
 
 
-PAPER = Paper(
-    "E-valuator: Reliable Agent Verifiers with Sequential Hypothesis Testing",
-    [
-        Item("Figure 1", "Overview", missing="it is a drawing: nothing to compute"),
-        Item(
-            "Figure 2", "False alarms and power on HotpotQA, MedQA and MMLU-Pro",
-            "five rules, a fifth of the runs known, mean over random splits, delta = .1; "
-            "statements at alpha = .05, .1, .2, .3, .4, .5",
-            [hotpotqa, medqa, *(partial(panel, name) for name in ("hotpotqa", "medqa", "mmlupro"))],
-            needs=("hotpotqa", "medqa", "mmlupro"), instead=rates,
-            note="Power / false alarms on HotpotQA. The package's own demonstration, whose numbers "
-            "come out to the last digit (below), has .868 / .493 with the PAC threshold and "
-            ".768 / .252 with 1/alpha at alpha = .5: neither is what the paper prints.",
-            draw=draw_rates, caption="Five rules on HotpotQA, means over splits.",
-        ),
-        Item(
-            "Figure 3", "Accuracy kept against tokens saved on MATH and MMLU-Pro",
-            "drawn for steps on HotpotQA; ``tests/monitoring/test_savings.py``",
-            missing="the paper's splits, and the levels of its curves, are not given",
-            needs=("math", "mmlupro"), draw=draw_savings,
-            caption="Success kept against steps used on HotpotQA. The raw verifier's curve "
-            "lies above that of the PAC threshold there.",
-        ),
-        Item(
-            "Figure 4", "False alarms and power on chess",
-            "on the bundled games, made by ``tools/make_chess.py``",
-            [partial(panel, "chessgames")], needs=("chessgames",), instead=chess,
-            note="Power / false alarms on 293 bundled games that ended, 80% known, 5 splits.",
-        ),
-        Item(
-            "Figure 5", "False alarms and power on GSM8K and MATH",
-            "as Figure 2; the figure has no printed numbers",
-            [partial(controlled, "gsm8k"), partial(controlled, "math")],
-            needs=("gsm8k", "math"),
-        ),
-        Item(
-            "Figure 6", "How many runs must be known, on MATH",
-            "on HotpotQA; ``benchmarks/monitoring.py curve`` for the default process",
-            missing="the figure has no printed numbers", instead=calibration_sizes,
-            note="The PAC threshold at alpha = .1, delta = .1 on HotpotQA, mean over 20 splits "
-            "with 95% intervals. False alarms stay below alpha at every size, as the paper finds "
-            "on MATH. With 48 known runs too few successes are held out, and no run is flagged.",
-        ),
-        Item(
-            "Figure 7", "Example sequences of log M on MATH and chess",
-            "drawn for bundled games", missing="which sequences were drawn is not said",
-            draw=draw_sequences, caption="Log M of bundled chess games, every other one known.",
-        ),
-        Item("Table 1", "Data sets, agents and verifiers",
-             missing="it is a list: nothing to compute"),
-        Item("Appendix 8.1.4", "Marginal calibration does not control false alarms",
-             "of 100,000 runs in these shares", [toy]),
-        Item(
-            "Propositions 1 to 3", "The guarantees",
-            "by simulation: ``benchmarks/monitoring.py guarantee``, "
-            "``tests/monitoring/test_eprocess.py``",
-        ),
-        Item(
-            "Demonstration of the package", "HotpotQA, 80% known, seed 42, delta = .05",
-            "``tests/monitoring/test_eprocess.py``", [demonstration],
-        ),
-    ],
-)  # fmt: skip
+PAPER = Paper("evaluator")
+PAPER.make(
+    cells={
+        "Figure 2": [hotpotqa, medqa, *(partial(panel, one) for one in PAPER["Figure 2"].needs)],
+        "Figure 4": [partial(panel, "chessgames")],
+        "Figure 5": [partial(controlled, "gsm8k"), partial(controlled, "math")],
+        "Appendix 8.1.4": [toy],
+        "Demonstration of the package": [demonstration],
+    },
+    instead={"Figure 2": rates, "Figure 4": chess, "Figure 6": calibration_sizes},
+    draw={"Figure 2": draw_rates, "Figure 3": draw_savings, "Figure 7": draw_sequences},
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,6 @@ RUNS = {
 SCORE_SET = ("expected_cost/{}/scores.npy", "expected_cost/{}/targets.npy")
 TABLE = "evaluator/{}_w_scores_compressed.csv.gz"
 NOT_FETCHED = ("medqa",)
-PRINTED = tomllib.loads((Path(__file__).parent / "printed.toml").read_text(encoding="utf-8"))
 
 
 class Cell(NamedTuple):
@@ -75,13 +74,14 @@ class Item(NamedTuple):
     name: str
     what: str
     how: str = ""  # how ours is made, and the tests and benchmarks that run it
-    cells: Sequence[Cell | Callable[[Data], Iterable[Cell]]] = ()
     missing: str = ""  # what is missing, of the whole or of the rest
-    instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
-    note: str = ""  # above that table
-    draw: Callable[[Data], Any] | None = None  # returns a figure
+    note: str = ""  # above the table of `instead`
     caption: str = ""  # of what it draws
-    needs: tuple[str, ...] = ()  # public sets that may be absent from the folder
+    needs: Sequence[str] = ()  # public sets that may be absent from the folder
+    printed: str = ""  # the table
+    cells: Sequence[Cell | Callable[[Data], Iterable[Cell]]] = ()
+    instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
+    draw: Callable[[Data], Any] | None = None  # returns a figure
 
     def found(self, data: Data) -> list[Cell]:
         """Return the cells, but for those of data that are not there."""
@@ -92,11 +92,32 @@ class Item(NamedTuple):
         return found
 
 
-class Paper(NamedTuple):
-    """A paper and all of its items."""
+class Paper:
+    """A paper and all of its items, as a TOML file beside this one says what they are."""
 
-    title: str
-    items: Sequence[Item]
+    def __init__(self, name: str) -> None:
+        text = (Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8")
+        read = tomllib.loads(text)
+        self.title = read["title"]
+        self._items = {one["name"]: Item(**one) for one in read["items"]}
+
+    def __getitem__(self, name: str) -> Item:
+        return self._items[name]
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, in the order of the page."""
+        return list(self._items.values())
+
+    def make(self, **how: Mapping[str, Any]) -> None:
+        """Say of items how their cells, what is instead of them, or their figures are made."""
+        for field, of_items in how.items():
+            for name, made in of_items.items():
+                self._items[name] = self[name]._replace(**{field: made})
+
+    def rows(self, name: str) -> list[list[str]]:
+        """Words of each line of a printed table."""
+        return [line.split() for line in self[name].printed.splitlines()]
 
 
 class Data:
@@ -131,7 +152,7 @@ class Data:
             return fetch_evaluator(name, return_X_y=True)
         return TrajectoryArray.from_frame(pd.read_csv(self.folder / TABLE.format(name)), **RUNS)
 
-    def absent(self, names: tuple[str, ...]) -> list[str]:
+    def absent(self, names: Sequence[str]) -> list[str]:
         """Those of the public sets that are not there."""
         if self.folder is None:
             return [name for name in names if name in NOT_FETCHED]
@@ -142,11 +163,6 @@ class Data:
         """Those of the agent logs that are there."""
         paths = [self.folder / name for name in names] if self.folder else []
         return [path for path in paths if path.exists()]
-
-
-def printed(paper: str, table: str) -> list[list[str]]:
-    """Words of each line of a printed table."""
-    return [line.split() for line in PRINTED[paper][table].splitlines()]
 
 
 def at_least(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:

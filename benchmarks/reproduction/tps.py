@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,23 @@ from trajscore.metrics import (
 )
 from trajscore.plotting import TerminationDisplay
 
-from .items import Cell, Data, Item, Paper, at_least, at_most, printed
+from .items import Cell, Data, Paper, at_least, at_most
 
 SCHEDULES = ("linear_front", "uniform", "exponential_front", "linear_back")
 FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
 # weights over the length of each run, as in the paper
 PUBLISHED = {"weights": "linear_front", "horizon": "own"}
 DIAGNOSTICS = ("AUROC", "AUPRC", "AURC", "T-ECE", "T-Brier")
-NOT_PUBLIC = "the paper's runs are not public"
+PAPER = Paper("tps")
 MIXTURE = (
     "the printed shifts imply other success rates (Tau2-Bench about .456, not .443; StrategyQA "
     ".8415, not .8421): their runs are not all those of Tables 2 and 3"
 )
 
+PROSE = (
+    "J.3 and J.4 say that alpha < beta emphasises overconfidence in runs that fail; the floors of "
+    "J.2 say the reverse"
+)
 # runs and successes, then the row of the base rate as printed. The successes are those that round
 # to the printed rates; HotpotQA's are 892 by Table 9: log(1 - 892 / 1987) = -.596, 891 give -.595
 BASE_RATES = {
@@ -67,6 +72,11 @@ APPENDIX_D = [
     Cell("Appendix D", "logit(1 - 1e-6)", "13.82", float(logit(1 - 1e-6))),
     Cell("Table 13", "mean forecast of the base rate", "0.38", 118 / 308),
 ]
+TABLE_7 = [
+    Cell("87 prefixes", "q_Z = 0, %", "67.8", 100 * 59 / 87),
+    Cell("87 prefixes", "q_Z > .5, %", "23.0", 100 * 20 / 87),
+]
+TABLE_8 = [Cell("87 prefixes", "exact - simple", "-0.105", -0.574 + 0.469, slack=1e-9)]
 REASONS = ("done", "max_steps", "parse_error", "tool_error", "env_terminated")
 # Table 6: runs of each reason, and the row as printed
 AUDIT = {
@@ -100,7 +110,7 @@ def row_of(y: np.ndarray, F: TrajectoryArray) -> dict[str, float]:
     return trajectory_diagnostics(y, F, **PUBLISHED).to_dict() | scores
 
 
-def base_rate(name: str) -> Iterator[Cell]:
+def base_rate(name: str, data: Data) -> Iterator[Cell]:
     """Make the last row of a transparency table."""
     n, successes, row = BASE_RATES[name]
     ours = row_of((np.arange(n) < successes).astype(int), constant(n, successes / n))
@@ -248,7 +258,7 @@ def transforms(data: Data) -> pd.DataFrame:
 
 def mixtures(data: Data) -> Iterator[Cell]:
     """Mean shifts of Table 10 from those of failures and successes."""
-    for name, family, *values in printed("tps", "Table 10"):
+    for name, family, *values in PAPER.rows("Table 10"):
         n, successes, _ = BASE_RATES[name]
         rate = successes / n
         for k, weights in enumerate(SCHEDULES):
@@ -281,7 +291,7 @@ def floors(data: Data) -> Iterator[Cell]:
 
 def table_12(data: Data) -> Iterator[Cell]:
     """Differences of the printed columns."""
-    for family, *values in printed("tps", "Table 12"):
+    for family, *values in PAPER.rows("Table 12"):
         for weights, k in (("linear-front", 0), ("uniform", 3)):
             complete, extended, shift = values[k : k + 3]
             slack = 1.01 * 10.0 ** -len(shift.partition(".")[2])
@@ -296,131 +306,26 @@ def draw_terminations(data: Data) -> Any:
     return TerminationDisplay.from_predictions(y, reason).figure_
 
 
-PROSE = (
-    "J.3 and J.4 say that alpha < beta emphasises overconfidence in runs that fail; the floors of "
-    "J.2 say the reverse"
-)
-TESTS = "``tests/metrics/test_tps.py``"
-
-PAPER = Paper(
-    "Proper Scoring Rules for Agentic Uncertainty Quantification",
-    [
-        Item(
-            "Figure 1", "Raw and recalibrated verbal confidence on Tau2-Bench",
-            "differences of the printed cells of Table 3; on public runs below",
-            FIGURE_1, f"{NOT_PUBLIC} (the bars and their intervals)", transforms,
-            "The comparison of Appendix E on public runs (HotpotQA of the e-valuator paper): the "
-            "ranks are held fixed, and only the scale of the forecasts is changed.",
-        ),
-        Item(
-            "Figure 2", "Natural censoring on WebShop, and the constants of section 6.3",
-            "from the counts, and from the printed scores; "
-            "``tests/censoring/test_practice_shift.py``",
-            FIGURE_2, f"{NOT_PUBLIC} (scores of verbal confidence, intervals)",
-        ),
-        Item(
-            "Theorems 4.1 and 4.3, Propositions C.3 and C.5", "What the scores elicit",
-            "by enumeration of small worlds and by simulation: ``tests/metrics/test_theorems.py``, "
-            "``tests/censoring/test_known_world.py``, ``benchmarks/censoring.py budget``",
-        ),
-        Item(
-            "Appendix D", "Constants of the calibration",
-            "``tests/calibration/test_maps.py``", APPENDIX_D,
-        ),
-        Item(
-            "Appendix J", "The Beta family, its floors and what it emphasises",
-            "``tests/core/test_scores.py``", [floors],
-        ),
-        Item(
-            "Appendix G.2", "Parse errors taken for budgets: .04 nats on WebShop",
-            "``tests/censoring/test_practice_shift.py`` has such a sensitivity run",
-            missing=NOT_PUBLIC,
-        ),
-        Item(
-            "Table 1", "Slopes and range of the calibrated forecasts",
-            "``tests/calibration/test_maps.py`` holds the procedure against another way to it",
-            missing=NOT_PUBLIC,
-        ),
-        Item(
-            "Table 2", "StrategyQA: five streams, raw and calibrated, and the base rate", TESTS,
-            [lambda data: base_rate("StrategyQA")], f"{NOT_PUBLIC} (the five streams)",
-            recalibrated,
-            "Such rows on public runs: a judge's probability after every step, on HotpotQA and "
-            "GSM8K of the e-valuator paper.",
-        ),
-        Item(
-            "Table 3", "Tau2-Bench: the same", TESTS,
-            [lambda data: base_rate("Tau2-Bench")], f"{NOT_PUBLIC} (the five streams)",
-        ),
-        Item(
-            "Table 4", "HotpotQA: the same", TESTS,
-            [lambda data: base_rate("HotpotQA")], f"{NOT_PUBLIC} (the five streams)",
-        ),
-        Item(
-            "Table 5", "Scalar aggregates on the three sets",
-            "``tests/metrics/test_diagnostics.py``", missing=NOT_PUBLIC,
-        ),
-        Item(
-            "Appendix E", "Ranks held fixed, five transforms, a span of 5.7 nats",
-            "on public runs above", missing=NOT_PUBLIC,
-        ),
-        Item(
-            "Table 6", "Why runs ended",
-            "``tests/censoring/test_termination_audit.py``, of the counts",
-            [audit], draw=draw_terminations, caption="WebShop, from the printed counts.",
-        ),
-        Item(
-            "Table 7", "Continuation success of 87 prefixes",
-            "shares of 87; ``tests/censoring/test_monte_carlo.py``",
-            [Cell("87 prefixes", "q_Z = 0, %", "67.8", 100 * 59 / 87),
-             Cell("87 prefixes", "q_Z > .5, %", "23.0", 100 * 20 / 87)],
-            "the prefixes and their continuations are not public",
-        ),
-        Item(
-            "Table 8", "Exact against simple score of these prefixes",
-            "the difference of the printed scores; ``tests/metrics/test_censored.py``",
-            [Cell("87 prefixes", "exact - simple", "-0.105", -0.574 + 0.469, slack=1e-9)],
-            "the prefixes and their continuations are not public",
-        ),
-        Item(
-            "Table 9", "The same for every predictor, and the identity of Appendix H.2",
-            "the base rate from 892 successes of 1,987 scored runs and the mean of Table 7; the "
-            "identity on public prefixes",
-            [continuation, projection], f"{NOT_PUBLIC} (the five streams)",
-        ),
-        Item(
-            "Table 10", "Artificial censoring, and its closed form",
-            "mean shifts of printed shifts by outcome; the closed form on public runs; "
-            "``tests/censoring/test_censoring_shift.py``",
-            [mixtures, SECTION_6_3, decomposition], f"{NOT_PUBLIC} (the scores and shifts)",
-            artificial_censoring,
-            "The same layout on public runs, HotpotQA of the e-valuator paper, r = .75. Like the "
-            "paper's HotpotQA it is a case between: log scores gain, bounded ones lose or gain.",
-        ),
-        Item(
-            "Table 11", "WebShop: shifts by predictor, family and schedule",
-            "``tests/censoring/test_practice_shift.py``; the rows of action-span entropy are "
-            "printed the same, as a calibrator gives that falls back on the base rate",
-            [shifts], f"{NOT_PUBLIC} (the five streams)",
-        ),
-        Item(
-            "Table 12", "WebShop: the token probability",
-            "differences of printed columns, of two schedules", [table_12],
-            f"{NOT_PUBLIC} (the scores themselves)",
-        ),
-        Item(
-            "Table 13", "WebShop: signs of the shifts",
-            "``tests/censoring/test_practice_shift.py`` has the signs of shy and bold forecasts",
-            missing=f"{NOT_PUBLIC}; the mean forecast of the base rate, .38, is under Appendix D",
-        ),
-        Item(
-            "Table 14", "WebShop: margins over the base rate",
-            "the scores of the base rate, which Table 14 and Appendix I.2 imply; shrinkage of the "
-            "printed margins", [margins],
-            f"{NOT_PUBLIC} (verbal confidence)",
-        ),
-        Item("Table 15", "Decoding settings", missing="these are settings: nothing to compute"),
-        Item("Table 16", "Runs of each data set", "the counts are those of Table 6",
-             missing="these are settings: nothing to compute"),
-    ],
+PAPER.make(
+    cells={
+        "Figure 1": FIGURE_1,
+        "Figure 2": FIGURE_2,
+        "Appendix D": APPENDIX_D,
+        "Appendix J": [floors],
+        "Table 2": [partial(base_rate, "StrategyQA")],
+        "Table 3": [partial(base_rate, "Tau2-Bench")],
+        "Table 4": [partial(base_rate, "HotpotQA")],
+        "Table 6": [audit],
+        "Table 7": TABLE_7,
+        "Table 8": TABLE_8,
+        "Table 9": [continuation, projection],
+        "Table 10": [mixtures, SECTION_6_3, decomposition],
+        "Table 11": [shifts],
+        "Table 12": [table_12],
+        "Table 14": [margins],
+    },
+    instead={
+        "Figure 1": transforms, "Table 2": recalibrated, "Table 10": artificial_censoring,
+    },
+    draw={"Table 6": draw_terminations},
 )  # fmt: skip

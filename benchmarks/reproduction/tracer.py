@@ -16,7 +16,7 @@ from trajscore.metrics import trajectory_diagnostics
 from trajscore.plotting import EarlyWarningDisplay
 from trajscore.tracer import ChannelRisk
 
-from .items import Cell, Data, Item, Paper, at_least, printed
+from .items import Cell, Data, Paper, at_least
 
 LOGS = {
     "tau_bench/gpt-4o-airline.json": "tau-bench airline",
@@ -31,7 +31,7 @@ FIGURE_2 = [
     Cell("2.5-pro, percentage points", "retail", "31.1", 97.3 - 66.2),
     Cell("2.5-pro, percentage points", "telecom", "15.3", 97.4 - 82.1),
 ]
-NOT_PUBLIC = "the paper's logs, with token log-probabilities, are not public"
+PAPER = Paper("tracer")
 GAIN_IS_LARGER = (
     "the smallest gain in Table II is 6.1% (2.5-pro, telecom: .691 against .651); none is 4.7%"
 )
@@ -40,8 +40,7 @@ GAIN_LOST = "of averages over the nine rows, each side against the best baseline
 
 def table_of(name: str) -> np.ndarray:
     """Numbers of a printed table."""
-    rows = printed("tracer", name)
-    return np.array([[float(one) for one in row if one[0] == "."] for row in rows])
+    return np.array([[float(one) for one in row if one[0] == "."] for row in PAPER.rows(name)])
 
 
 def table_2(data: Data) -> Iterator[Cell]:
@@ -185,46 +184,14 @@ def draw_early_warning(data: Data) -> Any:
     return EarlyWarningDisplay.from_predictions(y[known], risks).figure_
 
 
-WITHOUT = "Public logs hold no token log-probabilities, so TRACER runs on its other signals."
-PAPER = Paper(
-    "TRACER: Trajectory Risk Aggregation for Critical Episodes in Agentic Reasoning",
-    [
-        Item("Figure 1", "Overview", missing="it is a drawing: nothing to compute"),
-        Item("Table I", "Domains of tau2-bench",
-             missing="these are counts of the benchmark: nothing to compute"),
-        Item(
-            "Table II", "AUROC and AUARC of five scorers, three models, three domains",
-            "what the text says of its cells; the same on public logs", [table_2],
-            f"{NOT_PUBLIC} (the cells)",
-            partial(public_logs, ranking),
-            f"{WITHOUT} AUROC for failures, of runs and of all prefixes; AUARC on the published "
-            "code's grid of 20 coverages. No confidence is stated in them, so of the baselines "
-            "only run length and tool calls, which are not in the paper, can be shown.",
-        ),
-        Item(
-            "Figure 2", "Early warning",
-            "differences of shares in the text; drawn for tau-bench airline, with the threshold "
-            "of the same runs; ``tests/tracer/test_early_warning.py``",
-            FIGURE_2, f"{NOT_PUBLIC} (the shares)", draw=draw_early_warning,
-            caption="Share flagged as runs go on, tau-bench airline.",
-        ),
-        Item(
-            "Table III", "AUROC of the agent's and of the user's turns alone",
-            "what the text says of its cells; the same on public logs",
-            [table_3], f"{NOT_PUBLIC} (the cells)",
-            partial(public_logs, by_actor),
-            "AUROC with the turns of both sides, of the agent alone and of the user alone.",
-        ),
-        Item(
-            "Table IV", "Four ways to aggregate",
-            "what the text says of its cells; the same on public logs",
-            [table_4], f"{NOT_PUBLIC} (the cells)",
-            partial(public_logs, by_aggregation),
-            f"{WITHOUT} Multiplying by a missing surprisal gives no risk.",
-        ),
-        Item(
-            "Theorems A.1 to A.9", "Decomposition, coherence, stability, control",
-            "``tests/tracer/test_theory.py``, ``test_tail.py``, ``test_tracer_scorer.py``",
-        ),
-    ],
+PAPER.make(
+    cells={
+        "Table II": [table_2], "Figure 2": FIGURE_2, "Table III": [table_3], "Table IV": [table_4],
+    },
+    instead={
+        "Table II": partial(public_logs, ranking),
+        "Table III": partial(public_logs, by_actor),
+        "Table IV": partial(public_logs, by_aggregation),
+    },
+    draw={"Figure 2": draw_early_warning},
 )  # fmt: skip
