@@ -14,6 +14,18 @@ class Score(NamedTuple):
     failure: Callable
 
 
+class ShiftedBrier:
+    """A Brier score to which a constant is added: no forecast is worth more for that."""
+
+    name = "shifted"
+
+    def success(self, p):
+        return 5 - (1 - p) ** 2
+
+    def failure(self, p):
+        return 5 - p**2
+
+
 def log_score(clip=1e-6):
     return Score(
         lambda p: np.log(np.clip(p, clip, 1 - clip)),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.run_sums import score_cells
-from trajscore.core.score_families import family_name, get_family, several_families
+from trajscore.core.score_families import ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.units import left_out_factor, n_equal, t_quantile
@@ -60,7 +60,7 @@ class TPSAccumulator(Accumulator):
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
     ) -> None:
-        self.scores = several_families(score)
+        self.scores = tuple(map(get_family, several_families(score)))
         self.weights = as_step_weights(weights, horizon)
         # scores, then the divisor, the weights of successes and of failures, the number of runs
         n_sums = len(self.scores) + 4
@@ -70,8 +70,8 @@ class TPSAccumulator(Accumulator):
     def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
         self._refuse_some_groups(runs.groups)
-        families = map(get_family, self.scores)
-        scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
+        cells = (score_cells(family, forecasts, runs.step_label) for family in self.scores)
+        scores = [runs.of_runs.sums(scored) for scored in cells]
         total, divisor = runs.of_runs.total, runs.of_runs.divisor()
         success = total * runs.label
         columns = [*scores, divisor, success, total - success, np.ones(len(success))]
@@ -85,9 +85,9 @@ class TPSAccumulator(Accumulator):
     def _constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""
         onto = np.eye(len(self.moments))
-        for j, score in enumerate(self.scores):
+        for j, family in enumerate(self.scores):
             onto[:, j] = 0.0
-            onto[-3:-1, j] = _constant_scores(score, forecast)
+            onto[-3:-1, j] = _constant_scores(family, forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
         if self.by_cluster is not None:
@@ -143,10 +143,10 @@ class TPSAccumulator(Accumulator):
         success, failure = mean[-3:-1]
         rate, k = success / (success + failure), len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
-        for j, score in enumerate(self.scores):
+        for j, family in enumerate(self.scores):
             directions[j, [j, k + j]] = 1.0
             # that the rate is estimated changes nothing to first order: it is the best constant
-            directions[-3:-1, k + j] = -np.nan_to_num(_constant_scores(score, rate))
+            directions[-3:-1, k + j] = -np.nan_to_num(_constant_scores(family, rate))
         directions /= mean[-4]  # a score is a ratio of sums
         value = mean @ directions
         directions[-4] -= value / mean[-4]
@@ -155,7 +155,7 @@ class TPSAccumulator(Accumulator):
         table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
         table |= {"base_rate": value[:k] - value[k:], "margin": value[k:]}
         table |= {"margin_low": low[k:], "margin_high": high[k:]}
-        return pd.DataFrame(table, index=[family_name(score) for score in self.scores])
+        return pd.DataFrame(table, index=[family.name for family in self.scores])
 
     def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:
         """Return standard errors, and the quantile of t for the number of runs or clusters."""
@@ -171,7 +171,7 @@ class TPSAccumulator(Accumulator):
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 
-def _constant_scores(score: Any, forecast: float) -> tuple[float, float]:
+def _constant_scores(family: ScoreFamily, forecast: float) -> tuple[float, float]:
     """Return the score of a forecast for a success and for a failure."""
-    family, p = get_family(score), np.array([forecast])
+    p = np.array([forecast])
     return family.success(p)[0], family.failure(p)[0]
