@@ -44,6 +44,22 @@ def beta_score(a, b):
     )
 
 
+FAMILIES = {
+    "log": log_score(),
+    "brier": brier_score(),
+    ("beta", 2, 4): beta_score(2, 4),
+    ("beta", 0.5, 2.5): beta_score(0.5, 2.5),
+}
+"""All families by their score=, which every test of what is proper goes through."""
+
+
+def as_text(score):
+    """The family as a command line and tables write it."""
+    return (
+        score if isinstance(score, str) else f"{score[0]}({','.join(f'{n:g}' for n in score[1:])})"
+    )
+
+
 def collapsed(X, phi="weighted", **weights):
     """One number of each trace."""
     return TraceAggregator(phi, **weights).fit(X).predict_proba(X)[:, 1]
