@@ -14,6 +14,18 @@ class Score(NamedTuple):
     failure: Callable
 
 
+class ShiftedBrier:
+    """A Brier score to which a constant is added: no forecast is worth more for that."""
+
+    name = "shifted"
+
+    def success(self, p):
+        return 5 - (1 - p) ** 2
+
+    def failure(self, p):
+        return 5 - p**2
+
+
 def log_score(clip=1e-6):
     return Score(
         lambda p: np.log(np.clip(p, clip, 1 - clip)),
@@ -29,6 +41,22 @@ def beta_score(a, b):
     return Score(
         lambda p: -beta(a, b + 1) * (1 - betainc(a, b + 1, p)),
         lambda p: -beta(a + 1, b) * betainc(a + 1, b, p),
+    )
+
+
+FAMILIES = {
+    "log": log_score(),
+    "brier": brier_score(),
+    ("beta", 2, 4): beta_score(2, 4),
+    ("beta", 0.5, 2.5): beta_score(0.5, 2.5),
+}
+"""All families by their score=, which every test of what is proper goes through."""
+
+
+def as_text(score):
+    """The family as a command line and tables write it."""
+    return (
+        score if isinstance(score, str) else f"{score[0]}({','.join(f'{n:g}' for n in score[1:])})"
     )
 
 

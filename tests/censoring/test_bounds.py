@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import break_even_q, tps_bounds
@@ -11,7 +12,6 @@ from trajscore.metrics import censored_tps_score
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
-FAMILIES = ["log", "brier", ("beta", 2, 4)]
 HOW = [
     {},
     {"weights": "linear_front", "horizon": 9},
@@ -32,7 +32,7 @@ def drawn(seed, n=12):
 
 
 @settings(max_examples=20)
-@given(seed=st.integers(0, 10_000), score=st.sampled_from(FAMILIES), how=st.sampled_from(HOW))
+@given(seed=st.integers(0, 10_000), score=st.sampled_from([*FAMILIES]), how=st.sampled_from(HOW))
 def test_bounds_are_sharp_and_hold_the_truth(score, how, seed):
     rng, X, other, y, low, high = drawn(seed)
     how = {"score": score, "sample_weight": rng.integers(1, 4, len(y)), **how}
@@ -56,7 +56,7 @@ def test_bounds_are_sharp_and_hold_the_truth(score, how, seed):
 
 
 @settings(max_examples=20)
-@given(seed=st.integers(0, 10_000), score=st.sampled_from(FAMILIES), how=st.sampled_from(HOW))
+@given(seed=st.integers(0, 10_000), score=st.sampled_from([*FAMILIES]), how=st.sampled_from(HOW))
 def test_verdict_flips_at_break_even(score, how, seed):
     rng, X, other, y, _, _ = drawn(seed)
     how = {"score": score, "sample_weight": rng.integers(1, 4, len(y)), **how}

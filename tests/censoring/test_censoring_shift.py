@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from known_scores import beta_score, brier_score, log_score
+from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import censoring_shift
@@ -10,8 +10,6 @@ from trajscore.metrics import censored_tps_score, tps_score
 
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
-
-FAMILIES = {"log": log_score(), "brier": brier_score(), ("beta", 2, 4): beta_score(2, 4)}
 
 
 def by_hand(y, X, kept, q, score, weights, horizon=None):

@@ -3,6 +3,7 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from joint_laws import JointLaw, draw_law
+from known_scores import FAMILIES
 from trajscore.censoring import (
     ContinuationModel,
     StopHazard,
@@ -13,7 +14,6 @@ from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}
-FAMILIES = ["log", "brier", ("beta", 2, 4)]
 
 
 def censored_tps_samples(y, X, q_z=0.0, **how):

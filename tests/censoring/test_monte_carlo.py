@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
+from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import MonteCarloContinuation
@@ -11,8 +12,6 @@ from trajscore.metrics import (
     tps_samples,
     tps_score,
 )
-
-FAMILIES = ["log", "brier", ("beta", 2, 4)]
 
 
 def censored_tps_samples(y, X, q_z=0.0, **how):

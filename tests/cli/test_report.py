@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from known_scores import FAMILIES, as_text
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
@@ -80,12 +81,11 @@ def test_options_are_those_of_evaluate(frame, report):
             {"weights": "linear_front", "horizon": "own"},
             False,
         ),
-        ("--family beta(2,4)", {"score": ("beta", 2, 4)}, None),
+        *((f"--family {as_text(score)}", {"score": score}, None) for score in FAMILIES),
     ]:
         found = numbers(words, report)
         values = found["predictors"]["confidence"]["forms"]["as_given"]["metrics"]
-        family = "TPS beta(2,4)" if "beta" in words else "TPS log"
-        name = next(one for one in values if one.replace(" ", "") == family.replace(" ", ""))
+        name = f"TPS {as_text(options.get('score', 'log'))}"
         assert values[name]["value"] == pytest.approx(metrics.tps_score(y, X, **options)), words
         assert found["options"]["knows_end"] == {"confidence": end}, words
         assert ("recalibrated" in found["predictors"]["confidence"]["forms"]) == ("iso" in words)

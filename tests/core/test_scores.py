@@ -1,5 +1,7 @@
 """Score families, their sums over steps and runs, and traces collapsed to one number."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,13 +10,12 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from judged import evaluate
-from known_scores import Score, beta_score, brier_score, log_score
+from known_scores import FAMILIES, Score, as_text, beta_score, brier_score, log_score
 from trajscore import TraceAggregator, TrajectoryArray, make_tps_scorer, metrics
 from trajscore.metrics import tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
 PAIRS = [(1, 1), (2, 4), (0.5, 1.7), (3, 2), (7, 7), (9, 2)]
-FAMILIES = ["log", "brier", *(("beta", a, b) for a, b in PAIRS)]
 
 
 def score_of(score):
@@ -29,7 +30,7 @@ def score_of(score):
 @settings(max_examples=20)
 @given(q=st.sampled_from(list(GRID[10:-10])))
 def test_the_truth_is_the_only_maximum(q):
-    for name in FAMILIES:
+    for name in (*FAMILIES, *(("beta", a, b) for a, b in PAIRS)):
         family = score_of(name)
         expected = q * family.success(GRID) + (1 - q) * family.failure(GRID)
         assert GRID[np.argmax(expected)] == pytest.approx(q, abs=0.02), name
@@ -105,6 +106,12 @@ def test_families_have_names():
     for score in ("logarithm", "beta(2)", "log(x)", "", "?", ("beta", 2), ("beta", "a", 2), 3, int):
         with pytest.raises(ValueError, match="score .*log.*brier.*beta"):
             tps_score(y, X, score=score)
+    with pytest.raises(ValueError) as unknown:
+        tps_score(y, X, score="no family")
+    known = {as_text(family).partition("(")[0] for family in FAMILIES}
+    assert (
+        set(re.findall(r"'([a-z_]+)[('](?!, \d)", str(unknown.value).partition("use")[2])) == known
+    )
     with pytest.raises(ValueError, match="score 3"):
         evaluate(X, y, families=3)
     with pytest.raises(ValueError, match=r"scoring=make_tps_scorer\(\)"):

@@ -132,6 +132,13 @@ def test_forecasts_are_held_against_the_base_rate_and_numbers():
     constant = X.with_cells(np.full(len(X.cells), rate))
     margin = metrics.tps_score(y.astype(int), X) - metrics.tps_score(y.astype(int), constant)
     assert found.change == pytest.approx(margin)
+    how = {"score": ("beta", 2, 4)}  # which reports show only where they are asked to
+    of_beta = [metrics.tps_score(y.astype(int), traces, **how) for traces in (X, constant)]
+    found = gate_of(WORSE, None, "TPS beta(2,4) margin", "judge", versus=0)
+    assert found.change == pytest.approx(of_beta[0] - of_beta[1])
+    parts = metrics.tps_decomposition(y.astype(int), X, **how)
+    found = gate_of(WORSE, WORSE, "MCB beta(2,4)", margin=1e-3)
+    assert (found.value, found.verdict) == (pytest.approx(parts.miscalibration), "pass")
     for parameters, versus, expected in [
         (("TPS log",), -0.01, "fail"), (("success",), 0.1, "pass"),
         (("TPS log margin",), 0.5, "fail"), (("TPS log", "judge", "recalibrated"), -5, "pass"),
@@ -210,6 +217,7 @@ def test_what_is_unusable_says_why():
         (SAME, Gate("tokens"), "column 'tokens'"),
         (SAME, Gate("TPS log", "verbal"), "'verbal'; there are: judge"),
         (SAME, Gate("TPS lgo"), "'TPS lgo'"),
+        (SAME, Gate("MCB beta(2) margin"), "'MCB beta(2) margin'"),
         (SAME, Gate("cost", "judge"), "predictor"),
         (SAME, Gate("S-ECE margin", versus=0), "S-ECE margin"),
         (SAME, Gate("S-ECE", margin="5%"), "share"),

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from known_scores import beta_score, brier_score, log_score
+from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.metrics import tps_decomposition, tps_score
@@ -12,7 +12,6 @@ from trajscore.metrics import tps_decomposition, tps_score
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
-FAMILIES = {"log": log_score(), "brier": brier_score(), ("beta", 0.5, 2.5): beta_score(0.5, 2.5)}
 PARTS = ["miscalibration", "discrimination", "uncertainty"]
 ALL = ["score", *PARTS]
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper

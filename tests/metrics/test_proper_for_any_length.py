@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from joint_laws import JointLaw, draw_law, linear_front
+from known_scores import FAMILIES
 from trajscore.metrics import tps_samples
 
 STEP_WEIGHTS = [
@@ -15,7 +16,7 @@ STEP_WEIGHTS = [
     {"weights": "linear_front", "horizon": 30},
     {"weights": "exponential_front"},
     {"weights": lambda step: 1 / (1 + step / 10)},
-    {"score": "brier"},
+    *({"score": score} for score in FAMILIES if score != "log"),
 ]
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}

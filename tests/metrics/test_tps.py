@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 
-from known_scores import beta_score, brier_score, log_score
+from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray, metrics
 from trajscore.metrics import (
@@ -13,12 +13,6 @@ from trajscore.metrics import (
     tps_score,
 )
 
-FAMILIES = {
-    "log": log_score(),
-    "brier": brier_score(),
-    ("beta", 2, 4): beta_score(2, 4),
-    ("beta", 0.5, 2.5): beta_score(0.5, 2.5),
-}
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 WAYS = ({}, {"weights": "uniform"}, {"normalize": False}, OWN)
 # w_t, of the step's number alone

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from judged import drawn, evaluate
+from known_scores import ShiftedBrier
 from trajscore import TrajectoryArray, metrics
 from trajscore.datasets import make_trajectories
 
@@ -175,18 +176,6 @@ def test_ten_runs_of_each_outcome_are_needed(quick, n_rarer, card):
     found = card_of(X, y, quick, None)
     assert found["card"] == card
     assert (found["n_needed"] > 0) == (card == TOO_FEW)
-
-
-class ShiftedBrier:
-    """A Brier score to which a constant is added: no forecast is worth more for that."""
-
-    name = "shifted"
-
-    def success(self, p):
-        return 5 - (1 - p) ** 2
-
-    def failure(self, p):
-        return 5 - p**2
 
 
 def test_what_matters_does_not_depend_on_a_constant_in_the_score(short_wins, quick):

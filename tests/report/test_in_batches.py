@@ -7,6 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from judged import evaluate
+from known_scores import ShiftedBrier
 from trajscore import TrajectoryArray
 from trajscore.cli.main import main
 from trajscore.streaming import iter_batches
@@ -96,13 +97,13 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
 @pytest.mark.parametrize(
     "weights",
     [
-        {"weights": lambda t: 1 / t, "horizon": 3, "phi": "last"},
+        {"weights": lambda t: 1 / t, "horizon": 3, "phi": "last", "families": ShiftedBrier()},
         {"weights": "linear_front", "horizon": "own"},
     ],
     ids=["last", "as published"],
 )
 def test_the_same_under_any_weights(frame, weights):
-    options = {**weights, "families": "log", "calibrator": None, "intervals": "influence"}
+    options = {"families": "log", "calibrator": None, "intervals": "influence", **weights}
     found, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
     assert found.facts.rate == pytest.approx(expected.facts.rate)
     assert found.facts.n_unscored == expected.facts.n_unscored

@@ -8,6 +8,7 @@ from scipy.stats import t
 
 from judged import evaluate
 from known_intervals import t_interval
+from known_scores import ShiftedBrier
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
@@ -363,6 +364,7 @@ def test_what_cannot_be_added_up_is_refused():
     for work, words in (
         (lambda: TPSAccumulator().update([1], X[:1]).compute(), "2 runs, got 1"),
         (lambda: TPSAccumulator().merge(TPSAccumulator("brier")), "scores"),
+        (lambda: TPSAccumulator("log").merge(TPSAccumulator(ShiftedBrier())), "scores"),
         (lambda: TPSAccumulator().update([1], X[:1], groups="task"), "groups"),
         (lambda: RankingAccumulator().merge(RankingAccumulator("last")), "phi"),
         (lambda: RankingAccumulator("max"), "phi"),

@@ -141,7 +141,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
 
 def _numbers(X: Any) -> Any:
-    """Refuse in words what holds no numbers; scikit-learn has names and shapes to check."""
+    """Refuse what holds no numbers; a table keeps its names, for scikit-learn to check."""
     if issparse(X):
         return X
     numbers = as_numbers(X, "log-probabilities")
@@ -158,6 +158,7 @@ def _least_log_loss(
         z = log_softmax(parameters[0] * scores + parameters[1:], axis=1)
         residual = np.exp(z) * weight[:, None]
         residual[rows, codes] -= weight
+        # without a bias it stays at its start, 0, where it has no gradient
         gradient = np.append((residual * scores).sum(), residual.sum(axis=0) * bias)
         return -float(weight @ z[rows, codes]), gradient
 
@@ -165,7 +166,7 @@ def _least_log_loss(
 
 
 def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
-    """By how much each sample's class is ahead of the next, in log-probability."""
+    """By how much each sample's class is ahead of the next, in log-probability; writes to `z`."""
     rows = np.arange(len(z))
     own = z[rows, codes]
     z[rows, codes] = -np.inf

@@ -126,13 +126,15 @@ class AliveRate(LearnedForecaster):
         step = step_numbers(traces)
         bins = length_bins(step)
         n_runs, weighed = np.bincount(bins, counted), np.bincount(bins, mass)
-        # in numbers of runs, as the prior is
+        # weights say which steps of a bin count more; together they weigh as many as they are, as
+        # the prior is a number of runs
         mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
+        # a run that goes on is in a bin as often as that has steps, and ends in one only once
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         rate = float(np.average(labels.value, weights=weight))
         going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
         self.going_ = np.empty(going.shape[1])
-        for k, (won, total) in enumerate(going.T):  # bins are few
+        for k, (won, total) in enumerate(going.T):  # each rate leans towards the one before
             rate = (won + self.prior * rate) / (total + self.prior)
             self.going_[k] = rate
         ends = _counts(bins, mass, label, is_end)

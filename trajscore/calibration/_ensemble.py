@@ -107,6 +107,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         members.append(IsotonicCrossFitCalibrator()._fit_map(sample))
         # the weights of a run add up to one on average: a run of weight 2 is two runs
         n_runs = float((sample.success + sample.failure).sum())
+        # the share of the isotonic map, which is free to take any rising shape
         free = 1 / (1 + (_N_HALF / n_runs) ** (2 / 3))
         shares = (*((1 - free) * share for share in logistic), free)
         return EnsembleMap(sample.n_runs, sample.base_rate, free, False, tuple(members), shares)

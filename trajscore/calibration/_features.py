@@ -77,6 +77,7 @@ class PrefixFeatures(NamedTuple):
         if callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
+            # the last scores, newest first; before there are as many, the first one again
             back = np.maximum(np.minimum(t, self.last) - 1 - np.arange(self.last), 0)
             rows = seen[0][:, back].transpose(0, 2, 1).reshape(n_runs, -1)
         else:

@@ -52,7 +52,7 @@ class Forecaster(TraceTransformer, ABC):
         """State and forecasts after scores of shape (n_runs, n_channels); changes no state."""
 
     def _reads(self) -> dict[str, bool]:
-        """What scores must be, as in `check_trajectories`."""
+        """What scores must be: arguments of `check_trajectories`, whatever X is."""
         return {"probabilities": False, "single_channel": True}
 
     def _takes_missing(self) -> bool:
@@ -188,7 +188,7 @@ def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
 
 
 class Chain:
-    """Forecasters of which each takes the forecasts of the one before; none: the scores are it."""
+    """Forecasters, each of the forecasts of the one before; of none, scores are the forecasts."""
 
     def __init__(self, forecasters: Sequence[Forecaster]) -> None:
         self._forecasters = forecasters

@@ -23,7 +23,8 @@ from trajscore.core.within_runs import run_numbers, step_numbers
 _TOLERANCE = 1e-6
 _SAMPLE = 20
 _FRESH = 2**62  # ids from here on belong to prefixes
-_OF_A_RUN = ("outcome", "stop_reason", "stop_kind", "task", "trial", "meta", "scores", "extra")
+# fields of a run of a log that are empty while it is under way
+_UNKNOWN = ("outcome", "stop_reason", "stop_kind", "task", "trial", "meta", "scores", "extra")
 
 _ADVICE = (
     "Compute a value from the steps so far: not from later steps, other runs, ids, meta, horizon "
@@ -94,7 +95,8 @@ def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> 
     """Look at a few of the runs, each cut at some step; the order of rows does not matter."""
     lengths, fewest = whole.lengths, 1
     if not isinstance(X, TrajectoryArray):
-        lengths, fewest = np.array([len(run.steps) for run in X]), 3  # each side has had a turn
+        # of conversations, in which each side has had a turn by then
+        lengths, fewest = np.array([len(run.steps) for run in X]), 3
     order = id_order(whole.ids)
     long = order[lengths[order] > fewest]
     rows = long if len(long) or fewest > 1 else order
@@ -135,7 +137,7 @@ def _prefix(X: Runs, seen: IntArray) -> Runs:
 def _prefix_of_log(run: Any, seen: int, name: str) -> Any:
     empty = type(run)(name)
     return replace(
-        run, id=name, steps=run.steps[:seen], **{part: getattr(empty, part) for part in _OF_A_RUN}
+        run, id=name, steps=run.steps[:seen], **{part: getattr(empty, part) for part in _UNKNOWN}
     )
 
 

@@ -56,6 +56,7 @@ class TrainingSteps:
         values = X.cells[order]
         self._starts = np.flatnonzero(rises(values))
         self._values = values[self._starts]
+        # the step of many runs: a byte each
         small = fold.astype(np.min_scalar_type(int(fold.max())))
         self._fold_of_step = np.repeat(small, X.lengths)[order]
         weight = weight[order]

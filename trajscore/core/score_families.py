@@ -1,7 +1,7 @@
 """Strictly proper scores of one probability against one binary outcome; higher is better.
 
 A new family is a subclass of `ScoreFamily`, named in `FAMILIES`: everything that takes ``score=``,
-tables and the command line have it then.
+tables and the command line have it then. What else it touches says docs/built.rst.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ _LARGEST_POLYNOMIAL = 8
 
 @dataclass(frozen=True)
 class ScoreFamily:
-    """Base of the score families; parameters are numbers, fields of the dataclass."""
+    """Base of the score families; parameters are numbers, fields of the dataclass.
+
+    A constant added to a score changes no comparison, so scores are 0 at best by convention.
+    """
 
     keyword = ""  # score="log", --family log
     unit = ""
     digits = 3  # that tables show
-    clip: ClassVar[float | None] = None  # distance from 0 and 1 at which forecasts are clipped
+    clip: ClassVar[float | None] = None  # forecasts are held this far from 0 and 1, if they are
 
     @property
     def emphasis(self) -> str:
@@ -58,7 +61,7 @@ class ScoreFamily:
         raise NotImplementedError
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
-        """Return S(p, y), `failed` being 1.0 or 0.0."""
+        """Return S(p, y) of as many outcomes as forecasts: 1.0 where the run failed, else 0.0."""
         return np.where(failed == 0, self.success(p), self.failure(p))
 
     def clipped(self, p: FloatArray) -> BoolArray:
@@ -91,6 +94,7 @@ class LogScore(ScoreFamily):
         return np.log(np.clip(1 - as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
+        # one logarithm instead of two, in the memory of one array
         x = np.subtract(failed, p)
         np.abs(x, out=x)  # p where the run succeeded, 1 - p where it failed
         np.clip(x, self.clip, 1 - self.clip, out=x)
@@ -140,6 +144,7 @@ class BetaScore(ScoreFamily):
         return "weighs low thresholds: it punishes pessimism about runs that succeed"
 
     def success(self, p: FloatArray) -> FloatArray:
+        # from p to 1 in c, which is from 0 to 1 - p in 1 - c
         return -_lower_integral(1 - as_numbers(p, "p"), self.b + 1, self.a)
 
     def failure(self, p: FloatArray) -> FloatArray:
@@ -151,6 +156,19 @@ class CustomScore(ScoreFamily):
     """A score that a user gives as an object; the shapes that it returns are checked."""
 
     wrapped: Any
+
+    def __eq__(self, other: object) -> bool:
+        # also a copy, which batches make of the object
+        if not isinstance(other, CustomScore) or self.name != other.name:
+            return False
+        p = np.linspace(0.1, 0.9, 9)
+        return bool(
+            (self.success(p) == other.success(p)).all()
+            and (self.failure(p) == other.failure(p)).all()
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def name(self) -> str:
@@ -198,11 +216,11 @@ def get_family(score: Any) -> ScoreFamily:
     for family in FAMILIES:
         if keyword == family.keyword and _n_needed(family) <= len(numbers) <= len(fields(family)):
             return family(*map(float, numbers))
+    # a search calls its scoring= with the estimator
+    uncalled = "; in a search, call it: scoring=make_tps_scorer()" if hasattr(score, "fit") else ""
     raise ValueError(
         f"unknown score {score!r}; use {usage()}, a tuple such as ('beta', 4, 2), or an object "
-        f"with the methods success(p) and failure(p)"
-        + "; in a search, call it: scoring=make_tps_scorer()"
-        * hasattr(score, "fit")
+        f"with the methods success(p) and failure(p){uncalled}"
     )
 
 
@@ -247,7 +265,7 @@ def family_name(score: Any) -> str:
 
 
 def digits_of(metric: str) -> int:
-    """How many digits a metric is written with; the name of a score ends in that of its family."""
+    """How many digits a metric is written with; the name of a score holds that of its family."""
     words = re.findall(r"[a-z_]+", metric)
     return next((family.digits for family in FAMILIES if family.keyword in words), 3)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.special import comb
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.outcomes import differ
 from trajscore.core.parallel import Work
-from trajscore.core.score_families import USUAL_SCORES
+from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -55,12 +56,15 @@ class Measure:
     of_tasks: bool = False  # each task counts the same, however many runs it has
 
 
+Metrics = dict[tuple[str, str], Measure]  # by form and name
+
+
 class Measures:
     """All numbers of a set of runs, each made when it is asked for."""
 
     def __init__(self, runs: RunSet) -> None:
         self.runs = runs
-        self._of_predictors: dict[str, Mapping[tuple[str, str], Measure]] = {}
+        self._of_predictor = cache(partial(_predictor_metrics, runs))
 
     def __getitem__(self, key: Key) -> Measure:
         runs = self.runs
@@ -74,9 +78,7 @@ class Measures:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
             raise unknown_metric(key.metric, runs)
-        if key.predictor not in self._of_predictors:
-            self._of_predictors[key.predictor] = _predictor_metrics(runs, key.predictor)
-        known = self._of_predictors[key.predictor]
+        known = self._of_predictor(key.predictor, options_of(key.metric))
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]
         names = [name for form, name in known if form == key.form]
@@ -91,12 +93,22 @@ class Measures:
             if predictor is not None:
                 raise ValueError(f"{metric} is of no predictor; leave out predictor")
             return Key(metric)
-        if metric not in OF_FORECASTS:
+        if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
             raise unknown_metric(metric, runs)
         if predictor is None and len(runs.predictors) != 1:
             known = ", ".join(runs.predictors) or "none"
             raise ValueError(f"{metric} is of a predictor; say of which one: there are {known}")
         return Key(metric, predictor or runs.predictors[0], form)
+
+
+def options_of(metric: str) -> Options:
+    """Return what computes a metric of forecasts: a family that its name has, or the usual ones."""
+    name = metric.removesuffix(MARGIN)
+    kind, _, family = name.partition(" ")
+    if kind in ("TPS", "MCB") and name not in OPTIONS.metrics:
+        with suppress(ValueError):  # no family, so that no metric has the name
+            return replace(OPTIONS, scores=(get_family(family),))
+    return OPTIONS
 
 
 def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
@@ -118,8 +130,8 @@ def unknown_metric(metric: str, runs: RunSet) -> ValueError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    name = metric.removesuffix(MARGIN)
-    return name in (*OPTIONS.lower_is_better, LENGTH, *runs.spent)
+    errors = options_of(metric).lower_is_better
+    return metric.removesuffix(MARGIN) in (*errors, LENGTH, *runs.spent)
 
 
 def is_fraction(metric: str) -> bool:
@@ -142,7 +154,7 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Measure]:
+def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metrics:
     """All metrics of a predictor in each form, and what they are above the base rate."""
     judged = runs.judged
     if predictor not in runs.predictors:
@@ -155,13 +167,13 @@ def _predictor_metrics(runs: RunSet, predictor: str) -> dict[tuple[str, str], Me
     notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, notes)
-    rows = predictor_rows(alone, calibrator_maker("auto", OPTIONS.weights), Work(), notes)
-    metrics: dict[tuple[str, str], Measure] = {}
+    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), notes)
+    metrics: Metrics = {}
     # among all runs that count, of which some have no forecast that is judged
     places = runs.places(alone.runs.source_rows)
     for row in rows:
-        own = row_metrics(row, OPTIONS)
-        constant = row_metrics(base_rate(row.traces, row.runs, OPTIONS.weights), OPTIONS)
+        own = row_metrics(row, options)
+        constant = row_metrics(base_rate(row.traces, row.runs, options.weights), options)
         for name, statistic in own.items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
             reference = constant[name]

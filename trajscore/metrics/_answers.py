@@ -453,6 +453,7 @@ class Answers:
         return pd.Series(table | of_answers)
 
     def _ecuas(self, n: float, normalize: bool = False) -> float:
+        """Return what `ecuas` and the functions of one call return, one frame below the user."""
         as_amount(n, "n")
         self._warn_above(stacklevel=4)
         if not as_flag(normalize, "normalize"):

@@ -94,6 +94,7 @@ def class_confidence(
     pair = pair_codes(asked, drawn)
     row_of_pair = np.unique(pair, return_index=True)[1]
     in_question, class_ = asked[row_of_pair], drawn[row_of_pair]
+    # pairs are numbered by question, and within one by answer, both sorted
     mass = np.bincount(pair, weight).astype(np.float64)
     labels = _labels(questions, asked)
     mass = _shares(mass, in_question, labels, counted=proba is None)

@@ -45,7 +45,7 @@ def row_slices(array: NDArray[Any]) -> list[slice]:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of values that are refused
-def check_rows(P: NDArray[Any], rows: slice, *, log: bool) -> None:
+def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
     adds_up = np.abs(logsumexp(part, axis=1) if log else part.sum(axis=1) - 1) <= _SUM_TOLERANCE

@@ -21,7 +21,7 @@ from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weight
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._tps import check_scored
 
-PARTS = ("miscalibration", "discrimination", "uncertainty")
+TERMS = ("miscalibration", "discrimination", "uncertainty")
 
 
 @dataclass(frozen=True)
@@ -51,24 +51,24 @@ class Mass:
         total = self.success + self.failure
         # rates lie in [0, 1], so shifted by 2 a group no block spans two of them: one pass does all
         shifted = isotonic_regression(self.success / total + 2.0 * self.group, sample_weight=total)
-        return self._pooled(_run_starts(shifted))
+        return self._pooled(_starts(shifted))
 
     def constant(self) -> Self:
         """Each group with its success rate as the only forecast."""
-        return self._pooled(_run_starts(self.group))
+        return self._pooled(_starts(self.group))
 
     def score(self, family: Any) -> FloatArray:
         """Total score of each group, times the weights."""
         scored = earned(self.success, family.success(self.forecast))
         scored += earned(self.failure, family.failure(self.forecast))
-        return np.add.reduceat(scored, _run_starts(self.group))
+        return np.add.reduceat(scored, _starts(self.group))
 
     def parts(self, family: Any) -> dict[str, FloatArray]:
         """Score of each group and its parts, by name."""
         forecast = self.score(family)
         best, constant = self.recalibrated().score(family), self.constant().score(family)
         parts = (best - forecast, best - constant, -constant)
-        return {"score": forecast} | dict(zip(PARTS, parts, strict=True))
+        return {"score": forecast} | dict(zip(TERMS, parts, strict=True))
 
     def _pooled(self, starts: IntArray) -> Self:
         success = np.add.reduceat(self.success, starts)
@@ -165,7 +165,7 @@ def tps_decomposition(
     parts = mass.parts(family)
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
-    share = np.add.reduceat(mass.success + mass.failure, _run_starts(mass.group))
+    share = np.add.reduceat(mass.success + mass.failure, _starts(mass.group))
     columns = {"n_runs": counts, "weight": share}
     columns |= {name: part / share for name, part in parts.items()}
     return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
@@ -213,6 +213,6 @@ def weighted_mass(
     return mass, steps, np.bincount(step)[steps]
 
 
-def _run_starts(values: NDArray[Any]) -> IntArray:
+def _starts(values: NDArray[Any]) -> IntArray:
     """Where a new value begins."""
     return np.flatnonzero(np.append(True, values[1:] != values[:-1]))

@@ -251,7 +251,8 @@ def make_censored_tps_scorer(
     -0.079
     """
     options = _checked(score, weights, horizon, normalize)
-    as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)  # refuses words
+    # refuses an unknown word
+    as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)
     values = as_numbers(0.0 if q_z is None else q_z, "q_z")
     # the q_z of a run may be missing where its outcome was observed
     bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (values.ndim > 0))

@@ -112,21 +112,23 @@ def step_calibration_statistics(
     """
     X, n_parts = steps.X, len(PARTS) if by_part else 1
     part = (steps.part if by_part else np.zeros_like(steps.part)).astype(np.int64)
-    place = part * steps.n_ties + steps.tie
     if strategy == "quantile":
-        sizes = np.bincount(place, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
+        tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
+        sizes = np.bincount(tie, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
         # small numbers, as they are looked up often
-        of_tie = quantile_bins(sizes.astype(np.float64), n_bins)
-        bins = of_tie.astype(np.min_scalar_type(n_bins)).ravel()[place]
+        bin_of_tie = quantile_bins(sizes.astype(np.float64), n_bins)
+        bins = bin_of_tie.astype(np.min_scalar_type(n_bins)).ravel()[tie]
     else:
         bins = uniform_bins(X.cells, n_bins)
-    place = part * n_bins + bins
+    place = part * n_bins + bins  # of each step among the bins of all parts
     size = np.bincount(place, steps.weight, n_parts * n_bins).reshape(n_parts, n_bins)
     filled = size > 0  # of a constant forecast one bin is
+    # of each run: its gaps in the filled bins of each part, and its weight in each part
     gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
     total = np.empty((len(X), n_parts))
     for chunk in row_chunks(X.offsets):
         cells, lengths = slice(X.offsets[chunk.start], X.offsets[chunk.stop]), X.lengths[chunk]
+        # each run of the chunk has places of its own, for each part of it as many as bins
         weight, first = steps.weight[cells], np.repeat(np.arange(len(lengths)) * n_parts, lengths)
         gap = weight * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
         of_bins = np.bincount(first * n_bins + place[cells], gap, size.size * len(lengths))

@@ -241,13 +241,14 @@ def check_scored(
     sample_weight: ArrayLike | None,
     **options: Any,
 ) -> Sample:
-    """Check what is scored; warn of steps that do not count, or never came."""
+    """Check what is scored; warn, two frames up, of steps that do not count or never came."""
     runs = check_forecasts(y_true, traces, sample_weight=sample_weight, **options)
     y, X = runs.y, runs.X
     if (y == CENSORED).any():
-        refuse_own_stops({"": X})
+        refuse_own_stops({"": X})  # traces by predictor, of which there is one without a name
     weights.warn_unscored(X.lengths)
     if weights.is_own and X.horizon is not None:
+        # a soft outcome may be of a run that was cut off
         beyond = beyond_end(X) & ((y == 0) | (y == 1))
         if beyond.any():
             row = int(np.argmax(beyond))

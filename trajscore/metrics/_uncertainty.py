@@ -20,7 +20,7 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._answer_checks import check_eps
-from trajscore.metrics._class_probabilities import check_rows, row_slices
+from trajscore.metrics._class_probabilities import check_distributions, row_slices
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
 LEAST_UNCERTAINTY = 1e-7
@@ -172,7 +172,7 @@ def decisions(
     decide = cost.decide_log if log_proba else cost.decide
     log_u, paid = np.empty(len(P)), np.empty(len(P))
     for rows in row_slices(P):
-        check_rows(P, rows, log=log_proba)
+        check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u[rows], paid[rows] = decide(P[rows], y[rows])
     return log_u, paid

@@ -31,7 +31,7 @@ class CollapsedRuns:
     confidence: FloatArray
     success: FloatArray
     weight: FloatArray | None = None
-    rows: IntArray | None = None  # as in `Statistic`
+    rows: IntArray | None = None  # which runs of the set these are; None for all
 
     @cached_property
     def ties(self) -> ranking.TieGroups:
@@ -54,7 +54,7 @@ class RunMetric(ABC):
 
 @dataclass(frozen=True)
 class RankMetric(RunMetric):
-    """Function of the failures and successes at each confidence, with a line in `GRADIENTS`."""
+    """Function of the failures and successes at each confidence; a line in `ranking.GRADIENTS`."""
 
     function: Callable[[FloatArray, FloatArray], FloatArray]
     needs_probabilities: bool = field(default=False, kw_only=True)

@@ -13,7 +13,7 @@ from trajscore.core.score_families import family_name
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import tps_decomposition
-from trajscore.metrics._decomposition import PARTS
+from trajscore.metrics._decomposition import TERMS
 from trajscore.plotting._display import (
     BLUE,
     ORANGE,
@@ -154,7 +154,7 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
 
 def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     place = np.arange(len(table))[::-1]
-    score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *PARTS))
+    score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
     best = gained - uncertainty
     upper, lower, bars = place + 0.17, place - 0.17, {"height": 0.3, "linewidth": 0}
     ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)

@@ -13,9 +13,9 @@ from trajscore.core.binning import binned_error
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
-from trajscore.core.weighted_steps import PARTS as PARTS_OF_A_RUN
+from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.metrics._decomposition import PARTS, Mass
+from trajscore.metrics._decomposition import TERMS, Mass
 from trajscore.streaming._accumulator import Accumulator, Grid
 from trajscore.streaming.labelled_runs import LabelledRuns
 
@@ -171,7 +171,7 @@ class CalibrationAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
-        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS_OF_A_RUN)}
+        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS)}
         values = {
             name: binned_error(success + failure, success - np.add(*moments), n_bins)
             for name, (success, failure, *moments) in errors.items()
@@ -184,5 +184,5 @@ class CalibrationAccumulator(Accumulator):
             np.zeros(len(sample.values), dtype=np.int64),
         )
         parts = mass.parts(family)
-        values |= {name: parts[name][0] for name in PARTS} | {"success_rate": sample.base_rate}
+        values |= {name: parts[name][0] for name in TERMS} | {"success_rate": sample.base_rate}
         return pd.Series(values)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.run_sums import score_cells
-from trajscore.core.score_families import family_name, get_family, several_families
+from trajscore.core.score_families import ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.units import left_out_factor, n_equal, t_quantile
@@ -62,7 +62,7 @@ class TPSAccumulator(Accumulator):
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
     ) -> None:
-        self.scores = several_families(score)
+        self.scores = tuple(map(get_family, several_families(score)))
         self.weights = as_step_weights(weights, horizon)
         # products, summed over runs, of scores, divisor, weights of success and failure, and 1
         n_sums = len(self.scores) + 4
@@ -72,8 +72,8 @@ class TPSAccumulator(Accumulator):
     def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
         self._refuse_some_groups(runs.groups)
-        families = map(get_family, self.scores)
-        scores = [runs.of_runs.sums(score_cells(f, forecasts, runs.step_label)) for f in families]
+        cells = (score_cells(family, forecasts, runs.step_label) for family in self.scores)
+        scores = [runs.of_runs.sums(scored) for scored in cells]
         total, divisor = runs.of_runs.total, runs.of_runs.divisor()
         success = total * runs.label
         sums = np.column_stack([*scores, divisor, success, total - success, np.ones(len(total))])
@@ -86,9 +86,9 @@ class TPSAccumulator(Accumulator):
     def _constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""
         onto = np.eye(len(self.moments))
-        for j, score in enumerate(self.scores):
+        for j, family in enumerate(self.scores):
             onto[:, j] = 0.0
-            onto[_BY_OUTCOME, j] = _constant_scores(score, forecast)
+            onto[_BY_OUTCOME, j] = _constant_scores(family, forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
         if self.by_cluster is not None:
@@ -142,10 +142,10 @@ class TPSAccumulator(Accumulator):
             raise ValueError(f"An interval needs at least 2 runs, got {n}; add more with update")
         mean, k = self.moments[_N_RUNS] / n, len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
-        for j, score in enumerate(self.scores):
+        for j, family in enumerate(self.scores):
             directions[j, [j, k + j]] = 1.0
             # that the rate is estimated changes nothing to first order: it is the best constant
-            constant = _constant_scores(score, self.success_rate)
+            constant = _constant_scores(family, self.success_rate)
             directions[_BY_OUTCOME, k + j] = -np.nan_to_num(constant)
         directions /= mean[_DIVISOR]  # a score is a ratio of sums
         value = mean @ directions
@@ -155,7 +155,7 @@ class TPSAccumulator(Accumulator):
         table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
         table |= {"base_rate": value[:k] - value[k:], "margin": value[k:]}
         table |= {"margin_low": low[k:], "margin_high": high[k:]}
-        return pd.DataFrame(table, index=[family_name(score) for score in self.scores])
+        return pd.DataFrame(table, index=[family.name for family in self.scores])
 
     def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:
         """Return standard errors, and the quantile of t for the number of runs or clusters."""
@@ -171,7 +171,7 @@ class TPSAccumulator(Accumulator):
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 
-def _constant_scores(score: Any, forecast: float) -> tuple[float, float]:
-    """Return what one forecast scores on a success and on a failure."""
-    family, p = get_family(score), np.array([forecast])
+def _constant_scores(family: ScoreFamily, forecast: float) -> tuple[float, float]:
+    """Return the score of a forecast for a success and for a failure."""
+    p = np.array([forecast])
     return family.success(p)[0], family.failure(p)[0]
