@@ -380,10 +380,10 @@ class FewLabels:
         """Say why there is no interval, or nothing."""
         y, labelled = self.outcome, self.labelled
         if ratio.is_rate:
-            n_used = int(self._used(ratio).sum())
-            if n_used >= FEWEST_OF_DIFFERENCES and not math.isnan(value):
+            n_used, least = int(self._used(ratio).sum()), FEWEST_OF_DIFFERENCES
+            if n_used >= least and not math.isnan(value):
                 return ""
-            return f"Only {n_used} labelled runs count here; at least {FEWEST_OF_DIFFERENCES} are needed"
+            return f"Only {n_used} labelled runs count here; at least {least} are needed"
         n_success = int(y.sum())
         if 0 < n_success < labelled.sum():
             return ""
