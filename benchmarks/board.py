@@ -1,6 +1,6 @@
 """Which monitors of agents beat counting steps? Every entry, on every public set at hand.
 
-    python benchmarks/board.py [--data-home FOLDER] [--logs FOLDER] [--only WORD ...]
+    python benchmarks/board.py [--data-home FOLDER] [--data FOLDER] [--only WORD ...]
                                [--entry FILE] [--out FILE]
 
 Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
@@ -16,16 +16,14 @@ mean ranks, below which two entries are tied. `public_sets.py` says what the set
 `board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
 
 --entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
-is judged on the logs beside the others. --logs is a folder whose subfolder tau2 has results of
-tau2-bench; the other sets are fetched. The page of the docs is built from
-``--out docs/stored/board.json``.
+is judged on the logs beside the others. --data is a folder whose subfolder tau2 has results of
+tau2-bench; the other sets are fetched, to --data-home if it is given. The page of the docs is built
+from ``--out docs/stored/board.json``.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import runpy
 import sys
 import time
@@ -43,7 +41,8 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from board_entries import LENGTH, Entry, entries_of
-from public_sets import HORIZON, SOURCES, RunsOfASet, set_of
+from public_sets import HORIZON, SOURCES, Found, make_set
+from shared import options
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.look_ahead import sample_look_ahead
 from trajscore.inference import compare_predictors
@@ -57,7 +56,7 @@ class RefusedError(ValueError):
     """An entry whose numbers could not be made while a run is under way."""
 
 
-def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
+def refuse_look_ahead(entry: Entry, runs: Found) -> None:
     """Cut some runs short, and compare what the entry makes of them with what it makes of all.
 
     Both are compared: the forecasts, and the numbers of which a pipeline makes them.
@@ -84,7 +83,7 @@ def refuse_look_ahead(entry: Entry, runs: RunsOfASet) -> None:
             raise RefusedError(str(ahead))
 
 
-def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
+def forecasts(entry: Entry, runs: Found, repeat: int) -> Any:
     """Return forecasts by fits on other groups."""
     dealt = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=repeat)
     folds = list(dealt.split(runs.y, runs.y, runs.group))
@@ -93,14 +92,14 @@ def forecasts(entry: Entry, runs: RunsOfASet, repeat: int) -> Any:
         return cross_fit_traces(entry.pipeline, runs.X, runs.y, groups=runs.group, cv=folds)
 
 
-def scores(entry: Entry, runs: RunsOfASet, n_repeats: int = N_REPEATS) -> Any:
+def scores(entry: Entry, runs: Found, n_repeats: int = N_REPEATS) -> Any:
     """Return the score of each run, whose mean is that of the set."""
     traces = [forecasts(entry, runs, repeat) for repeat in range(n_repeats)]
     return np.mean([tps_samples(runs.y, one, horizon=HORIZON) for one in traces], axis=0)
 
 
 def judge(
-    runs: RunsOfASet, entries: dict[str, Entry], n_repeats: int = N_REPEATS
+    name_of_set: str, runs: Found, entries: dict[str, Entry], n_repeats: int = N_REPEATS
 ) -> dict[str, Any]:
     """Return the rows of a set: the score of each entry, and its margin over its reference."""
     of_runs, refused = {}, {}
@@ -132,7 +131,7 @@ def judge(
             }  # fmt: skip
     lengths = [len(run) for run in runs.X]
     return {
-        "name": runs.name,
+        "name": name_of_set,
         "kind": "log" if runs.is_log else "values",
         "runs": len(runs.y),
         "groups": len(set(runs.group)),
@@ -174,30 +173,30 @@ def of_set(
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
     try:
-        runs = set_of(name, data_home, folder)
+        runs = make_set(SOURCES[name](data_home, folder))
     except (OSError, ImportError) as error:
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
-        own = {} if entry is None else {entry.stem: read_entry(entry)}
-        return judge(runs, entries_of(runs, own)), time.perf_counter() - started
+        return judge(name, runs, entries_of(runs, read_entry(entry))), time.perf_counter() - started
 
 
-def read_entry(file: Path) -> Any:
-    """Return the transformer in a file."""
-    variables = runpy.run_path(str(file))
-    if not hasattr(variables.get("ENTRY"), "transform"):
-        raise ValueError(f"{file} has no ENTRY = a transformer from runs to numbers, a row a step")
-    return variables["ENTRY"]
+def read_entry(file: Path | None) -> dict[str, Any]:
+    """Return the transformer in a file, under its name."""
+    if file is None:
+        return {}
+    if not file.exists():
+        raise SystemExit(f"{file} does not exist; give a Python file with an ENTRY")
+    entry = runpy.run_path(str(file)).get("ENTRY")
+    if not hasattr(entry, "transform"):
+        raise SystemExit(f"{file} has no ENTRY = a transformer from runs to numbers, a row a step")
+    return {file.stem: entry}
 
 
-def rounded(value: Any) -> Any:
-    """Round numbers to six places, at any depth."""
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [rounded(one) for one in value]
-    return round(value, 6) if isinstance(value, float) else value
+def as_text(value: Any) -> str:
+    """Write JSON with six places."""
+    rounded = json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 6))
+    return json.dumps(rounded, indent=1)
 
 
 def show(one: dict[str, Any]) -> None:
@@ -222,29 +221,16 @@ def show(one: dict[str, Any]) -> None:
 
 def main() -> int:
     """Judge the sets, print them as they come, and write all numbers; 1 where one is refused."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    add = parser.add_argument
-    add("--data-home", type=Path, help="where sets are downloaded to (~/scikit_learn_data)")
-    add("--logs", type=Path, default=os.environ.get("TRAJSCORE_TEST_DATA"),
-        help="folder that holds tau2, a folder of results of tau2-bench")  # fmt: skip
-    add("--entry", type=Path, metavar="FILE", help="a Python file with an ENTRY")
-    add("--out", type=Path, help="all numbers, as JSON")
-    add("--only", nargs="+", default=[""], metavar="WORD", help="words in the names of sets")
-    add("--jobs", type=int, default=2, help="sets that are judged at a time")
-    args = parser.parse_args()
-    if args.entry is not None:
-        try:
-            read_entry(args.entry)
-        except (OSError, ValueError) as error:
-            parser.error(str(error))
-    folder = None if args.logs is None else Path(args.logs)
+    given = options(__doc__, data_home=Path, only=[""], entry=Path, out=Path, jobs=2)
+    read_entry(given.entry)
     started = time.perf_counter()
-    names = [name for name in SOURCES if any(word in name for word in args.only)]
+    names = [name for name in SOURCES if any(word in name for word in given.only)]
     if not names:
-        parser.error(f"no set is named {' or '.join(args.only)}; the sets: {', '.join(SOURCES)}")
+        known = ", ".join(SOURCES)
+        raise SystemExit(f"no set is named {' or '.join(given.only)}; the sets: {known}")
     judged: dict[str, Any] = {}
-    todo = Parallel(args.jobs, return_as="generator_unordered")(
-        delayed(of_set)(name, args.data_home, folder, args.entry) for name in names
+    todo = Parallel(given.jobs, return_as="generator_unordered")(
+        delayed(of_set)(name, given.data_home, given.data, given.entry) for name in names
     )
     left_out = []
     for done, (one, seconds) in enumerate(todo, start=1):
@@ -261,10 +247,10 @@ def main() -> int:
         "sets": sets, "ranks": rank(sets),
         "left_out": [one.partition(":")[0] for one in left_out],
     }  # fmt: skip
-    if args.out is not None:
-        args.out.write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf-8")
+    if given.out is not None:
+        given.out.write_text(as_text(result) + "\n", encoding="utf-8")
     if result["ranks"]:
-        print(f"\n{json.dumps(rounded(result['ranks']), indent=1)}")
+        print(f"\n{as_text(result['ranks'])}")
     print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")
     return int(not sets or any(one["refused"] for one in sets))
 

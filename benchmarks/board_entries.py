@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from public_sets import RunsOfASet
+from public_sets import Found
 from reproduction.agent_tracer import AgentTracerSignals
 from trajscore import (
     ActionSignals,
@@ -191,21 +191,10 @@ class Remembered:
         return self.rows[key][1]
 
 
-class LearnsNothing(TransformerMixin, BaseEstimator):
-    """What `fit` leaves as it is."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing."""
-        return self
-
-
-class Turns(LearnsNothing):
-    """A zero for each step, for what reads nothing but their number."""
-
-    def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return zeros."""
-        lengths = [len(run) for run in X]
-        return TrajectoryArray(np.zeros(sum(lengths)), lengths, ids=[run.id for run in X])
+def turns(runs: Sequence[io.Run]) -> TrajectoryArray:
+    """Return a zero for each step, for what reads nothing but their number."""
+    lengths = [len(run) for run in runs]
+    return TrajectoryArray(np.zeros(sum(lengths)), lengths, ids=[run.id for run in runs])
 
 
 def text_of(step: io.Step, most: int = 1500) -> str:
@@ -217,41 +206,35 @@ def text_of(step: io.Step, most: int = 1500) -> str:
     return " ".join([step.actor, step.text[:most], *(call[:most] for call in calls)])
 
 
-class RepeatedCalls(LearnsNothing):
-    """How often the last calls of the agent were the same, and how many of its turns were."""
-
-    def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return both for each turn."""
-        cells, lengths = [], []
-        for run in X:
-            last, row, in_all = None, 0, 0
-            for step in run.steps:
-                calls = [f"{call.name} {call.arguments}" for call in step.tool_calls]
-                if calls:
-                    row = row + 1 if calls == last else 0
-                    in_all += row > 0
-                    last = calls
-                cells.append((row, in_all))
-            lengths.append(len(run))
-        return TrajectoryArray(
-            np.array(cells, dtype=np.float64), lengths, channels=["in a row", "in all"],
-            ids=[run.id for run in X],
-        )  # fmt: skip
+def repeated_calls(runs: Sequence[io.Run]) -> TrajectoryArray:
+    """Count how often the last calls of the agent were the same, and how many of its turns were."""
+    cells = []
+    for run in runs:
+        last, row, in_all = None, 0, 0
+        for step in run.steps:
+            calls = [f"{call.name} {call.arguments}" for call in step.tool_calls]
+            if calls:
+                row = row + 1 if calls == last else 0
+                in_all += row > 0
+                last = calls
+            cells.append((row, in_all))
+    counts = np.array(cells, dtype=np.float64)
+    return turns(runs).with_cells(counts, channels=["in a row", "in all"])
 
 
-class TokenProbability(LearnsNothing):
-    """Mean probability of the agent's tokens: in its last turn, and on average so far."""
+def token_probability(runs: Sequence[io.Run]) -> TrajectoryArray:
+    """Return the mean probability of the agent's tokens: in its last turn, and on average so far.
 
-    def transform(self, X: list[io.Run]) -> TrajectoryArray:
-        """Return two numbers a turn; a turn of the user has those of the turn before it."""
-        rows = []
-        for run in X:
-            said = [np.exp(one.logprobs).mean() if one.logprobs else np.nan for one in run.steps]
-            of_turn = pd.Series(said)
-            rows.append(np.column_stack([of_turn.ffill(), of_turn.expanding().mean()]))
-        return TrajectoryArray.from_list(
-            rows, channels=["last", "mean"], ids=[run.id for run in X], missing="allow"
-        )
+    A turn of the user has those of the turn before it.
+    """
+    rows = []
+    for run in runs:
+        said = [np.exp(one.logprobs).mean() if one.logprobs else np.nan for one in run.steps]
+        of_turn = pd.Series(said)
+        rows.append(np.column_stack([of_turn.ffill(), of_turn.expanding().mean()]))
+    return TrajectoryArray.from_list(
+        rows, channels=["last", "mean"], ids=[run.id for run in runs], missing="allow"
+    )
 
 
 class TracerRisk(TracerScorer):
@@ -328,10 +311,9 @@ class Identity(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
         """Return an indicator of each."""
-        turns = Turns().transform(X)
         shown = np.array([[self.names[run.id] == kind for kind in self.kinds_] for run in X])
-        cells = np.repeat(shown, turns.lengths, axis=0).astype(np.float64)
-        return turns.with_cells(cells, channels=[IDENTITY + kind for kind in self.kinds_])
+        cells = np.repeat(shown, [len(run) for run in X], axis=0).astype(np.float64)
+        return turns(X).with_cells(cells, channels=[IDENTITY + kind for kind in self.kinds_])
 
 
 class Beside(TransformerMixin, BaseEstimator):
@@ -368,25 +350,19 @@ class Beside(TransformerMixin, BaseEstimator):
 # ------------------------------------------------------------------ from stated values
 
 
-class LogOdds(LearnsNothing):
-    """Log-odds of the value, and with `history` their mean, extremes and last change so far."""
-
-    def __init__(self, history: bool = False) -> None:
-        self.history = history
-
-    def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return one row of numbers a step."""
-        odds = logit(np.clip(X.cells.ravel(), 1e-4, 1 - 1e-4))
-        if not self.history:
-            return X.with_cells(odds, channels=["log-odds"])
-        parts = []
-        for own in np.split(odds, np.cumsum(X.lengths)[:-1]):
-            n = np.arange(1, len(own) + 1)
-            changes = np.diff(own, prepend=own[0])
-            low, high = np.minimum.accumulate(own), np.maximum.accumulate(own)
-            parts.append(np.stack([own, np.cumsum(own) / n, low, high, changes], axis=1))
-        names = ["log-odds", "mean", "lowest", "highest", "change"]
-        return X.with_cells(np.concatenate(parts), channels=names)
+def log_odds(X: TrajectoryArray, history: bool = False) -> TrajectoryArray:
+    """Return the log-odds of the value, with `history` their mean, extremes and last change."""
+    odds = logit(np.clip(X.cells.ravel(), 1e-4, 1 - 1e-4))
+    if not history:
+        return X.with_cells(odds, channels=["log-odds"])
+    parts = []
+    for own in np.split(odds, np.cumsum(X.lengths)[:-1]):
+        n = np.arange(1, len(own) + 1)
+        changes = np.diff(own, prepend=own[0])
+        low, high = np.minimum.accumulate(own), np.maximum.accumulate(own)
+        parts.append(np.stack([own, np.cumsum(own) / n, low, high, changes], axis=1))
+    names = ["log-odds", "mean", "lowest", "highest", "change"]
+    return X.with_cells(np.concatenate(parts), channels=names)
 
 
 # ------------------------------------------------------------------ the entries
@@ -407,7 +383,7 @@ def over_length(signals: Any) -> Entry:
     return Entry(make_pipeline(signals, OverLength()))
 
 
-def entries_of(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
+def entries_of(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of a set, by name; of a log, your own transformers among them."""
     return of_logs(runs, own) if runs.is_log else of_values()
 
@@ -419,26 +395,28 @@ def of_values() -> dict[str, Entry]:
         "base rate": Entry(BaseRate()),
         "as stated": Entry(FunctionTransformer()),
         "Platt": Entry(PlattCrossFitCalibrator()),
-        "Platt and step": over_length(LogOdds()),
-        "Platt, step and history": over_length(LogOdds(history=True)),
+        "Platt and step": over_length(FunctionTransformer(log_odds)),
+        "Platt, step and history": over_length(
+            FunctionTransformer(log_odds, kw_args={"history": True})
+        ),
         "e-valuator": Entry(PrefixForecaster()),
     }
 
 
-def of_logs(runs: RunsOfASet, own: Mapping[str, Any]) -> dict[str, Entry]:
+def of_logs(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of logs; those beside the identity are held against it."""
     signals = {
-        "repeated calls": RepeatedCalls(),
+        "repeated calls": FunctionTransformer(repeated_calls),
         "TRACER": make_pipeline(Once(TracerSignals()), TracerRisk()),
         "agent-tracer": make_pipeline(Once(AgentTracerSignals()), TracerRisk()),
         "actions": ActionSignals(),
         "text classifier": TextClassifier(Remembered(words_of)),
     }
     if any(step.logprobs for run in runs.X for step in run.steps):
-        signals["token probability"] = TokenProbability()
+        signals["token probability"] = FunctionTransformer(token_probability)
     entries = {
-        LENGTH: Entry(make_pipeline(Turns(), AliveRate())),
-        "base rate": Entry(make_pipeline(Turns(), BaseRate())),
+        LENGTH: Entry(make_pipeline(FunctionTransformer(turns), AliveRate())),
+        "base rate": Entry(make_pipeline(FunctionTransformer(turns), BaseRate())),
         **{name: over_length(numbers) for name, numbers in signals.items()},
         **{name: replace(over_length(numbers), is_own=True) for name, numbers in own.items()},
     }

@@ -39,50 +39,50 @@ METHODS: dict[str, dict[str, Any]] = {
     "the same, randomized_ville": {"threshold": "randomized_ville"},
 }
 WORTH = {f"end_worth {worth}": {"end_worth": worth} for worth in (None, 1, 0.3, 0.1, 0)}
+KNOWN = {n: {} for n in (50, 100, 200, 400, 800, 1600)}  # by the default
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
 
 
 def one_split(
-    X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, methods: dict
-) -> np.ndarray:
-    """What is shown of every method, fitted on so many or such a share of the runs.
+    X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, method: dict
+) -> list[float]:
+    """What is shown of a method, fitted on so many or such a share of the runs.
 
     The last is the share of failing runs that are flagged by half of their steps.
     """
     rows = np.random.default_rng(entropy).permutation(len(X))
     n = int(known * len(X)) if known < 1 else int(known)
     old, new = rows[:n], rows[n : n + MOST_NEW]
+    how = {name: clone(value, safe=False) for name, value in method.items()}
     seed = np.ravel(entropy)[-1]
-    out = []
-    for method in methods.values():
-        how = {name: clone(value, safe=False) for name, value in method.items()}
-        process = DensityRatioEProcess(alpha=ALPHA, random_state=seed, **how).fit(X[old], y[old])
-        stop = process.stopping_steps(X[new])
-        early = (stop > 0) & (stop <= X[new].lengths / 2)
-        found = process.report(X[new], y[new])[SHOWN].iloc[0]
-        out.append([*found, early[y[new] == 0].mean()])
-    return np.array(out)
+    process = DensityRatioEProcess(alpha=ALPHA, random_state=seed, **how).fit(X[old], y[old])
+    stop = process.stopping_steps(X[new])
+    early = (stop > 0) & (stop <= X[new].lengths / 2)
+    return [*process.report(X[new], y[new])[SHOWN].iloc[0], early[y[new] == 0].mean()]
 
 
 def compared(given: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
-    """Print what is shown of methods over random splits, with 95% intervals."""
+    """Print what is shown of methods over random splits, with 95% intervals.
+
+    A method that is named by a number has so many known runs.
+    """
+    warnings.filterwarnings("ignore")  # of runs longer than the longest in fitting
     for name in ("hotpotqa", "gsm8k"):
         X, y = Data(given.data).runs(name)
         seeds = [[*first, seed] if first else seed for seed in range(given.splits)]
-        calls = [(X, y, seed, given.share, methods) for seed in seeds]
-        found = np.array(over(one_split, calls, given.jobs))
-        columns = [*SHOWN, "by half"]
-        rows = {
-            method: {c: plus_minus(found[:, k, i]) for i, c in enumerate(columns)}
-            for k, method in enumerate(methods)
-        }
-        title = f"{name}, alpha = {ALPHA}: {given.share:.0%} of {len(X):,} runs known"
+        rows = {}
+        for label, method in methods.items():
+            known = label if isinstance(label, int) else given.share
+            found = over(one_split, [(X, y, seed, known, method) for seed in seeds], given.jobs)
+            columns = zip([*SHOWN, "by half"], np.transpose(found), strict=True)
+            rows[label] = {column: plus_minus(values) for column, values in columns}
+        known = "some" if methods is KNOWN else f"{given.share:.0%}"
+        title = f"{name}, alpha = {ALPHA}: {known} of {len(X):,} runs known"
         show(f"{title}, {given.splits} splits", rows)
 
 
 def power(given: Any) -> None:
     """Print power, and what it is made of."""
-    warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
     compared(given, METHODS)
 
 
@@ -92,16 +92,8 @@ def worth(given: Any) -> None:
 
 
 def curve(given: Any) -> None:
-    """Print power over the number of known runs."""
-    warnings.filterwarnings("ignore")
-    for name in ("hotpotqa", "gsm8k"):
-        X, y = Data(given.data).runs(name)
-        rows = {}
-        for n in (50, 100, 200, 400, 800, 1600):
-            calls = [(X, y, seed, n, {"": {}}) for seed in range(given.splits)]
-            found = np.array(over(one_split, calls, given.jobs))[:, 0]
-            rows[n] = {SHOWN[k]: plus_minus(found[:, k]) for k in (0, 4)}
-        show(f"{name}: known runs, the default at alpha = {ALPHA}", rows)
+    """Print the same over the number of known runs."""
+    compared(given, KNOWN)
 
 
 # --------------------------------------------------------------------------- simulations

@@ -16,7 +16,6 @@ import json
 import re
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,12 +33,21 @@ RAW = "https://raw.githubusercontent.com/"
 
 
 class Found(NamedTuple):
-    """Runs or values, outcomes, groups, and what is known of a run before its first step."""
+    """Runs, or the values stated at each step, and their outcomes.
 
-    X: Any
+    `group` is what folds and clusters keep together, `identity` what else is known of a run before
+    its first step, if anything is.
+    """
+
+    X: Any  # list of io.Run, or TrajectoryArray of one value a step
     y: Any
     group: Any
     identity: Any = None
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the steps are turns, and not values."""
+        return not isinstance(self.X, TrajectoryArray)
 
 
 class Archive(NamedTuple):
@@ -304,42 +312,24 @@ def win_probability(data_home: Path | None, folder: Path | None = None) -> Found
 
 HORIZON = 30  # the last step that counts
 MOST_RUNS = 750  # of a log
-Names = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class RunsOfASet:
-    """Runs of a public set: a log, or the values stated at each step.
+def make_set(found: Found) -> Found:
+    """Leave out runs without an outcome, and take away all that is not one of the first steps.
 
     Nothing is known of a run but its steps: ids are numbers, and outcome, stop, task and agent are
-    taken out of it. `group` is what folds and clusters keep together, `identity` what else is known
-    of a run before its first step, if anything is.
+    taken out of it.
     """
-
-    name: str
-    X: Any  # list of io.Run, or TrajectoryArray of one value a step
-    y: NDArray[np.int64]
-    group: Names
-    identity: Names | None = None
-
-    @property
-    def is_log(self) -> bool:
-        """Whether the steps are turns, and not values."""
-        return not isinstance(self.X, TrajectoryArray)
-
-
-def make_set(name: str, X: Any, y: Any, group: Any, identity: Any = None) -> RunsOfASet:
-    """Leave out runs without an outcome, and take away all that is not one of the first steps."""
-    target, groups = np.asarray(y), np.asarray(group).astype(str)
+    target, groups = np.asarray(found.y), np.asarray(found.group).astype(str)
     rows = np.flatnonzero(np.isin(target, (0, 1)))
-    if isinstance(X, TrajectoryArray):
-        chosen = X[rows].truncate(np.minimum(X[rows].lengths, HORIZON))
+    if isinstance(found.X, TrajectoryArray):
+        chosen = found.X[rows].truncate(np.minimum(found.X[rows].lengths, HORIZON))
         steps: Any = TrajectoryArray(chosen.cells, chosen.lengths)
     else:
         rows = evenly(rows, groups[rows])
-        steps = [Run(str(k), turns_of(X[row])[:HORIZON]) for k, row in enumerate(rows)]
-    known = None if identity is None else np.asarray(identity).astype(str)[rows]
-    return RunsOfASet(name, steps, target[rows].astype(np.int64), groups[rows], known)
+        steps = [Run(str(k), turns_of(found.X[row])[:HORIZON]) for k, row in enumerate(rows)]
+    known = None if found.identity is None else np.asarray(found.identity).astype(str)[rows]
+    return Found(steps, target[rows].astype(np.int64), groups[rows], known)
 
 
 def turns_of(run: Run) -> list[Step]:
@@ -347,7 +337,7 @@ def turns_of(run: Run) -> list[Step]:
     return [step for step in run.steps if step.actor in ("agent", "user")]
 
 
-def evenly(rows: NDArray[np.int64], group: Names) -> NDArray[np.int64]:
+def evenly(rows: NDArray[np.int64], group: NDArray[Any]) -> NDArray[np.int64]:
     """Draw runs where there are many, as many of each group as can be."""
     if len(rows) <= MOST_RUNS:
         return rows
@@ -365,7 +355,7 @@ def of_tau_bench(data_home: Path | None, folder: Path | None) -> Found:
 def of_tau2(data_home: Path | None, folder: Path | None) -> Found:
     """Results of tau2-bench in a folder; grouped by domain and task, identity is the file."""
     if folder is None or not (folder / "tau2").is_dir():
-        raise OSError("put results of tau2-bench into a folder tau2 of --logs")
+        raise OSError("put results of tau2-bench into a folder tau2 of --data")
     runs = list(read_runs(folder / "tau2"))
     files = [Path(run.meta["file"]).stem for run in runs]
     domain = [re.search("airline|retail|telecom|$", file)[0] for file in files]
@@ -434,8 +424,3 @@ SOURCES: dict[str, Callable[[Path | None, Path | None], Found]] = {
     **{f"{name}: tokens": partial(of_real_runs, *of, False) for name, of in SMALL_MODELS.items()},
     "basketball, win probabilities": win_probability,
 }
-
-
-def set_of(name: str, data_home: Path | None, folder: Path | None) -> RunsOfASet:
-    """Return a set of the board; an OSError or ImportError says why it cannot be had."""
-    return make_set(name, *SOURCES[name](data_home, folder))

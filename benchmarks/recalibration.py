@@ -4,7 +4,7 @@
     python benchmarks/recalibration.py maps   [--data FOLDER]
     python benchmarks/recalibration.py few    [--data FOLDER] [--splits 40] [--seed 24]
 
-"judged": metrics and parts of the score of the HotpotQA and GSM8K judges. "maps": scores of each
+"judged": metrics of the HotpotQA and GSM8K judges. "maps": scores of each
 map, of those and of chess. "few": every public table of forecasts, recalibrated from random subsets
 of 200 and of 1,000 runs (or all, if there are fewer), in random halves.
 Every recalibrated trace is out of fold; chess games that were not observed count as failures.
@@ -13,7 +13,6 @@ Every recalibrated trace is out of fold; chess games that were not observed coun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from trajscore.calibration import (
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
 from trajscore.inference import compare_predictors
-from trajscore.metrics import tps_decomposition, tps_samples, tps_score
+from trajscore.metrics import tps_samples, tps_score
 from trajscore.report import EvaluationOptions
 
 SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
@@ -116,16 +115,11 @@ def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarr
 
 
 def judged(given: Any) -> None:
-    """Print metrics of the judges, and the parts of their scores."""
+    """Print metrics of the judges."""
     for name, X, y in judges(given.data):
         report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=given.jobs))
         print(f"\n{report}")
         show(name, report.table.reindex(columns=SHOWN).T, 4)
-        parts = {}
-        for form in ("as_given", "recalibrated"):
-            key = "judge", form
-            parts[form] = asdict(tps_decomposition(report.labels[key], report.traces[key]))
-        show(f"{name}, parts of TPS log", parts, 4)
 
 
 def maps(given: Any) -> None:

@@ -11,7 +11,6 @@ paper are means over --splits random splits (50, as there); 10 are enough for a 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -24,6 +23,7 @@ import pandas as pd
 
 from reproduction import ecuas, evaluator, tps, tracer
 from reproduction.items import Cell, Data, Item
+from shared import options
 from trajscore.plotting._display import SERIES
 
 PAPERS = {
@@ -182,7 +182,7 @@ def write(name: str, found: dict[str, list[Cell]], data: Data, docs: Path = DOCS
     pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def show(name: str, found: dict[str, list[Cell]], data: Data) -> None:
+def show_items(name: str, found: dict[str, list[Cell]], data: Data) -> None:
     """Print every item, and every cell that differs."""
     print(f"\n== {PAPERS[name].title}")
     for item in PAPERS[name].items:
@@ -195,20 +195,15 @@ def show(name: str, found: dict[str, list[Cell]], data: Data) -> None:
 
 def main() -> None:
     """Make all cells; print, and write the page where asked to."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder of public data; default: fetch")
-    parser.add_argument("--only", choices=PAPERS)
-    parser.add_argument("--splits", type=int, default=50)
-    parser.add_argument("--write", action="store_true", help="write docs/reproduction and figures")
-    arguments = parser.parse_args()
+    given = options(__doc__, only=[], splits=50, write=False)
     mpl.use("Agg")
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the tables
-    data = Data(arguments.data, arguments.splits)
-    for name in [arguments.only] if arguments.only else PAPERS:
+    data = Data(given.data, given.splits)
+    for name in given.only or PAPERS:
         start = time.perf_counter()
         found = {item.name: item.found(data) for item in PAPERS[name].items}
-        show(name, found, data)
-        if arguments.write:
+        show_items(name, found, data)
+        if given.write:
             write(name, found, data)
         print(f"    {time.perf_counter() - start:.0f} s", flush=True)
 

@@ -3,17 +3,18 @@
     python benchmarks/same_numbers.py write FILE [--data FOLDER] [--only SECTION ...] [--splits 50]
     python benchmarks/same_numbers.py compare BEFORE AFTER [--gone PREFIX ...]
 
+Sections: scores, calibrators, censored, stopping, comparisons, batches, runs_of_logs, reports,
+reproduction.
+
 Write a file before you rewrite a part of the package, another after it, and compare the two: every
 number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one file only
-is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py with,
-in addition, ``tot/`` and ``winprob/``; what is not there is left out, and said. It takes some
-minutes: `--only` takes a few of the sections that an unknown name lists. The largest section is the
-papers' tables, those of benchmarks/reproduce.py.
+is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py; what
+is not there is left out, and said. It takes some minutes: `--only` takes a few of the sections. The
+largest is the last, the papers' tables.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import math
@@ -29,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce import PAPERS, Data
+from shared import dispatch
 from trajscore import (
     ActionSignals,
     DensityRatioEProcess,
@@ -344,12 +346,13 @@ SECTIONS: dict[str, Callable[[Data], Numbers]] = {
 # ------------------------------------------------------------------------------ write and compare
 
 
-def write(path: Path, data: Data, only: list[str]) -> None:
+def write(given: Any) -> None:
     """Write the numbers of sections as JSON."""
+    warnings.simplefilter("ignore")  # they are about the data, which are the same
+    (path,), data = given.files, Data(given.data, given.splits)
     numbers: dict[str, float | None] = {}
-    for name in only or SECTIONS:
-        start = time.perf_counter()
-        before = len(numbers)
+    for name in given.only or SECTIONS:
+        start, before = time.perf_counter(), len(numbers)
         try:
             for key, value in SECTIONS[name](data):
                 full = f"{name}/{key}"
@@ -360,13 +363,13 @@ def write(path: Path, data: Data, only: list[str]) -> None:
             print(f"{name}: left out from here on, {error} is not there")
         seconds = time.perf_counter() - start
         print(f"{name}: {len(numbers) - before:,} numbers, {seconds:.0f} s", flush=True)
-    path.write_text(json.dumps(numbers, indent=0))
+    Path(path).write_text(json.dumps(numbers, indent=0))
 
 
-def compare(before: Path, after: Path, gone: list[str]) -> int:
-    """Print what differs, and return how many differences nobody has announced."""
-    old, new = (json.loads(path.read_text()) for path in (before, after))
-    missing = [key for key in old if key not in new and not key.startswith(tuple(gone))]
+def compare(given: Any) -> None:
+    """Print what differs; exit with 1 where nobody has announced it."""
+    old, new = (json.loads(Path(file).read_text()) for file in given.files)
+    missing = [key for key in old if key not in new and not key.startswith(tuple(given.gone))]
     added = [key for key in new if key not in old]
     changed = [key for key in old if key in new and not same(old[key], new[key])]
     for key in changed:
@@ -379,7 +382,7 @@ def compare(before: Path, after: Path, gone: list[str]) -> int:
         f"{equal:,} equal, {len(changed):,} changed, {len(missing):,} only before, "
         f"{len(added):,} only after"
     )
-    return len(changed) + len(missing)
+    raise SystemExit(bool(changed or missing))
 
 
 def same(one: float | None, other: float | None) -> bool:
@@ -389,25 +392,6 @@ def same(one: float | None, other: float | None) -> bool:
     return abs(one - other) <= TOLERANCE * max(1.0, abs(one))
 
 
-def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    writing = commands.add_parser("write")
-    writing.add_argument("file", type=Path)
-    writing.add_argument("--data", type=Path, help="folder of public data")
-    writing.add_argument("--only", nargs="+", choices=SECTIONS, default=[])
-    writing.add_argument("--splits", type=int, default=50, help="of the e-valuator paper")
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("before", type=Path)
-    comparing.add_argument("after", type=Path)
-    comparing.add_argument("--gone", nargs="+", default=[], help="prefixes of what was deleted")
-    arguments = parser.parse_args()
-    if arguments.command == "compare":
-        raise SystemExit(bool(compare(arguments.before, arguments.after, arguments.gone)))
-    warnings.simplefilter("ignore")  # they are about the data, which are the same
-    write(arguments.file, Data(arguments.data, arguments.splits), arguments.only)
-
-
 if __name__ == "__main__":
-    main()
+    commands = {"write": write, "compare": compare}
+    dispatch(__doc__, commands, files=..., only=[], splits=50, gone=[])

@@ -12,16 +12,13 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from public_sets import SOURCES
 from reproduction.items import Data
 from trajscore import TrajectoryArray
 from trajscore.datasets import load_chess
 
 JUDGED = ("hotpotqa", "gsm8k", "math", "mmlupro", "chessgames", "medqa")
-# where, id, value, outcome, task
-TABLES = {
-    "college basketball": ("winprob/march_madness", "game", "win_probability", "won", None),
-    "game of 24": ("tot/game24_gpt4", "run_id", "value", "solved", "task"),
-}
+STATED = ("basketball, win probabilities", "game of 24, GPT-4's values")
 CLASSIFIERS = ("agnews_gpt2", "sst2_gpt2", "pneumoniamnist_resnet50", "cifar10_resnet-20")
 
 
@@ -39,13 +36,13 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
     games, ended = load_chess(return_X_y=True)
     read = {f"chess, {name}": partial(Table, games[name], ended) for name in games.channels}
     read |= {name: partial(judged, data, name) for name in JUDGED}
-    read |= {name: partial(stated, folder, *columns) for name, columns in TABLES.items()}
+    read |= {name: partial(stated, name) for name in STATED}
     read |= {name: partial(classified, data, name) for name in CLASSIFIERS}
     for name, table in read.items():
         try:
             yield name, table()
-        except FileNotFoundError:
-            print(f"{name} is not at hand")
+        except OSError as error:
+            print(f"{name} is not at hand: {error}")
 
 
 def judged(data: Data, name: str) -> Table:
@@ -53,11 +50,10 @@ def judged(data: Data, name: str) -> Table:
     return Table(*data.runs(name))
 
 
-def stated(folder: Path | None, file: str, run: str, value: str, outcome: str, task: Any) -> Table:
-    """Values in a table of the folder."""
-    frame = pd.read_csv((folder or Path("nowhere")) / f"{file}.csv.gz")
-    X, y = TrajectoryArray.from_frame(frame, id=run, step="step", value=value, outcome=outcome)
-    return Table(X, y, frame.groupby(run)[task].first().loc[X.ids].to_numpy() if task else None)
+def stated(name: str) -> Table:
+    """A set of values of the board, fetched."""
+    X, y, group, _ = SOURCES[name](None, None)
+    return Table(X, y, None if group is X.ids else np.asarray(group))
 
 
 def classified(data: Data, name: str) -> Table:
@@ -71,7 +67,8 @@ def classified(data: Data, name: str) -> Table:
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:
     """Read the command line: what is to be done, a folder of public data, numbers and flags.
 
-    A list is an option of several values; `...` stands for values without an option.
+    A list is an option of several values; `...` stands for values without an option, `Path` for a
+    path that need not be given.
     """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -88,6 +85,8 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
         elif isinstance(value, list):
             kind = type(value[0]) if value else str
             parser.add_argument(option, nargs="+", type=kind, default=value)
+        elif value is Path:
+            parser.add_argument(option, type=Path)
         else:
             parser.add_argument(option, type=type(value), default=value)
     return parser.parse_args()

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.model_selection import ParameterGrid, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -47,17 +47,12 @@ from trajscore import (
     io,
 )
 from trajscore.calibration import cross_fit_traces
-from trajscore.calibration._cross_fit import folds_of
-from trajscore.core.equal_length import at_step
-from trajscore.core.ranking import AurocWithin
+from trajscore.core import ranking
 from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import as_step_weights
-from trajscore.core.within_runs import last_cells
 from trajscore.inference import bootstrap
 from trajscore.tracer import ChannelRisk
-from trajscore.tracer._components import AGENT_GAP, REPETITION, USER_GAP
-from trajscore.tracer._tuning import grid_scores
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -71,10 +66,10 @@ DEFINITIONS = {
     "agent-tracer": AgentTracerSignals,
 }
 WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
-GRID = {
+GRID = ParameterGrid({
     "alpha": WEIGHTS, "beta": WEIGHTS, "gamma": WEIGHTS,
     "k": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0), "w": (0.0, 0.1, 0.3),
-}  # fmt: skip
+})  # fmt: skip
 
 
 class Logs(NamedTuple):
@@ -106,32 +101,26 @@ class Logs(NamedTuple):
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
     """Return AUROC over pairs of one stratum, of the runs with a confidence and an outcome."""
     rows = np.flatnonzero(~np.isnan(confidence) & (y != -1))
-    one = AurocWithin.of(confidence[rows], y[rows].astype(np.float64), stratum[rows])
-    return lambda counts: one(counts[..., rows])
+    strata = np.unique(stratum[rows], return_inverse=True)[1]
+    ties = ranking.TieGroups(confidence[rows], y[rows].astype(np.float64), strata)
+    return lambda counts: ranking.auroc(*ties.sums(counts[..., rows]), ties.starts)
 
 
 def final(trace: TrajectoryArray) -> Floats:
     """Return the value of each run at its last step."""
-    return trace.cells.ravel()[last_cells(trace)]
+    return trace.cells.ravel()[trace.offsets[1:] - 1]
 
 
 def values_at(trace: TrajectoryArray, t: int) -> Floats:
     """Return the value of each run after step t, missing where it is shorter."""
-    out = np.full(len(trace), np.nan)
-    rows, values = at_step(trace, t)
-    out[rows] = values
-    return out
+    return trace.padded().reshape(len(trace), -1)[:, t - 1]
 
 
 def after_step(trace: TrajectoryArray, y: NDArray[Any], log: NDArray[Any], t: int) -> Statistic:
     """Return AUROC after step t over pairs of one log and one fold."""
-    folds = np.unique(np.stack([log, folds_of(trace)]), axis=1, return_inverse=True)[1].ravel()
-    return within(values_at(trace, t), y, folds)
-
-
-def mean_over(functions: list[Statistic]) -> Statistic:
-    """Return the mean of several statistics."""
-    return lambda counts: np.mean([one(counts) for one in functions], axis=0)
+    parts = {"log": log, "fold": np.asarray(trace.meta.get("cross_fit_fold", 0))}
+    one_fold = pd.DataFrame(parts).groupby(["log", "fold"]).ngroup().to_numpy()
+    return within(values_at(trace, t), y, one_fold)
 
 
 def table(rows: dict[str, dict[str, Statistic]], logs: Logs, n_resamples: int) -> pd.DataFrame:
@@ -223,7 +212,6 @@ def auroc(y: NDArray[Any], risk: Floats) -> Floats:
 
 def definitions(given: Any) -> None:
     """Print AUROC by definition, and the largest one over a grid."""
-    grid = {name: np.array(values) for name, values in GRID.items()}
     for path in given.logs:
         runs = sorted(io.read_runs(path), key=lambda run: run.id)
         runs = [run for run in runs if run.outcome != -1]
@@ -231,8 +219,8 @@ def definitions(given: Any) -> None:
         for name, make in DEFINITIONS.items():
             S = make().fit_transform(runs)
             row[name] = float(auroc(y, TracerScorer().fit(S).score_samples(S)))
-        kept = TracerSignals().fit_transform(runs)[[REPETITION, AGENT_GAP, USER_GAP]]
-        risks = grid_scores(kept, **grid, aggregation="max", actors="both").reshape(-1, len(y))
+        S = TracerSignals().fit_transform(runs)
+        risks = np.array([TracerScorer(**one).fit(S).score_samples(S) for one in GRID])
         rng = np.random.default_rng(0)
         shuffled = [auroc(rng.permutation(y), risks).max() for _ in range(given.shuffles)]
         row |= {"largest": auroc(y, risks).max(), "shuffled": np.mean(shuffled)}
@@ -279,10 +267,13 @@ def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, Tr
 def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
     """Return AUROC at the end and at fixed steps."""
     _, y, _, log = logs
-    functions = {"AUROC": mean_over([within(final(trace), y, log) for trace in traces])}
-    for t in STEPS:
-        functions[f"step {t}"] = mean_over([after_step(trace, y, log, t) for trace in traces])
-    return functions
+    of = {"AUROC": [within(final(trace), y, log) for trace in traces]}
+    of |= {f"step {t}": [after_step(trace, y, log, t) for trace in traces] for t in STEPS}
+
+    def mean_of(statistics: list[Statistic]) -> Statistic:
+        return lambda counts: np.mean([one(counts) for one in statistics], axis=0)
+
+    return {name: mean_of(statistics) for name, statistics in of.items()}
 
 
 def actions(given: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from scripts import load_script
 from trajscore import TrajectoryArray, io
@@ -57,22 +58,23 @@ def runs():
             for _ in range(rng.integers(2, 8 if won else 14))
         ]
         logs.append(io.Run(f"run {k}", steps, outcome=won, task=f"task {k // 4}"))
-    return sets.make_set("synthetic", logs, y, [run.task for run in logs])
+    return sets.make_set(sets.Found(logs, y, [run.task for run in logs]))
 
 
 @pytest.fixture(scope="module")
 def judged(runs):
+    nothing = FunctionTransformer(entries.turns)
     own = {
-        "length": entries.Entry(make_pipeline(entries.Turns(), entries.AliveRate())),
-        "base rate": entries.Entry(make_pipeline(entries.Turns(), entries.BaseRate())),
+        "length": entries.Entry(make_pipeline(nothing, entries.AliveRate())),
+        "base rate": entries.Entry(make_pipeline(nothing, entries.BaseRate())),
         "outcome": entries.over_length(Read("outcome")),
         "noise": entries.over_length(Read("noise")),
         "its length": entries.over_length(Length(None)),
         "odd rows": entries.over_length(OddRows("noise")),
-        "nothing": entries.over_length(entries.Turns()),
+        "nothing": entries.over_length(nothing),
         "broken": replace(entries.over_length(Read("typo")), is_own=True),
     }
-    return board.judge(runs, own, n_repeats=1)
+    return board.judge("made", runs, own, n_repeats=1)
 
 
 def test_what_looks_ahead_is_refused(judged, runs):
@@ -89,6 +91,15 @@ def test_nothing_is_known_of_a_run_but_its_steps(runs):
     assert runs.X[7].id == "7"
 
 
+def test_the_signals_of_agent_tracer_count_turns_with_calls_alone():
+    call = io.ToolCall("book", {"to": "Rome"})
+    steps = [io.Step("agent", tool_calls=[call]), *[io.Step("user", "go on")] * 9] * 2
+    runs = [io.Run("a", steps), io.Run("b", [io.Step("agent", "No.")])]
+    theirs = entries.AgentTracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    ours = entries.TracerSignals(tool_window=1).fit_transform(runs)["repetition"]
+    assert (theirs.cells[10], ours.cells[10]) == (1, 0)
+
+
 def test_a_noisy_copy_of_the_outcome_wins_and_noise_gains_nothing(judged):
     rows = judged["rows"]
     assert max(rows, key=lambda name: rows[name]["score"]) == "outcome"
@@ -99,7 +110,7 @@ def test_a_noisy_copy_of_the_outcome_wins_and_noise_gains_nothing(judged):
     assert rows["base rate"]["high"] < 0  # length tells the outcome here
 
 
-def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys):
+def test_the_command_names_what_is_wrong(tmp_path, monkeypatch):
     file = tmp_path / "mine.py"
     file.write_text("ENTRY = 3")
     for words, message in (
@@ -108,6 +119,5 @@ def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys):
         (["--entry", str(tmp_path / "none.py")], "none.py"),
     ):
         monkeypatch.setattr("sys.argv", ["board.py", *words])
-        with pytest.raises(SystemExit, match="2"):
+        with pytest.raises(SystemExit, match=message):
             board.main()
-        assert message in capsys.readouterr().err

@@ -27,7 +27,8 @@ class Task:
     """A chain of places or people to go along, each with a note about the next one.
 
     A subclass says what is drawn (`names`, `lengths` of the chain, notes that name the right one
-    alone, and a wrong one, too), what the prompt holds, and what an action does.
+    alone, and a wrong one, too), what the prompt holds, what the agent sees (`see`), and why the
+    run ended, if it did, by an action (`act`).
     """
 
     names: tuple[str, ...]
@@ -50,14 +51,6 @@ class Task:
             note = rng.choice(self.tricky if rng.random() < 0.5 else self.plain)
             self.notes[here] = note.format(right=right, wrong=rng.choice(others))
         self.here, self.n_actions = self.chain[0], 0
-
-    def see(self) -> str:
-        """Return what the agent reads."""
-        raise NotImplementedError
-
-    def act(self, word: str) -> str | None:
-        """Do `word`; return why the run ended, or None."""
-        raise NotImplementedError
 
 
 class Ring(Task):

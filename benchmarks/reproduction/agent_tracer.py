@@ -32,13 +32,19 @@ class AgentTracerSignals(TracerSignals):
         speech = pairs_with_earlier(
             turns, np.flatnonzero(texts.speech >= 0), texts.speech, self.window
         )
-        calls = np.array([bool(step.tool_calls) for step in turns.steps]) & turns.is_agent
-        return speech, repeated_calls(turns, self.tool_window, np.cumsum(calls))
+        has_calls = np.array([bool(step.tool_calls) for step in turns.steps]) & turns.is_agent
+        rows = np.flatnonzero(has_calls)
+        n_calling = np.bincount(turns.run_of[rows], minlength=len(turns.lengths))
+        calling = Turns(turns.runs, [turns.steps[row] for row in rows], n_calling)
+        return speech, rows[repeated_calls(calling, self.tool_window)]
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         place = np.arange(len(turns.steps))
         said = np.maximum.accumulate(np.where(turns.is_agent & (texts.whole >= 0), place, -1))
-        result = texts.results_of(turns, "user")
+        result = texts.places(
+            (step.observation or "") if step.actor == "user" and step.tool_calls else ""
+            for step in turns.steps
+        )
         asked = (said >= 0) & (turns.run_of[said] == turns.run_of)
         turn = np.flatnonzero(~turns.is_agent & (texts.whole >= 0) & ((result >= 0) | asked))
         other = np.where(result[turn] >= 0, result[turn], texts.whole[said[turn]])

@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from trajscore.calibration import AffineCalibrator
 from trajscore.metrics import Answers, ecuas_from_confidence
 
-from .items import Cell, Data, Item, Paper, at_least, numbers
+from .items import Cell, Data, Item, Paper, at_least, printed
 
 # as printed, and as `Answers.metrics` calls them
 COLUMNS = {
@@ -24,54 +24,6 @@ COLUMNS = {
     "n=0": "N-ECUAS_0", "n=1": "N-ECUAS_1", "n=128": "N-ECUAS_128",
 }  # fmt: skip
 
-# Table 3: name of the folder, then raw and calibrated
-TABLE_3 = """
-SST-2,GPT-2,4-shot                  sst2_gpt2_4shot
-raw 0.9956 0.3285 0.9444 1.0733 2.2368 1.0733 1.1184 0.1783 1.0528 1.1184 1.0015
-cal 0.2288 0.0163 0.8305 0.7867 1.6646 0.4032 0.3368 0.0312 0.4350 0.3368 0.2302
-SST-2,GPT-2,0-shot                  sst2_gpt2
-raw 0.8284 0.2069 0.8059 0.9375 1.8975 0.9172 0.9204 0.1821 0.9162 0.9204 0.8348
-cal 0.3080 0.0118 0.8136 0.7992 1.6466 0.4949 0.4285 0.0500 0.5272 0.4285 0.3103
-SITW,PLDA                           sitw_plda
-raw 0.3245 0.0012 0.9927 0.4951 1.6469 0.1895 0.2681 0.0000 0.1786 0.2681 0.3243
-cal 0.3045 0.0002 0.9925 0.4361 1.6177 0.1580 0.2472 0.0000 0.1456 0.2472 0.3042
-FVCAUS,PLDA                         fvcaus_plda
-raw 3.9155 0.0178 0.9055 0.6929 1.5846 1.9664 2.9438 0.0095 1.7876 2.9438 3.9162
-cal 0.0132 0.0001 0.9994 0.3234 1.6018 0.0079 0.0108 0.0000 0.0074 0.0108 0.0133
-CIFAR-100,RepVGG-A2                 cifar100_repvgg_a2
-raw 0.2273 0.0558 0.8741 0.7509 1.3781 0.1999 0.3269 0.0611 0.4704 0.3476 0.2290
-cal 0.2277 0.0478 0.8722 0.7297 1.3690 0.1982 0.3262 0.0618 0.4598 0.3473 0.2295
-CIFAR-100,ResNet-20                 cifar100_resnet-20
-raw 0.3148 0.1033 0.8360 0.8203 1.5483 0.2661 0.4497 0.1115 0.6054 0.4811 0.3173
-cal 0.3167 0.0163 0.8423 0.7128 1.3798 0.2434 0.4299 0.1104 0.5544 0.4650 0.3191
-CIFAR-100,VGG19                     cifar100_vgg19_bn
-raw 0.2639 0.1968 0.8671 1.6021 2.0075 0.3919 0.4494 0.0824 0.9697 0.4590 0.2660
-cal 0.2657 0.0439 0.8570 0.7062 1.3265 0.2475 0.3746 0.0916 0.5008 0.3941 0.2677
-Pneumonia,ResNet-50                 pneumoniamnist_resnet50
-raw 0.2778 0.0763 0.8381 1.5503 1.8887 0.8016 0.3760 0.0314 0.9425 0.3760 0.2777
-cal 0.2350 0.0101 0.8597 0.7457 1.6354 0.3361 0.2804 0.0198 0.3605 0.2804 0.2351
-Adrenal,ResNet-50                   adrenalmnist_resnet50
-raw 0.9275 0.1094 0.8022 0.9685 1.7767 0.9310 0.8419 0.0796 0.9586 0.8419 0.9275
-cal 0.9130 0.0213 0.7798 0.8340 1.6735 0.7950 0.7840 0.0868 0.7947 0.7840 0.9152
-Path,ResNet-50                      pathmnist_resnet50
-raw 0.1137 0.0714 0.8633 1.7322 1.8706 0.3285 0.1859 0.0220 0.5975 0.1918 0.1137
-cal 0.0758 0.0135 0.9123 0.6585 1.5578 0.1020 0.1118 0.0081 0.1748 0.1187 0.0758
-IEMOCAP,Wav2Vec-2.0                 iemocap_wav2vec_pt
-raw 0.5036 0.0629 0.7004 0.9427 1.8188 0.6347 0.6464 0.2085 0.7964 0.6810 0.5036
-cal 0.4970 0.0211 0.6978 0.9132 1.7891 0.6152 0.6349 0.2062 0.7690 0.6687 0.4970
-AGNews,GPT-2                        agnews_gpt2
-raw 0.7796 0.1844 0.6431 1.0539 2.1339 0.8138 0.8894 0.4352 1.0045 0.9803 0.7857
-cal 0.3786 0.0362 0.7001 0.9325 1.8136 0.5353 0.5414 0.1724 0.7111 0.5802 0.3816
-CIFAR-10,ResNet-20                  cifar10_resnet-20
-raw 0.0822 0.0382 0.9216 0.7942 1.5977 0.1223 0.1319 0.0092 0.2368 0.1407 0.0829
-cal 0.0839 0.0070 0.9233 0.6123 1.4360 0.1011 0.1243 0.0093 0.1900 0.1364 0.0845
-CIFAR-10,VGG19                      cifar10_vgg19_bn
-raw 0.0677 0.0504 0.9209 1.2340 1.8889 0.1528 0.1237 0.0075 0.3118 0.1268 0.0682
-cal 0.0683 0.0128 0.9184 0.6892 1.5651 0.1033 0.1103 0.0081 0.1804 0.1165 0.0689
-CIFAR-10,RepVGG-A2                  cifar10_repvgg_a2
-raw 0.0526 0.0318 0.9217 0.8760 1.6854 0.0921 0.0889 0.0061 0.1859 0.0936 0.0530
-cal 0.0528 0.0084 0.9146 0.6380 1.4953 0.0736 0.0824 0.0069 0.1390 0.0887 0.0532
-"""
 SATURATED = ("pneumoniamnist_resnet50", "pathmnist_resnet50")
 IN_SINGLE_PRECISION = "confidences saturate at 1 in the authors' single precision"
 LAST_DIGIT = "the last digits: single precision, or where the optimiser stops"
@@ -80,25 +32,6 @@ NOT_EXACT = (
     "exactly, and only of exact ones does it always rise"
 )
 
-# Tables 4 and 5: error rate, Brier score of the confidence, ECUAS_1
-MMLU = """
-Qwen3.5-4B       0.265 0.146 0.411  0.265 0.207 0.472  0.273 0.239 0.512
-Qwen3.5-9B       0.234 0.131 0.365  0.234 0.211 0.445  0.234 0.207 0.441
-GLM-4.6V-Flash   0.264 0.182 0.446  0.264 0.239 0.503  0.280 0.240 0.520
-Ministral-3-8B   0.372 0.333 0.705  0.372 0.264 0.636  0.327 0.272 0.599
-Flash-Lite       0.181 0.127 0.308  0.181 0.172 0.353  0.187 0.156 0.343
-Flash            0.145 0.135 0.280  0.145 0.143 0.288  0.126 0.114 0.240
-Pro              0.087 0.128 0.215  0.087 0.087 0.174  0.095 0.085 0.180
-"""
-TRIVIA_QA = """
-Qwen3.5-4B       0.303 0.165 0.469  0.303 0.168 0.471  0.308 0.250 0.557
-Qwen3.5-9B       0.251 0.132 0.382  0.251 0.139 0.389  0.246 0.212 0.459
-GLM-4.6V-Flash   0.209 0.103 0.311  0.209 0.194 0.403  0.209 0.154 0.363
-Ministral-3-8B   0.237 0.234 0.471  0.237 0.109 0.347  0.231 0.191 0.422
-Flash-Lite       0.119 0.063 0.182  0.119 0.087 0.205  0.108 0.080 0.188
-Flash            0.064 0.057 0.121  0.064 0.053 0.117  0.059 0.054 0.113
-Pro              0.044 0.092 0.136  0.044 0.054 0.098  0.037 0.036 0.073
-"""
 IN_TABLE_2 = ("Qwen3.5-9B", "Ministral-3-8B", "Flash-Lite", "Flash")
 METHODS = ("sequence posterior", "is true", "verbalized")
 ANSWERS = "the models' answers and confidences are not public"
@@ -111,7 +44,7 @@ IDENTITY = (
 
 def printed_sets() -> list[tuple[str, str, dict[str, list[str]]]]:
     """Name, folder, and printed rows of each set of Table 3."""
-    lines = numbers(TABLE_3)
+    lines = printed("ecuas", "Table 3")
     return [
         (title[0].replace(",", " "), title[1], {raw[0]: raw[1:], cal[0]: cal[1:]})
         for title, raw, cal in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
@@ -127,9 +60,9 @@ def calibrated(data: Data, folder: str) -> tuple[np.ndarray, np.ndarray]:
     return np.log(P), found[1]
 
 
-def why(folder: str, kind: str, printed: str, ours: float) -> str:
+def why(folder: str, kind: str, text: str, ours: float) -> str:
     """Why a cell of Table 3 differs."""
-    far = abs(ours - float(printed)) > 3e-4
+    far = abs(ours - float(text)) > 3e-4
     return IN_SINGLE_PRECISION if far and folder in SATURATED and kind == "raw" else LAST_DIGIT
 
 
@@ -158,13 +91,13 @@ IN_TABLE_1 = (
 )  # fmt: skip
 
 
-def identity(text: str, only: Collection[str] = ()) -> list[Cell]:
+def identity(table: str, only: Collection[str] = ()) -> list[Cell]:
     """ECUAS_1 of the printed error rates and Brier scores."""
     return [
-        Cell(name, method, printed, float(error) + float(brier), "", slack=0.00151)
-        for name, *values in numbers(text)
+        Cell(name, method, text, float(error) + float(brier), "", slack=0.00151)
+        for name, *values in printed("ecuas", table)
         if not only or name in only
-        for method, error, brier, printed in zip(
+        for method, error, brier, text in zip(
             METHODS, values[::3], values[1::3], values[2::3], strict=True
         )
     ]
@@ -280,7 +213,7 @@ PAPER = Paper(
         ),
         Item(
             "Table 2", "TriviaQA, four models, a part of Table 5", IDENTITY,
-            identity(TRIVIA_QA, IN_TABLE_2), f"{ANSWERS} (the other columns)",
+            identity("Table 5", IN_TABLE_2), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 3", "All classification systems, raw and calibrated",
@@ -290,11 +223,11 @@ PAPER = Paper(
         ),
         Item(
             "Table 4", "MMLU, seven models and three confidences", IDENTITY,
-            identity(MMLU), f"{ANSWERS} (the other columns)",
+            identity("Table 4"), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 5", "TriviaQA, seven models and three confidences", IDENTITY,
-            identity(TRIVIA_QA), f"{ANSWERS} (the other columns)",
+            identity("Table 5"), f"{ANSWERS} (the other columns)",
         ),
         Item(
             "Table 6", "Labels by a model against labels by people", "",

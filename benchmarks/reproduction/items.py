@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -22,6 +23,7 @@ RUNS = {
 SCORE_SET = ("expected_cost/{}/scores.npy", "expected_cost/{}/targets.npy")
 TABLE = "evaluator/{}_w_scores_compressed.csv.gz"
 NOT_FETCHED = ("medqa",)
+PRINTED = tomllib.loads((Path(__file__).parent / "printed.toml").read_text(encoding="utf-8"))
 
 
 class Cell(NamedTuple):
@@ -142,9 +144,9 @@ class Data:
         return [path for path in paths if path.exists()]
 
 
-def numbers(text: str) -> list[list[str]]:
-    """Split printed lines into words."""
-    return [line.split() for line in text.strip().splitlines()]
+def printed(paper: str, table: str) -> list[list[str]]:
+    """Words of each line of a printed table."""
+    return [line.split() for line in PRINTED[paper][table].splitlines()]
 
 
 def at_least(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:

@@ -20,7 +20,7 @@ from trajscore.metrics import (
 )
 from trajscore.plotting import TerminationDisplay
 
-from .items import Cell, Data, Item, Paper, at_least, at_most, numbers
+from .items import Cell, Data, Item, Paper, at_least, at_most, printed
 
 SCHEDULES = ("linear_front", "uniform", "exponential_front", "linear_back")
 FAMILIES = {"log": "log", "Brier": "brier", "Beta(2,4)": ("beta", 2, 4)}
@@ -68,40 +68,20 @@ APPENDIX_D = [
     Cell("Table 13", "mean forecast of the base rate", "0.38", 118 / 308),
 ]
 REASONS = ("done", "max_steps", "parse_error", "tool_error", "env_terminated")
+# Table 6: runs of each reason, and the row as printed
 AUDIT = {
-    "StrategyQA": (2229, 59, 2, 0, 0),
-    "Tau2-Bench": (201, 1, 0, 70, 6),
-    "HotpotQA": (1529, 458, 13, 0, 0),
-    "WebShop": (163, 145, 192, 0, 0),
-}
-PRINTED_AUDIT = {
-    "StrategyQA": "2290 2229 59 2 2229",
-    "Tau2-Bench": "278 201 1 76 201",
-    "HotpotQA": "2000 1529 458 13 1529",
-    "WebShop": "500 163 145 192 163",
+    "StrategyQA": ((2229, 59, 2, 0, 0), "2290 2229 59 2 2229"),
+    "Tau2-Bench": ((201, 1, 0, 70, 6), "278 201 1 76 201"),
+    "HotpotQA": ((1529, 458, 13, 0, 0), "2000 1529 458 13 1529"),
+    "WebShop": ((163, 145, 192, 0, 0), "500 163 145 192 163"),
 }
 AUDITED = {  # as printed, and as `termination_audit` calls it
-    "runs": "n_runs", "clean outcome": "complete", "max_steps": "administrative",
-    "other stops": "informative", "uncensored n": "complete",
-}  # fmt: skip
-# Table 12: complete, extended, shift
-TABLE_12 = """
-log        -2.5255 -4.5941 -2.0686  -2.5233 -4.5932 -2.0700
-Brier      -0.3091 -0.4266 -0.1175  -0.3081 -0.4263 -0.1182
-Beta(2,4)  -0.00656 -0.00897 -0.00241  -0.00651 -0.00894 -0.00243
-"""
-# Table 10: mean shift, and those of failures and of successes, for each schedule
-TABLE_10 = """
-StrategyQA log       -.6746 +.319 -.862  -.4197 +.544 -.601  -.7657 +.198 -.947  -.2306 +.820 -.429
-StrategyQA Brier     -.2862 +.117 -.362  -.1905 +.202 -.264  -.3232 +.071 -.397  -.1126 +.300 -.190
-StrategyQA Beta(2,4) -.0073 +.003 -.009  -.0051 +.005 -.007  -.0083 +.002 -.010  -.0030 +.007 -.005
-Tau2-Bench log       +.3032 +.061 +.591  +.3598 +.117 +.649  +.3078 +.007 +.666  +.3924 +.180 +.646
-Tau2-Bench Brier     +.1309 +.017 +.266  +.1468 +.033 +.283  +.1379 +.002 +.300  +.1536 +.051 +.275
-Tau2-Bench Beta(2,4) +.0030 +.001 +.006  +.0037 +.002 +.006  +.0034 +.000 +.007  +.0040 +.003 +.006
-HotpotQA log         +.0558 +.196 -.044  +.1703 +.310 +.070  +.0225 +.161 -.077  +.2725 +.434 +.157
-HotpotQA Brier       +.0070 +.077 -.043  +.0519 +.122 +.002  -.0059 +.064 -.055  +.0907 +.171 +.034
-HotpotQA Beta(2,4)   -.0020 +.003 -.006  -.0003 +.005 -.004  -.0025 +.002 -.006  +.0013 +.006 -.002
-"""
+    "runs": "n_runs",
+    "clean outcome": "complete",
+    "max_steps": "administrative",
+    "other stops": "informative",
+    "uncensored n": "complete",
+}
 
 
 def constant(n: int, value: float) -> TrajectoryArray:
@@ -122,10 +102,10 @@ def row_of(y: np.ndarray, F: TrajectoryArray) -> dict[str, float]:
 
 def base_rate(name: str) -> Iterator[Cell]:
     """Make the last row of a transparency table."""
-    n, successes, printed = BASE_RATES[name]
+    n, successes, row = BASE_RATES[name]
     ours = row_of((np.arange(n) < successes).astype(int), constant(n, successes / n))
     columns = [*DIAGNOSTICS, *(f"TPS {family}" for family in FAMILIES)]
-    for column, text in zip(columns, printed.split(), strict=True):
+    for column, text in zip(columns, row.split(), strict=True):
         yield Cell("base rate", column, text, float(ours[column]))
 
 
@@ -156,28 +136,28 @@ def margins(data: Data) -> Iterator[Cell]:
     complete, extended = scored(**PUBLISHED)
     yield Cell("base rate, log", "complete", "-0.8279", complete)
     yield Cell("base rate, log", "extended", "-0.6656", extended)
-    for weights, before, after, printed in (
+    for weights, before, after, shrinkage in (
         ("linear-front", 0.0123, 0.0086, "-30"), ("uniform", 0.0301, 0.0237, "-21"),
         ("linear-back", 0.0476, 0.0316, "-34"),
     ):  # fmt: skip
         ours = 100 * (after / before - 1)
-        yield Cell(f"verbal confidence, {weights}", "shrinkage, %", printed, ours)
+        yield Cell(f"verbal confidence, {weights}", "shrinkage, %", shrinkage, ours)
 
 
 def audit(data: Data) -> Iterator[Cell]:
     """Table 6, of runs with the printed reasons."""
-    for name, counts in AUDIT.items():
+    for name, (counts, printed_row) in AUDIT.items():
         meta = pd.DataFrame({"stop_reason": np.repeat(REASONS, counts)})
         y = np.where(meta["stop_reason"] == "done", 1, -1)
         row = termination_audit(meta, y).table.iloc[-1]
-        for text, (title, column) in zip(PRINTED_AUDIT[name].split(), AUDITED.items(), strict=True):
+        for text, (title, column) in zip(printed_row.split(), AUDITED.items(), strict=True):
             yield Cell(name, title, text, float(row[column]))
 
 
 def continuation(data: Data) -> Iterator[Cell]:
     """Row of the base rate in Table 9, from its counts and the mean q_Z of Table 7."""
     n, successes, _ = BASE_RATES["HotpotQA"]
-    F, y = constant(87, successes / (n + AUDIT["HotpotQA"][1])), np.full(87, -1)
+    F, y = constant(87, successes / (n + AUDIT["HotpotQA"][0][1])), np.full(87, -1)
     simple = censored_tps_score(y, F, **PUBLISHED)
     exact = censored_tps_score(y, F, q_z=np.full(87, 0.240), **PUBLISHED)
     row = "base rate, linear-front"
@@ -268,7 +248,7 @@ def transforms(data: Data) -> pd.DataFrame:
 
 def mixtures(data: Data) -> Iterator[Cell]:
     """Mean shifts of Table 10 from those of failures and successes."""
-    for name, family, *values in numbers(TABLE_10):
+    for name, family, *values in printed("tps", "Table 10"):
         n, successes, _ = BASE_RATES[name]
         rate = successes / n
         for k, weights in enumerate(SCHEDULES):
@@ -301,17 +281,17 @@ def floors(data: Data) -> Iterator[Cell]:
 
 def table_12(data: Data) -> Iterator[Cell]:
     """Differences of the printed columns."""
-    for family, *values in numbers(TABLE_12):
+    for family, *values in printed("tps", "Table 12"):
         for weights, k in (("linear-front", 0), ("uniform", 3)):
-            complete, extended, printed = values[k : k + 3]
-            slack = 1.01 * 10.0 ** -len(printed.partition(".")[2])
+            complete, extended, shift = values[k : k + 3]
+            slack = 1.01 * 10.0 ** -len(shift.partition(".")[2])
             ours = float(extended) - float(complete)
-            yield Cell(family, weights, printed, ours, "", slack=slack)
+            yield Cell(family, weights, shift, ours, "", slack=slack)
 
 
 def draw_terminations(data: Data) -> Any:
     """Draw Table 6."""
-    reason = np.repeat(REASONS, AUDIT["WebShop"])
+    reason = np.repeat(REASONS, AUDIT["WebShop"][0])
     y = np.repeat([1, 0, -1], [*WEBSHOP[:2], len(reason) - sum(WEBSHOP[:2])])
     return TerminationDisplay.from_predictions(y, reason).figure_
 

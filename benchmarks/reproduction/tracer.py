@@ -16,7 +16,7 @@ from trajscore.metrics import trajectory_diagnostics
 from trajscore.plotting import EarlyWarningDisplay
 from trajscore.tracer import ChannelRisk
 
-from .items import Cell, Data, Item, Paper, at_least, numbers
+from .items import Cell, Data, Item, Paper, at_least, printed
 
 LOGS = {
     "tau_bench/gpt-4o-airline.json": "tau-bench airline",
@@ -25,42 +25,6 @@ LOGS = {
     "tau2/retail_gpt-4.1.json": "tau2 retail",
     "tau2/telecom_gpt-4.1.json": "tau2 telecom",
 }
-# Table II: AUROC and AUARC of normalised entropy, stated confidence, semantic entropy, SAUP, TRACER
-TABLE_II = """
-2.5-pro,airline    .600 .514 .462 .451 .603 .516 .595 .517 .735 .629
-2.5-pro,retail     .553 .661 .440 .590 .556 .673 .525 .684 .673 .725
-2.5-pro,telecom    .649 .392 .507 .283 .651 .395 .639 .379 .691 .517
-2.5-flash,airline  .568 .612 .663 .645 .666 .648 .540 .599 .725 .697
-2.5-flash,retail   .468 .497 .530 .544 .533 .547 .428 .467 .707 .670
-2.5-flash,telecom  .559 .358 .423 .257 .621 .392 .673 .446 .809 .520
-4.1-mini,airline   .538 .402 .290 .236 .541 .427 .531 .403 .742 .615
-4.1-mini,retail    .617 .571 .577 .555 .620 .579 .609 .584 .689 .632
-4.1-mini,telecom   .548 .270 .683 .389 .686 .394 .534 .347 .765 .613
-"""
-# Table III: AUROC of the agent's and of the user's turns, the same five
-TABLE_III = """
-.610 .535 .430 .547 .618 .551 .626 .496 .678 .582
-.504 .573 .474 .428 .521 .576 .555 .524 .637 .489
-.644 .555 .421 .555 .648 .571 .671 .593 .647 .622
-.530 .558 .718 .589 .721 .572 .531 .574 .650 .591
-.478 .453 .534 .506 .538 .510 .468 .465 .692 .4682
-.543 .546 .377 .556 .566 .563 .626 .596 .672 .602
-.582 .500 .421 .366 .585 .521 .590 .536 .602 .725
-.575 .633 .568 .544 .578 .635 .560 .632 .579 .636
-.554 .553 .645 .668 .648 .669 .655 .506 .674 .672
-"""
-# Table IV: AUROC of additive, multiplicative, separate, max
-TABLE_IV = """
-.726 .661 .711 .735
-.660 .582 .623 .673
-.678 .681 .672 .691
-.620 .632 .675 .725
-.677 .500 .638 .707
-.795 .785 .764 .809
-.731 .643 .648 .742
-.668 .627 .679 .689
-.761 .689 .753 .765
-"""
 # gains in detection by a fifth of the run, of the printed shares
 FIGURE_2 = [
     Cell("2.5-pro, percentage points", "airline", "12.0", 68.0 - 56.0),
@@ -74,14 +38,15 @@ GAIN_IS_LARGER = (
 GAIN_LOST = "of averages over the nine rows, each side against the best baseline of that side"
 
 
-def printed(text: str) -> np.ndarray:
+def table_of(name: str) -> np.ndarray:
     """Numbers of a printed table."""
-    return np.array([[float(one) for one in line if one[0] == "."] for line in numbers(text)])
+    rows = printed("tracer", name)
+    return np.array([[float(one) for one in row if one[0] == "."] for row in rows])
 
 
 def table_2(data: Data) -> Iterator[Cell]:
     """What the text says of Table II, from its cells."""
-    table = printed(TABLE_II).reshape(9, 5, 2)
+    table = table_of("Table II").reshape(9, 5, 2)
     gain = 100 * (table[:, 4] / table[:, :4].max(axis=1) - 1)  # over the strongest baseline
     row = "gain over the strongest baseline, %"
     for k, (measure, low, high, slack) in enumerate(
@@ -95,8 +60,8 @@ def table_2(data: Data) -> Iterator[Cell]:
 
 def table_3(data: Data) -> Iterator[Cell]:
     """How much of the gain is lost with one side, as the text says of Table III."""
-    table = printed(TABLE_III).reshape(9, 5, 2)
-    both = printed(TABLE_II).reshape(9, 5, 2)[:, :, 0]
+    table = table_of("Table III").reshape(9, 5, 2)
+    both = table_of("Table II").reshape(9, 5, 2)[:, :, 0]
     gain = (both[:, 4] - both[:, :4].max(axis=1)).mean()
     one_side = (table[:, 4] - table[:, :4].max(axis=1)).mean(axis=0)
     lost, why = 100 * (1 - one_side / gain), f"{GAIN_LOST}; printed as about"
@@ -106,7 +71,7 @@ def table_3(data: Data) -> Iterator[Cell]:
 
 def table_4(data: Data) -> Iterator[Cell]:
     """Whether max is the column of Table II, and best."""
-    table, best = printed(TABLE_IV), printed(TABLE_II).reshape(9, 5, 2)[:, 4, 0]
+    table, best = table_of("Table IV"), table_of("Table II").reshape(9, 5, 2)[:, 4, 0]
     lead = float((table[:, 3] - table[:, :3].max(axis=1)).min())
     same = float(np.abs(table[:, 3] - best).max())
     yield Cell("max", "largest difference from Table II", "0.000", same)

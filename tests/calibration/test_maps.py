@@ -1,15 +1,26 @@
 """Platt's, the beta, the isotonic and the ensemble map, against general optimisers and by hand."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit
+from sklearn.pipeline import make_pipeline
 
+import trajscore
 from judged import evaluate
 from known_agent import bent_forecasts
-from trajscore import PlattCrossFitCalibrator, TraceAggregator, TrajectoryArray
+from trajscore import (
+    PlattCrossFitCalibrator,
+    PrefixForecaster,
+    TraceAggregator,
+    TrajectoryArray,
+)
 from trajscore.calibration import (
+    AliveRate,
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
     IsotonicCrossFitCalibrator,
@@ -409,9 +420,26 @@ def test_names_of_calibrators(runs):
         ("spline", "calibrator .*'auto'.*'spline'"),
         (PlattCrossFitCalibrator, r"calibrator .*PlattCrossFitCalibrator\(\)"),
         (3, "calibrator .*3"),
+        # a wrong parameter is the user's, and no property of the runs
+        (PlattCrossFitCalibrator(C=0), "C must be a positive number, got 0"),
+        (BetaCrossFitCalibrator(cv=1), "cv must be"),
+        (IsotonicCrossFitCalibrator(weights="late"), "'late'"),
+        (EnsembleCrossFitCalibrator(link="probit"), "link must be"),
+        (PlattCrossFitCalibrator(censored="success"), "censored must be"),
+        (make_pipeline(AliveRate(prior=0), PlattCrossFitCalibrator()), "prior must be"),
+        (PrefixForecaster(end="step"), "pooled=True"),
+        (PrefixForecaster(LogisticRegression(C=-1)), "'C' parameter"),
     ):
         with pytest.raises(ValueError, match=words):
             evaluate(X, y, calibrator=calibrator)
+    few = evaluate(
+        X[:3], [0, 1, 1], calibrator=PlattCrossFitCalibrator(cv=3), intervals="influence"
+    )
+    assert ("forecast", "recalibrated") not in few.traces
+    with pytest.raises(ValueError, match="calibrator must be") as unknown:
+        evaluate(X, y, calibrator="")
+    for name in re.findall(r"'(\w+)'", str(unknown.value)):
+        assert f'"{name}"' in trajscore.evaluate.__doc__
 
 
 def test_a_collapsed_trace_is_a_distribution_over_failure_and_success():

@@ -204,7 +204,7 @@ def test_arguments_of_other_kinds_are_refused():
         (lambda: metrics.step_calibration_error(y, X, strategy="equal"), "strategy .*'equal'"),
         (lambda: evaluate(X, y, options=EvaluationOptions(n_jobs=0)), "n_jobs .*0"),
         (lambda: evaluate(X, y, options=EvaluationOptions(progress=3)), "progress .*3"),
-        (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "random_state .*'a'"),
+        (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "'a' cannot .*seed"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
         (lambda: LearnThenTestStop(delta=2).fit(X, y), "delta"),
         (lambda: gates.RunSet.read(3), "path .*3"),

@@ -118,15 +118,12 @@ def test_completions(write):
     (step,) = run.steps
     assert (step.text, step.logprobs, step.tokens) == ("Hi", (-0.5, -1.0), ("w0", "w1"))
     assert step.extra["finish_reason"] == "stop"
-    assert step.extra["other_choices"] == [other]
-    assert run.meta["n_other_choices"] == 1
     # beside the request; the answer among the messages as well is one turn with its scores
     for messages in ([HI], [HI, agent("Hi")]):
         run = one(write, [record | {"messages": messages}])
         assert [step.text for step in run.steps] == ["Hi", "Hi"]
         assert [step.logprobs for step in run.steps] == [None, (-0.5, -1.0)]
         assert run.steps[1].extra["finish_reason"] == "stop"
-        assert io.meta([run])["n_other_choices"].tolist() == [1]
         assert "choices" not in run.extra
     # after another answer, other calls, or a tool's result, the choice is a turn of its own
     asked = agent("Hi", tool_calls=[{"id": "1", "function": {"name": "f", "arguments": "{}"}}])

@@ -113,17 +113,20 @@ def test_other_conventions(write):
 
 
 def test_rows_of_spans_as_tables_and_services_have_them(write):
-    """Attributes in columns, messages as Python writes them; or in pages of an interface."""
-    rows = [
-        {"name": "chat", "context.span_id": "s", "context.trace_id": "t", "parent_id": None,
-         "attributes.openinference.span.kind": "LLM", "start_time": 1,
-         "attributes.llm.input_messages": str([{"message.role": "user", "message.content": "Hi"}]),
-         "attributes.llm.output_messages": str([{"message.role": "assistant",
-         "message.content": "Yes"}]), "eval.success.score": 1.0, "eval.success.label": "ok",
-         "eval.tone.score": None},
-    ]  # fmt: skip
-    (run,) = io.read_runs(write("rows.jsonl", rows, lines=True))
-    assert (turns(run), run.outcome, run.scores) == (BOTH, 1, {"success": 1.0})
+    """Attributes in columns, messages as text; or in pages of an interface."""
+    asked = [{"message.role": "user", "message.content": "Hi"}]
+    told = [{"message.role": "assistant", "message.content": "Yes"}]
+    row = {
+        "name": "chat", "context.span_id": "s", "context.trace_id": "t", "parent_id": None,
+        "attributes.openinference.span.kind": "LLM", "start_time": 1,
+        "attributes.llm.input_messages": json.dumps(asked),
+        "attributes.llm.output_messages": json.dumps(told),
+    }  # fmt: skip
+    (run,) = io.read_runs(write("rows.jsonl", [row], lines=True))
+    assert turns(run) == BOTH
+    with pytest.raises(ValueError, match=r"llm\.input_messages is not JSON"):
+        printed_by_python = row | {"attributes.llm.input_messages": str(asked)}
+        io.read_runs(write("rows.jsonl", [printed_by_python], lines=True))
     metadata = {"metadata": json.dumps({"success": True})}
     one = model(**metadata)
     (run,) = io.read_runs(write("page.json", {"data": [one], "next_cursor": None}))

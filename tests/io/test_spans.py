@@ -18,7 +18,7 @@ def span(key, kind="other", parent=None, *, call=None, error=None, scores=None, 
     own = {FIELDS.get(name, name): value for name, value in fields.items()}
     own |= {"metadata": {"tool.id": call}} if call else {}
     own |= {"level": "ERROR"} if error else {}
-    own["feedback_scores"] = [{"name": k, "value": v} for k, v in (scores or {}).items()]
+    own |= {"scores": scores} if scores else {}
     return {"id": key, "type": KINDS[kind], "parentObservationId": parent} | own
 
 
@@ -39,7 +39,12 @@ SYSTEM = {"role": "system", "content": "Be kind."}
 
 
 def read(write, *spans):
-    log = {"id": "t", "observations": spans, "scores": []}
+    scores = [
+        {"observationId": span["id"], "name": name, "value": value}
+        for span in spans
+        for name, value in span.get("scores", {}).items()
+    ]
+    log = {"id": "t", "observations": spans, "scores": scores}
     return io.read_runs(write("log.json", log), format="langfuse")[0]
 
 

@@ -182,6 +182,14 @@ def test_ids_that_are_lists_or_of_several_runs(tables):
 # ------------------------------------------------------------------ values
 
 
+def test_tasks_of_several_kinds_are_tasks_and_lists_are_none(tables):
+    rows = [{"run": f"r{k}", "judge": 0.1 * k, "success": k % 2} for k in range(8)]
+    mixed = [row | {"task": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
+    assert tables.read(mixed, name="a.jsonl").tasks == ["x", "x", "3", "3"] * 2
+    listed = [row | {"task": [k // 2]} for k, row in enumerate(rows)]
+    assert tables.read(listed, name="b.jsonl").tasks is None
+
+
 def test_scales_and_risks(tables):
     table = steps(
         a=[0, 5, 10, 2], b=[0.25, 1, 0, 0.5], c=[-1.0, 0, 3, 0.5], d=["50%", "5 %", None, "4"]

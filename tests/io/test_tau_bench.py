@@ -38,10 +38,6 @@ def test_all_fields(write):
     assert read(write, ASK, ANSWER, reward=None).outcome == -1
     nameless = read(write, ASK, ANSWER, task_id=None)
     assert (nameless.id, nameless.task) == ("a-0", None)
-    fork = {"task_id": 7, "reward": 1.0, "info": {}, "trajectory": [ASK, ANSWER]}
-    for runs in ([fork], fork):
-        (run,) = io.read_runs(write("a.json", runs))
-        assert (run.id, run.outcome, run.extra, len(run.steps)) == ("7-0", 1, {"info": {}}, 2)
 
 
 def test_a_run_at_the_cap_that_has_not_ended_was_cut_off(write):

@@ -224,7 +224,7 @@ def test_learn_then_test_bad_input():
     X, y, X_new, _ = runs()
     with pytest.warns(UserWarning, match="at least 45 successes and 45 runs"):
         few = LearnThenTestStop().fit(X[:40], y[:40])
-    assert few.thresholds_.tolist() == [0.0]
+    assert few.thresholds_.tolist() == [-np.inf]
     with pytest.warns(UserWarning, match="longer .* 4 steps"):
         LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y).predict(X_new)
     for name in ("alpha", "delta", "calibration_fraction", "lost_accuracy"):

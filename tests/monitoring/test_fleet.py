@@ -439,8 +439,13 @@ def test_the_same_in_any_batches_and_from_a_file():
             file.seek(0)
             one_by_one = joblib.load(file)
     assert whole.changes_ == one_by_one.changes_ != []
-    columns = ["e_value", "log_e_value", "log_threshold"]
-    assert whole.e_values_[columns].equals(one_by_one.e_values_[columns])
+    assert whole.e_values_.equals(one_by_one.e_values_)
+    X, y = traces()
+    n_taken = N + whole.changes_[0].alarm + 100  # a new reference, and no run since
+    again = FleetMonitor(n_after=100).fit(X[:N], y[:N])
+    again.update(bolder(X[N:n_taken]), y[N:n_taken])
+    assert again.changes_ == whole.changes_
+    assert (again.e_values_["since"] == again.n_runs_ + 1).all()
 
 
 def test_outcomes_that_come_at_once_or_after_the_run():
@@ -464,6 +469,17 @@ def test_a_late_outcome_may_give_an_alarm(fleet):
             break
     assert alarms[-1]
     assert fleet.changes_[0].alarm == len(alarms)
+
+
+def test_outcomes_of_runs_before_an_alarm_are_late_even_if_another_outcome_gave_it(fleet):
+    X, _ = traces()
+    fleet.update(X[N : N + 200])
+    n_outcomes = 1
+    while not fleet.add_outcomes([X.ids[N + n_outcomes - 1]], [0]).alarm:
+        n_outcomes += 1
+    assert fleet.changes_[0].alarm == 200
+    fleet.add_outcomes(X.ids[N + n_outcomes : N + 200], np.zeros(200 - n_outcomes))
+    assert fleet.n_late_outcomes_ == 200 - n_outcomes
 
 
 def test_outcomes_of_a_change_that_come_late():

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import split_report
+from trajscore.monitoring import LearnThenTestStop, split_report
 
 RULE = DensityRatioEProcess("passthrough", alpha=[0.3, 0.1])
 
@@ -97,6 +97,14 @@ def test_too_few_successes_are_a_column_and_no_warning():
     table = split_report(clone(RULE).set_params(alpha=[0.5, 1e-4]), X, y, n_splits=2)
     assert table["too_few"].tolist() == [0, 1]
     assert table["power"].iloc[1] == 0
+    table = split_report(LearnThenTestStop(alpha=[0.5, 0.05]), X[:60], y[:60], n_splits=2)
+    assert table["too_few"].tolist() == [1, 1]  # 45 runs must be held out for lost_accuracy=0.05
+
+
+def test_a_rule_that_takes_no_groups_says_so():
+    X, y = runs()
+    with pytest.warns(UserWarning, match="LearnThenTestStop.fit takes no groups"):
+        split_report(LearnThenTestStop(), X, y, groups=X.ids // 4, n_splits=2)
 
 
 def test_bad_input():

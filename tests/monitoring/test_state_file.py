@@ -279,6 +279,13 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(state):
             {"random_state": 1}, {"wait": 0.5}, {"end_worth": 1}, {"threshold": "pac"},
             {"forecaster": pooled})),
     ]  # fmt: skip
+    for more in ({"wait": 0.5}, {"threshold": "randomized_ville"}):  # of the same limits
+        other_state = state.with_name("ville" + next(iter(more)))
+        DensityRatioEProcess(threshold="ville").fit(X, Y).monitor(state=other_state)
+        with pytest.raises(ValueError, match="written with another fitted process, alpha"):
+            DensityRatioEProcess(**{"threshold": "ville"} | more).fit(X, Y).monitor(
+                state=other_state
+            )
     for process, alpha in [(PROCESS, 0.1), *((other, None) for other in others)]:
         with pytest.raises(ValueError, match="written with another fitted process, alpha"):
             process.monitor(alpha, state)

@@ -124,8 +124,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class of each sample."""
-        chosen = self._affine(X).argmax(axis=1)
-        return self.classes_[chosen]
+        return self.classes_[self._affine(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return ``log_p_CLASS`` for each column of `transform`; no parameter is read."""

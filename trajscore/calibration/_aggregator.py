@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from trajscore.calibration.forecaster import Forecaster
-from trajscore.core.collapse import AGGREGATORS, aggregate
+from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -103,7 +103,7 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Collapse each trace to probabilities of failure and success, columns as in `classes_`."""
         traces = self._check_runs(X, reset=False)
-        success = aggregate(traces, self.phi, weights=self.weights, horizon=self.horizon)
+        success = collapse(traces, self.phi, as_step_weights(self.weights, self.horizon))
         return np.stack([1 - success, success], axis=1)
 
     def predict(self, X: Any) -> IntArray:

@@ -110,10 +110,7 @@ class AliveRate(LearnedForecaster):
             If a parameter cannot be used, or no run counts.
         """
         require_y(self, y)
-        if self.end not in ("step", None):
-            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        self._check_parameters()
         weights = as_step_weights(self.weights, self.horizon)
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
@@ -141,6 +138,14 @@ class AliveRate(LearnedForecaster):
         ends = _counts(bins, mass, label, is_end)
         self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
         return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.end not in ("step", None):
+            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
+        if not is_number(self.prior) or not 0 < self.prior < np.inf:
+            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        as_step_weights(self.weights, self.horizon)
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False, "allow_missing": True}

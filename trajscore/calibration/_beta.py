@@ -54,6 +54,8 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     array([0.28, 0.75])
     """
 
+    _for_signals = None
+
     def __init__(
         self,
         C: float = 1.0,
@@ -69,6 +71,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(self.C)
 
     def _reads(self) -> dict[str, bool]:

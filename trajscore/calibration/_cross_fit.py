@@ -30,12 +30,12 @@ from trajscore.core.checks import (
     check_values,
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
-from trajscore.core.folds import assign_folds, out_of_fold
+from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
-from trajscore.core.outcomes import CENSORED, Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_jobs
+from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
 
@@ -202,22 +202,19 @@ def cross_fit_sample(
     A calibrator that cross-fits has its own `cv`; its `maps_` are fitted in place, but no map for
     new runs. Others are given `runs`, the same ones as in a log, in place of their traces.
     """
-    if isinstance(forecaster, CrossFitCalibrator):
-        check_values(sample.X, probabilities=forecaster._reads()["probabilities"])
-        soft = sample.q_z if forecaster.censored == "q_z" else None
-        codes = np.asarray(sample.y)
-        labels = as_labels(codes, censored=forecaster.censored, q_z=soft)
-        return forecaster._fit_checked(
-            sample.X, labels, sample.weight, sample.groups, for_new_runs=False
-        )
     check_refitted(forecaster)
-    weight = sample.weight if is_weighted else None
-    every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
-    metadata = {name: values for name, values in every.items() if values is not None}
     traces, codes = sample.X, np.asarray(sample.y)
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
+    if isinstance(forecaster, CrossFitCalibrator):
+        check_values(traces, probabilities=forecaster._reads()["probabilities"])
+        return forecaster._fit_checked(
+            traces, labels, sample.weight, sample.groups, for_new_runs=False
+        )
+    weight = sample.weight if is_weighted else None
+    every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
+    metadata = {name: values for name, values in every.items() if values is not None}
     counts = labels.counts & (sample.weight > 0)
     fold = assign_folds(cv, traces.ids, labels.stratum, counts=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
@@ -239,23 +236,15 @@ def cross_fit_sample(
         strict=True,
     )
     warn_of_look_ahead(forecaster, look_ahead[0])
-    if runs is not None:
-        traces = _with_lengths_of(traces, parts, fold)
+    if runs is not None:  # each has the steps that the pipeline made of it
+        lengths = np.empty_like(fold)
+        lengths[np.argsort(fold, kind="stable")] = np.concatenate([part.lengths for part in parts])
+        known = {"ids": traces.ids, "meta": traces.meta, "ended": traces.ended}
+        traces = TrajectoryArray(np.zeros(int(lengths.sum())), lengths, **known)
     cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
     return with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
-
-
-def _with_lengths_of(
-    runs: TrajectoryArray, parts: Sequence[TrajectoryArray], fold: IntArray
-) -> TrajectoryArray:
-    """Return runs with as many steps as each has in the part of its fold."""
-    lengths = np.empty(len(runs), dtype=np.int64)
-    for k, part in enumerate(parts):
-        lengths[fold == k] = part.lengths
-    steps = np.zeros(int(lengths.sum()))
-    return TrajectoryArray(steps, lengths, ids=runs.ids, meta=runs.meta, ended=runs.ended)
 
 
 def _fitted_trace(
@@ -285,6 +274,8 @@ class LearnedForecaster(Forecaster, BaseEstimator):
 
     Its ``fit`` takes `groups`, which only ``fit_transform`` reads.
     """
+
+    censored: str
 
     # unless `set_fit_request` says otherwise: groups stay whole here as in scikit-learn's splitters
     # of groups, and q_z is for the scorer
@@ -324,12 +315,15 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         ValueError
             As in `fit`, or if there are too few runs, outcomes or groups for the folds.
         """
-        every = {"sample_weight": sample_weight, "groups": groups, "q_z": q_z}
-        metadata: dict[str, Any] = {
-            name: values for name, values in every.items() if values is not None
-        }
+        return self._fit_transform(X, y, sample_weight=sample_weight, groups=groups, q_z=q_z)
+
+    def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         self.fit(X, y, **fit_arguments(self, metadata))
         return cross_fit_traces(self, X, y, **metadata)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
+        check_choice(self.censored, "censored", CENSORED_AS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,32 +337,26 @@ class CrossFitCalibrator(LearnedForecaster):
 
     A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
     how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
-    the form of the output follow. A map is called with values and returns probabilities; its
-    numbers, such as ``slope``, become the columns of `summary`.
+    the form of the output follow. A map is called with values and returns probabilities, which rise
+    (or all fall) with the values; its numbers, such as ``slope``, become the columns of `summary`.
     """
 
     cv: Any
     weights: Weights
     horizon: Horizon
-    censored: str
-    _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
+    # parameters for signals outside [0, 1]; None where it takes forecasts alone
+    _for_signals: ClassVar[dict[str, Any] | None] = {}
+    _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
         """Fit one map; both outcomes have weight."""
 
-    def _set_for_signal(self) -> Self:
-        """Set parameters for a signal that is not a probability, where higher is better."""
-        self.set_params(**self._for_signals)
-        if self._reads()["probabilities"]:
-            raise ValueError(
-                f"{type(self).__name__} takes forecasts in [0, 1] alone; for another signal use "
-                f"calibrator='auto', 'platt' or 'isotonic'"
-            )
-        return self
-
     def _check_parameters(self) -> None:
-        """Refuse parameters that cannot be used."""
+        super()._check_parameters()
+        as_step_weights(self.weights, self.horizon)
+        check_folds(self.cv)
+        self._reads()  # which refuses an unknown link
 
     def fit(
         self,
@@ -405,18 +393,8 @@ class CrossFitCalibrator(LearnedForecaster):
             outcome, weight, group and `q_z` for each run; or if there are too few runs, outcomes
             or groups for the folds.
         """
-        self._fit(X, y, sample_weight, groups, q_z)
+        self.fit_transform(X, y, sample_weight, groups, q_z)
         return self
-
-    def fit_transform(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        q_z: ArrayLike | None = None,
-    ) -> Any:
-        return self._fit(X, y, sample_weight, groups, q_z)
 
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
@@ -429,27 +407,23 @@ class CrossFitCalibrator(LearnedForecaster):
         Returns
         -------
         DataFrame indexed by map name
-            The map's numbers, and the range of calibrated probabilities over the training values
-            of positive weight (low, high).
+            The map's numbers, and its probabilities at the two ends of the training values of
+            positive weight: low, high. As maps are monotone, all others lie between them.
         """
         rows = []
         for name, fitted in {**self.maps_, "all": self.full_map_}.items():
-            numbers = {
-                column: value
-                for column, value in vars(fitted).items()
-                if isinstance(value, (bool, int, float))
-            }
+            numbers = {of: v for of, v in vars(fitted).items() if isinstance(v, (int, float))}
             low, high = sorted(fitted(np.array(self._value_range)))
             rows.append({"map": name, **numbers, "low": low, "high": high})
         return pd.DataFrame(rows).set_index("map")
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, q_z: Any) -> Any:
-        """Check all that is given, and return the out-of-fold traces in the form of X."""
+    def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         require_y(self, y)
         traces = self._check_runs(X, reset=True)
         n_runs = len(traces)
-        labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
-        weight = check_sample_weight(sample_weight, n_runs)
+        codes, groups = check_outcomes(y, traces), metadata["groups"]
+        labels = as_labels(codes, censored=self.censored, q_z=metadata["q_z"])
+        weight = check_sample_weight(metadata["sample_weight"], n_runs)
         clusters = None if groups is None else check_groups(groups, n_runs)
         return like_input(self._fit_checked(traces, labels, weight, clusters), X)
 
@@ -462,8 +436,8 @@ class CrossFitCalibrator(LearnedForecaster):
         for_new_runs: bool = True,
     ) -> TrajectoryArray:
         """Fit the maps to checked runs, and return their out-of-fold traces."""
-        weights = as_step_weights(self.weights, self.horizon)
         self._check_parameters()
+        weights = as_step_weights(self.weights, self.horizon)
         track_channels(self, traces, reset=True)
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")

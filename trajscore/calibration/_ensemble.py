@@ -75,6 +75,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     """
 
     _for_signals = {"link": "identity"}  # noqa: RUF012
+    _is_stepwise = True
 
     def __init__(
         self,

@@ -57,6 +57,8 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
     array([0.26, 0.35, 0.76])
     """
 
+    _is_stepwise = True
+
     def __init__(
         self,
         cv: Any = 2,

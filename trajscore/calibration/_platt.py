@@ -125,6 +125,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         self.increasing = increasing
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(self.C)
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(

@@ -181,7 +181,7 @@ class PrefixForecaster(LearnedForecaster):
         """
         require_y(self, y)
         self._check_parameters()
-        prototype = _classifier(self.estimator, 0.3 if self.features == "running" else 1.0)
+        prototype = self._classifier()
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
         labels = as_labels(codes, censored=self.censored, q_z=q_z)
@@ -202,6 +202,8 @@ class PrefixForecaster(LearnedForecaster):
         return self
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._classifier()
         self._features().check()
         as_count(self.min_class_count, "min_class_count", least=0)
         if self.end not in ("step", "after", None):
@@ -244,6 +246,19 @@ class PrefixForecaster(LearnedForecaster):
         check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]
+
+    def _classifier(self) -> Any:
+        """Return what is cloned for each step."""
+        if self.estimator is None:
+            C = 0.3 if self.features == "running" else 1.0
+            return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=200))
+        if not hasattr(self.estimator, "predict_proba"):
+            name = type(self.estimator).__name__
+            raise ValueError(
+                f"estimator must be a classifier with predict_proba, got {self.estimator!r}; for a "
+                f"classifier without it use CalibratedClassifierCV({name}())"
+            )
+        return self.estimator
 
     def _features(self) -> PrefixFeatures:
         return PrefixFeatures(self.features, self.last, self.pooled)
@@ -297,19 +312,6 @@ class PrefixForecaster(LearnedForecaster):
 
     def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
         return self._of_pooled(self._features().at_all_steps(X), end_mask(X, X.ended))
-
-
-def _classifier(estimator: Any, C: float) -> Any:
-    """Return what is cloned for each step."""
-    if estimator is None:
-        return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=200))
-    if not hasattr(estimator, "predict_proba"):
-        name = type(estimator).__name__
-        raise ValueError(
-            f"estimator must be a classifier with predict_proba, got {estimator!r}; for a "
-            f"classifier without it use CalibratedClassifierCV({name}())"
-        )
-    return estimator
 
 
 def _check_both(y: FloatArray) -> None:

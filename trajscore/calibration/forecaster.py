@@ -293,7 +293,11 @@ def check_refitted(forecaster: Any) -> None:
 
 
 def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return those of groups, sample_weight and q_z that a fit takes; it must take weights."""
+    """Return those of groups, sample_weight and q_z that are given and that a fit takes.
+
+    Weights that are given must be taken.
+    """
+    metadata = {name: values for name, values in metadata.items() if values is not None}
     arguments = _arguments(estimator, metadata)
     if "sample_weight" in metadata and not any(
         name.endswith("sample_weight") for name in arguments

@@ -138,13 +138,14 @@ def practice_shift(
         Step weights. Default: all schedules; without a horizon, those that need none.
     horizon : int, "own" or None, default=None
         Horizon of all schedules, as in `trajscore.metrics.tps_score`; "own" is that of the paper.
-    calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="platt"
-        Makes out-of-fold forecasts of all scored runs. A name stands for a calibrator on the
-        pseudo-label (or on `q_z`) that is fitted anew for each schedule, with its weights:
-        otherwise the mismatch of calibration and score would count as an effect of the schedule. A
-        signal outside [0, 1] is higher where success is more likely: turn a risk round first. A
-        forecaster is taken as it is, once for all schedules, as by
-        `trajscore.calibration.cross_fit_traces`. None takes the traces as forecasts.
+    calibrator : str, forecaster or None, default="platt"
+        Makes out-of-fold forecasts of all scored runs. A name, one of those of
+        `trajscore.evaluate`, stands for a calibrator on the pseudo-label (or on `q_z`) that is
+        fitted anew for each schedule, with its weights: otherwise the mismatch of calibration and
+        score would count as an effect of the schedule. A signal outside [0, 1] is higher where
+        success is more likely: turn a risk round first. A forecaster is taken as it is, once for
+        all schedules, as by `trajscore.calibration.cross_fit_traces`. None takes the traces as
+        forecasts.
     q_z : float or array-like of shape (n_runs,), optional
         Continuation-success probability of unobserved runs. Default: 0, the simple score.
     groups : array-like of shape (n_runs,), optional

@@ -50,6 +50,7 @@ def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Call
         name,
         description=words["description"],
         epilog=words.get("examples"),
+        usage=f"%(prog)s [options] {words['takes']}",
         **raw,
     )
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")

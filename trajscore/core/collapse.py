@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import check_choice, run_label
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.values import run_label
+from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 
 AGGREGATORS = ("last", "mean", "min", "weighted")
-_MEAN = as_step_weights("uniform")
+_EARLY, _UNIFORM = StepWeights("early"), StepWeights("uniform")
 
 
-def aggregate(
-    traces: Any, phi: str = "weighted", *, weights: Weights = "early", horizon: Horizon = None
-) -> FloatArray:
-    """Collapse each trace to one number (Appendix F.2 of the paper on Trajectory Proper Scores)."""
-    X = check_trajectories(traces, single_channel=True)
-    check_choice(phi, "phi", AGGREGATORS)
-    return collapse(X, phi, as_step_weights(weights, horizon))
-
-
-def collapse(X: TrajectoryArray, phi: str, weights: StepWeights) -> FloatArray:
-    """Collapse trusted traces of one channel."""
+def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> FloatArray:
+    """Collapse trusted traces of one channel (Appendix F.2 of the TPS paper)."""
     if not len(X):
         return np.empty(0)
     if phi == "last":
         return X.cells[last_cells(X)]
     if phi == "min":
         return np.minimum.reduceat(X.cells, X.offsets[:-1])
-    return weighted_mean(X, (_MEAN if phi == "mean" else weights).of(X).cells())
+    return weighted_mean(X, (_UNIFORM if phi == "mean" else weights).of(X).cells())
 
 
 def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:

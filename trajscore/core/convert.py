@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_float, as_lengths, as_real, is_iterable, refuse_kind
+from trajscore.core.values import as_float, as_lengths, as_numbers, is_iterable, refuse_kind
 
 Parts = dict[str, Any]
 
@@ -92,10 +92,7 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
 
 
 def _as_run(run: ArrayLike, row: int) -> FloatArray:
-    try:
-        array = as_real(run)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"row {row}: the values must be numbers: {error}") from error
+    array = as_numbers(run, f"row {row}: the values")
     if array.ndim not in (1, 2):
         got = f"the number {array}" if not array.ndim else f"{array.ndim} dimensions"
         raise ValueError(f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {got}")
@@ -148,10 +145,7 @@ def _table_values(X: pd.DataFrame) -> FloatArray:
 def check_columns(X: pd.DataFrame) -> None:
     """Refuse a DataFrame with a column of dates, durations or complex numbers, or of no step."""
     for name, dtype in X.dtypes.items():
-        try:
-            refuse_kind(dtype)
-        except ValueError as error:
-            raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+        refuse_kind(dtype, name)
     names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
     if names:
         raise ValueError(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
-from trajscore.core.values import as_real, number_of, refuse_kind
+from trajscore.core.values import as_numbers, number_of, refuse_kind
 
 
 class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -96,7 +96,7 @@ def check_estimator_input(
     if _is_plain_table(X):
         # scikit-learn's own checks (feature names and counts) hold for plain arrays; the number
         # of columns of a padded array means nothing, so a container skips them
-        values = _validated(estimator, _readable(X), reset)
+        values = _validated(estimator, X, reset)
         X = TrajectoryArray.from_padded(values, ids=row_ids(X))
     traces = check_trajectories(
         X, probabilities=probabilities, single_channel=single_channel, allow_missing=allow_missing
@@ -114,19 +114,15 @@ def _is_plain_table(X: Any) -> bool:
     return not isinstance(X, TrajectoryArray) and is_padded(X)
 
 
-def _readable(X: Any) -> Any:
-    """Refuse, or read, what scikit-learn does not look at: runs of a log, dates and masks."""
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+    """Check a plain table as scikit-learn does; and dates and masks, at which it does not look."""
     refuse_log(X)
     if isinstance(X, pd.DataFrame):
         check_columns(X)
     elif isinstance(X, np.ma.MaskedArray):
-        return as_real(X)
+        X = as_numbers(X, "X")
     elif isinstance(X, np.ndarray):
         refuse_kind(X.dtype)
-    return X
-
-
-def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     try:
         return validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"

@@ -40,15 +40,20 @@ def assign_folds(
     """
     stratum = np.asarray(strata, dtype=np.int64)
     counted = np.ones(len(ids), dtype=bool) if counts is None else np.asarray(counts)
-    is_number = isinstance(cv, (int, np.integer))
-    if cv is None or isinstance(cv, (str, bytes)) or (is_number and cv < 2):
-        raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
-    if not is_number:
+    check_folds(cv)
+    if not isinstance(cv, (int, np.integer)):
         return _folds_of_splitter(cv, ids, stratum, groups)
     _check_enough(int(cv), ids[counted], stratum[counted])
     if groups is None:
         return _alternating_folds(int(cv), ids, stratum, counted)
     return _folds_of_groups(int(cv), ids, stratum, counted, groups)
+
+
+def check_folds(cv: Any) -> None:
+    """Refuse what is neither a number of folds nor a splitter."""
+    is_number = isinstance(cv, (int, np.integer))
+    if cv is None or isinstance(cv, (str, bytes)) or (is_number and cv < 2):
+        raise ValueError(f"cv must be a whole number, at least 2, or a splitter, got {cv!r}")
 
 
 def out_of_fold(
@@ -187,6 +192,8 @@ def held_out_rows(
     on that of the input, and come in rising order. `stratify` has the class of each known row.
     """
     if calibration is None:
+        if len(known) < 2:
+            raise ValueError(f"a split needs 2 runs with an outcome, got n_samples = {len(known)}")
         _, drawn = train_test_split(
             known, test_size=fraction, stratify=stratify, random_state=random_state
         )

@@ -16,6 +16,7 @@ from trajscore.core.optional import optional
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import refuse_kind, run_label, unknown_name
+from trajscore.core.within_runs import offsets_of
 
 
 class _Rows:
@@ -65,14 +66,10 @@ def parts_of_frame(
         raise ValueError("the table has no rows; give at least one step of one run")
 
     codes, ids = _number_runs(joined_ids(frame, names), " and ".join(map(str, names)))
-    places = np.arange(len(frame)) if step is None else _places(frame[step], step)
-    follows, rises = codes[1:] - codes[:-1], places[1:] > places[:-1]
-    if ((follows < 0) | ((follows == 0) & ~rises)).any():
-        order = np.lexsort((places, codes))
-        frame, codes, places = frame.iloc[order], codes[order], places[order]
-    runs = _Runs(ids, codes)
-    if step is not None:
-        _check_places(frame[step], places, first_step, runs)
+    runs = _Runs(ids, np.bincount(codes))
+    order = _order(None if step is None else frame[step], first_step, codes, runs)
+    if order is not None:
+        frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
     columns = [_values(frame[name], runs, first_step) for name in values]
     of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
@@ -85,7 +82,7 @@ def parts_of_frame(
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
         "cells": columns[0] if single else np.stack(columns, axis=1),
-        "lengths": np.diff(np.append(runs.starts, len(frame))),
+        "lengths": runs.lengths,
         "channels": [str(name) for name in values],
         "ids": ids,
         "horizon": None if horizon is None else _horizons(once[horizon], horizon, ids),
@@ -95,33 +92,27 @@ def parts_of_frame(
 
 
 class _Runs:
-    """The runs of a table whose rows are in the order of runs and steps."""
+    """The runs of a table, as their rows are put in the order of runs and steps."""
 
-    def __init__(self, ids: NDArray[Any], codes: IntArray) -> None:
-        self.ids, self.codes = ids, codes  # of the runs, and the number of each row's run
-        self.starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    def __init__(self, ids: NDArray[Any], lengths: IntArray) -> None:
+        self.ids, self.lengths = ids, lengths
+        self.starts = offsets_of(lengths)[:-1]
+
+    def of(self, row: int) -> int:
+        """Return the number of a row's run."""
+        return int(np.searchsorted(self.starts, row, side="right")) - 1
 
     def label(self, row: int) -> str:
         """Name a row's run for messages."""
-        return f"run {run_label(self.ids[self.codes[row]])}"
+        return f"run {run_label(self.ids[self.of(row)])}"
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
-    codes, uniques = _factorize(column)
+    codes, uniques = pd.factorize(column)
     if codes.min() < 0:
         raise _no_run_id(int(np.argmax(codes < 0)), name)
     return codes, _as_run_ids(uniques, name)
-
-
-def _factorize(column: pd.Series) -> tuple[IntArray, Any]:
-    """Number the values of a column; whole numbers only where they change, as most rows repeat."""
-    if column.dtype.kind not in "biu" or column.hasnans:
-        return pd.factorize(column)
-    values = column.to_numpy()
-    first = np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
-    codes, uniques = pd.factorize(values[first])
-    return np.repeat(codes, np.diff(first, append=len(values))), uniques
 
 
 def _no_run_id(row: int, name: str) -> ValueError:
@@ -172,56 +163,76 @@ def parse_numbers(column: pd.Series) -> pd.Series:
         return pd.to_numeric(column.astype(str), errors="coerce")
 
 
-def _places(column: pd.Series, name: str) -> IntArray:
-    """Return the step numbers of rows, or their times as whole numbers."""
+def _order(
+    column: pd.Series | None, first_step: int, codes: IntArray, runs: _Runs
+) -> IntArray | None:
+    """Return the rows in the order of runs and steps, None where they are; no column: as given."""
+    rows = np.arange(len(codes))
+    places, are_times = (rows, True) if column is None else _places(column)
+    number = places - first_step
+    if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
+        # a step that is numbered has its place: nothing need be sorted
+        number += runs.starts[codes]
+        if np.array_equal(number, rows):
+            return None
+        order = np.full(len(rows), -1)
+        order[number] = rows
+        if (order >= 0).all():
+            return order
+    order = np.lexsort((places, codes))
+    if column is not None:
+        _check_places(column.iloc[order], places[order], are_times, first_step, runs)
+    return order
+
+
+def _places(column: pd.Series) -> tuple[IntArray, bool]:
+    """Return the step numbers of rows, or their times as whole numbers, and which it is."""
+    name = column.name
     if column.dtype.kind == "i" and not column.hasnans:
-        return column.to_numpy(dtype=np.int64)
-    if _may_be_times(column):
+        return column.to_numpy(dtype=np.int64), False
+    is_text = column.dtype.kind in "OUT"
+    if column.dtype.kind == "M" or (is_text and bool(parse_numbers(column).isna().all())):
         times = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
         if times.notna().all():
-            return times.to_numpy(dtype="datetime64[ns]").view(np.int64)
+            return times.to_numpy(dtype="datetime64[ns]").view(np.int64), True
         if column.dtype.kind == "M":
             row = int(np.argmax(times.isna()))
             raise ValueError(f"row {row}: column {name!r} has no time; every step needs one")
     remedy = "number the steps of each run 1, 2, 3, ..."
-    return _whole_numbers(column, name, "step", remedy, lambda row: f"row {row}")
+    return _whole_numbers(column, str(name), "step", remedy, lambda row: f"row {row}"), False
 
 
-def _may_be_times(column: pd.Series) -> bool:
-    """Tell dates and times, also as text, from numbers."""
-    is_text = column.dtype.kind in "OUT"
-    return column.dtype.kind == "M" or (is_text and bool(parse_numbers(column).isna().all()))
-
-
-def _check_places(column: pd.Series, places: IntArray, first_step: int, runs: _Runs) -> None:
+def _check_places(
+    column: pd.Series, places: IntArray, are_times: bool, first_step: int, runs: _Runs
+) -> None:
     """Refuse a repeat and, of step numbers, a gap or another start."""
-    same_run, jump = runs.codes[1:] == runs.codes[:-1], np.diff(places)
-    repeated, gap, name = same_run & (jump == 0), same_run & (jump > 1), column.name
-    if repeated.any():
-        row = int(np.argmax(repeated))
+    jump, first = np.diff(places), places[runs.starts]
+    jump[runs.starts[1:] - 1] = 1  # from run to run
+    if not jump.all():
+        row = int(np.argmin(jump != 0))
         raise ArgumentError(
-            f"{runs.label(row)} has step {column.iloc[row]} more than once in column {name!r}; "
-            f"keep one row for each step, or for the order of the rows pass {{argument}}",
+            f"{runs.label(row)} has step {column.iloc[row]} more than once in column "
+            f"{column.name!r}; keep one row for each step, or for the order of the rows pass "
+            f"{{argument}}",
             "step",
             ROWS,
         )
-    if _may_be_times(column):
+    if are_times:
         return
-    first = places[runs.starts]
     if (first != first_step).any():
         run = int(np.argmax(first != first_step))
         raise ArgumentError(
-            f"{runs.label(runs.starts[run])} starts at step {first[run]} in column {name!r}, not "
-            f"at {first_step}; renumber its steps, or if all runs start there, pass {{argument}}",
+            f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
+            f"{column.name!r}, not at {first_step}; renumber its steps, or if all runs start "
+            f"there, pass {{argument}}",
             "first_step",
             int(first[run]),
         )
-    if gap.any():
-        row = int(np.argmax(gap))
-        raise ValueError(
-            f"{runs.label(row)} has no step {places[row] + 1} in column {name!r}, only "
-            f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
-        )
+    row = int(np.argmax(jump > 1))
+    raise ValueError(
+        f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
+        f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
+    )
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -232,11 +243,10 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
         return df[wanted].reset_index(drop=True)
     if not hasattr(df, "__arrow_c_stream__"):
         name = type(df).__name__
-        hint = {
-            "LazyFrame": "; give what its .collect() returns",
-            "str": f"; read the file first: pandas.read_csv({df!r})",
-        }.get(name, "; make one of it, as by its .to_pandas()")
-        raise TypeError(f"expected a dataframe with one row a step, got {name}{hint}")
+        hint = f"read the file first: pandas.read_csv({df!r})"
+        if not isinstance(df, str):
+            hint = "make one of it, as by its .to_pandas() or .collect()"
+        raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
     table = df if isinstance(df, pa.Table) else pa.table(df)
     _check_columns(names, table.column_names)
@@ -293,10 +303,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = parse_numbers(column) if column.dtype.kind not in "mMc" else column
-    try:
-        refuse_kind(numbers.dtype)  # objects may turn out to be complex numbers
-    except ValueError as error:
-        raise ValueError(f"column {name!r} must hold real numbers, but {error}") from error
+    refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -306,7 +313,7 @@ def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     bad = np.isnan(numbers) & column.notna().to_numpy() & (column.dtype.kind not in "biuf")
     if bad.any():
         row = int(np.argmax(bad))
-        step, text = row - runs.starts[runs.codes[row]] + first_step, column.iloc[row]
+        step, text = row - runs.starts[runs.of(row)] + first_step, column.iloc[row]
         remedy = "correct it or leave the run out"
         if isinstance(text, str) and text.strip().endswith("%"):
             remedy = f"write fractions: df[{name!r}].str.rstrip('%').astype(float) / 100"
@@ -317,29 +324,38 @@ def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     return numbers
 
 
+def _is_constant(column: pd.Series, runs: _Runs) -> bool:
+    """Whether a column is of numbers which are the same in all rows of each run."""
+    if column.dtype.kind not in "biuf" or column.hasnans:
+        return False
+    values = column.to_numpy()
+    return bool((values == np.repeat(values[runs.starts], runs.lengths)).all())
+
+
 def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
-    try:
-        values, kinds = _factorize(column)
-    except TypeError:
-        raise ValueError(
-            f"column {column.name!r} holds a list or an object; give one value a run"
-        ) from None
-    low, high = (each.reduceat(values, runs.starts) for each in (np.minimum, np.maximum))
-    known = np.flatnonzero(values >= 0) if (low < high).any() else runs.starts
-    of_run, value = runs.codes[known], values[known]
-    is_first = np.append(True, of_run[1:] != of_run[:-1])[: len(known)]
-    differs = np.flatnonzero((value[1:] != value[:-1]) & ~is_first[1:])
-    if len(differs):
-        row = int(known[differs[0]])
-        first, second = (kinds[code] for code in value[differs[0] : differs[0] + 2])
-        raise ValueError(
-            f"{runs.label(row)} has two values in column {column.name!r}, {run_label(first)} and "
-            f"{run_label(second)}; a run has one: correct its rows, or name a column that has one "
-            f"value a run"
-        )
-    rows = runs.starts.copy()
-    rows[of_run[is_first]] = known[is_first]
+    rows = runs.starts
+    if not _is_constant(column, runs):
+        try:
+            values, kinds = pd.factorize(column)
+        except TypeError:
+            raise ValueError(
+                f"column {column.name!r} holds a list or an object; give one value a run"
+            ) from None
+        known = np.flatnonzero(values >= 0)
+        of_run, value = np.repeat(np.arange(len(rows)), runs.lengths)[known], values[known]
+        is_first = np.append(True, of_run[1:] != of_run[:-1])[: len(known)]
+        differs = np.flatnonzero((value[1:] != value[:-1]) & ~is_first[1:])
+        if len(differs):
+            row = int(known[differs[0]])
+            first, second = (kinds[code] for code in value[differs[0] : differs[0] + 2])
+            raise ValueError(
+                f"{runs.label(row)} has two values in column {column.name!r}, {run_label(first)} "
+                f"and {run_label(second)}; a run has one: correct its rows, or name a column that "
+                f"has one value a run"
+            )
+        rows = rows.copy()
+        rows[of_run[is_first]] = known[is_first]
     once = column.iloc[rows].reset_index(drop=True)
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa  # which made the column

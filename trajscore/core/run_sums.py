@@ -97,8 +97,6 @@ def score_cells(
         return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
     label = np.repeat(y.astype(np.float64), lengths)
     success, failure = family.success(p), family.failure(p)
-    if np.isfinite(success).all() and np.isfinite(failure).all():
-        return np.asarray(label * success + (1 - label) * failure)
     return earned(label, success) + earned(1 - label, failure)
 
 

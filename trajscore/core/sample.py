@@ -76,28 +76,36 @@ def check_sample(
 ) -> Sample:
     """Check everything that is given of some runs, once; a message names predictor and row.
 
-    `X` is any form of trajectories, or with `several` maybe a dict of predictors of the same runs;
+    `X` is any form of trajectories; with `several` each channel, or item of a dict, is a predictor;
     flags are those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an
     observed outcome have ended.
     """
-    if not isinstance(X, Mapping):
-        containers = {"": check_trajectories(X, **traces)}
-    elif several:
-        containers = _predictors(X, **traces)
-    else:
+    if isinstance(X, Mapping) and not several:
         names = ", ".join(map(repr, X)) or "none"
         raise ValueError(
             f"expected the traces of one predictor, got a dict of predictors ({names}); give the "
             f"traces of one of them"
         )
-    runs = next(iter(containers.values()))
-    n_runs = len(runs)
+    containers: dict[str, TrajectoryArray] = {}
+    for name, trace in (channels_by_name(X) if several else {"": X}).items():
+        try:
+            containers[name] = check_trajectories(trace, **traces)
+        except ValueError as error:
+            if not isinstance(X, Mapping):
+                raise
+            raise ValueError(f"predictor {name!r}: {error}") from error
+    if not containers:
+        raise ValueError("there is no predictor; give at least one trace for each run")
+    (first_name, first), *others = containers.items()
+    for name, trace in others:
+        check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
+    n_runs = len(first)
     of_runs = {"groups": groups, "sample_weight": sample_weight, "q_z": q_z}
     for name, values in of_runs.items():
-        check_index(values, runs.ids, name)
+        check_index(values, first.ids, name)
     outcomes = None
     if y is not _UNGIVEN:
-        outcomes = check_outcomes(y, runs, allow_censored=allow_censored, allow_soft=allow_soft)
+        outcomes = check_outcomes(y, first, allow_censored=allow_censored, allow_soft=allow_soft)
         containers = {
             name: ended_where_known(container, outcomes) for name, container in containers.items()
         }
@@ -113,22 +121,6 @@ def check_sample(
 def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
     """Say of runs with an observed outcome that they have ended; only a container can hold it."""
     return X.with_ended(X.ended | (y != CENSORED)) if isinstance(X, TrajectoryArray) else X
-
-
-def _predictors(X: Mapping[Any, Any], **flags: Any) -> dict[str, TrajectoryArray]:
-    """Check several predictors, and that they are of the same runs in the same order."""
-    checked: dict[str, TrajectoryArray] = {}
-    for name, trace in X.items():
-        try:
-            checked[str(name)] = check_trajectories(trace, **flags)
-        except ValueError as error:
-            raise ValueError(f"predictor {str(name)!r}: {error}") from error
-    if not checked:
-        raise ValueError("there is no predictor; give at least one trace for each run")
-    (first_name, first), *others = checked.items()
-    for name, trace in others:
-        check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
-    return checked
 
 
 def channels_by_name(X: Any) -> dict[str, Any]:

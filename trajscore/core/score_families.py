@@ -17,7 +17,7 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
-from trajscore.core.values import as_numbers, is_iterable, is_number, several
+from trajscore.core.values import as_numbers, either, is_iterable, is_number, several
 
 CLIP = 1e-6
 """Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -213,7 +213,7 @@ def usage() -> str:
         names = ",".join(field.name for field in fields(family))
         forms += [family.keyword] * (_n_needed(family) == 0)
         forms += [f"{family.keyword}({names})"] * bool(names)
-    return f"{', '.join(map(repr, forms[:-1]))} or {forms[-1]!r}"
+    return either(forms)
 
 
 def _n_needed(family: type[ScoreFamily]) -> int:

@@ -60,8 +60,8 @@ def load(path: Path, build: Callable[..., Loaded], max_size: int | None = None) 
     try:
         with ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if size > (unpacked_limit(path) if max_size is None else max_size):
-            raise too_large(path, max_size)
+        if size > (limit := size_limit(path, max_size)):
+            raise too_large(path, limit)
         # opened here, because np.load leaves what it cannot read open
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             parts = dict(arrays)
@@ -81,14 +81,13 @@ def _check_ending(path: Path) -> None:
         raise ValueError(f"{path}: the file name must end in .npz")
 
 
-def unpacked_limit(path: Path) -> int:
+def size_limit(path: Path, max_size: int | None) -> int:
     """Return how many bytes a compressed file may unpack to, as a small one may to any number."""
-    return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size)
+    return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size) if max_size is None else max_size
 
 
-def too_large(path: Path, max_size: int | None) -> ArgumentError:
+def too_large(path: Path, limit: int) -> ArgumentError:
     """Return the error of a file that would take more."""
-    limit = unpacked_limit(path) if max_size is None else max_size
     return ArgumentError(
         f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
         f"{{argument}}",
@@ -122,13 +121,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def _meta_to_json(meta: pd.DataFrame) -> str:
     """Return the columns with their dtypes; refuse the first that would not come back as it is."""
-    texts, columns = [str(name) for name in meta.columns], []
-    for j, name in enumerate(meta.columns):
-        if not isinstance(name, (str, int)) or texts.count(texts[j]) > 1:
-            raise ValueError(
-                f"column {name!r} of meta cannot be saved under that name; give the columns "
-                f"different names that are text or whole numbers"
-            )
+    names, columns = list(meta.columns), []
+    for j, name in enumerate(names):
         column = meta.iloc[:, j]
         values = [None if value is pd.NA else value for value in column.tolist()]
         columns.append((name, str(column.dtype), values))
@@ -136,10 +130,11 @@ def _meta_to_json(meta: pd.DataFrame) -> str:
             same = _same(_meta_from_json(json.dumps([columns[-1]]))[name], column)
         except _ERRORS:
             same = False
-        if not same:
+        if not same or names.count(name) > 1:
             raise ValueError(
                 f"column {name!r} of meta ({column.dtype}) would not come back from a file as it "
-                f"is; make its values of one plain type, for example with .astype(str)"
+                f"is; give it a name of its own, and values of one plain type, for example with "
+                f".astype(str)"
             )
     return json.dumps(columns)
 

@@ -25,12 +25,7 @@ _OURS = {
     "monitoring._fleet": ("FleetMonitor",),
     "monitoring._fleet_cause": ("Run",),
     "monitoring._learn_then_test": ("LearnThenTestStop",),
-    "monitoring._thresholds": (
-        "Conformal",
-        "Pac",
-        "PacMarginal",
-        "Ville",
-    ),
+    "monitoring._thresholds": ("Conformal", "Pac", "PacMarginal", "Ville"),
     "tracer._action_signals": ("ActionSignals",),
     "tracer._baselines": ("ChannelRisk", "SAUP"),
     "tracer._embedders": ("_triples",),

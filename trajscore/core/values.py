@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
@@ -50,9 +49,13 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the words of an argument."""
     if not isinstance(value, str) or value not in choices:
-        *most, last = map(repr, choices)
-        words = f"{', '.join(most)} or {last}" if most else last
-        raise ValueError(f"{name} must be {words}, got {value!r}")
+        raise ValueError(f"{name} must be {either(choices)}, got {value!r}")
+
+
+def either(choices: Iterable[str]) -> str:
+    """Write words as 'a', 'b' or 'c'."""
+    *most, last = map(repr, choices)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
@@ -112,17 +115,6 @@ def is_iterable(value: Any) -> bool:
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
-def as_random_state(random_state: Any) -> np.random.RandomState:
-    """Return the generator that a seed stands for, as scikit-learn does."""
-    try:
-        return check_random_state(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be None, a whole number from 0 to {2**32 - 1} or a RandomState, "
-            f"got {random_state!r}"
-        ) from error
-
-
 def as_path(value: Any, name: str = "path") -> Path:
     """Return a path, or say that `name` is none."""
     if not isinstance(value, (str, os.PathLike)):
@@ -163,27 +155,18 @@ def as_amount(value: Any, name: str) -> float:
     return float(value)
 
 
-def refuse_kind(dtype: Any) -> None:
+def refuse_kind(dtype: Any, column: Any = None) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
+    where = "" if column is None else f"column {column!r} must hold real numbers, but "
     kind = getattr(dtype, "kind", "O")
     if kind == "c":
-        # starts with scikit-learn's words, which its own checks look for
-        raise ValueError("Complex data not supported; take real parts or absolute values first")
+        # has scikit-learn's words, which its own checks look for
+        raise ValueError(
+            f"{where}Complex data not supported; take real parts or absolute values first"
+        )
     if kind in "mM":
         name = "dates" if kind == "M" else "durations"
-        raise ValueError(f"{name} ({dtype}) are not numbers; convert them to numbers first")
-
-
-def as_real(values: Any) -> FloatArray:
-    """Return real numbers as floats, not copied if they are floats already; masked ones as NaN."""
-    array = np.asarray(values)
-    refuse_kind(array.dtype)
-    if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
-        array = np.asarray(values, dtype=object)
-    numbers = array.astype(np.float64, copy=False)
-    if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), np.nan, numbers)
-    return numbers
+        raise ValueError(f"{where}{name} ({dtype}) are not numbers; convert them to numbers first")
 
 
 def outside_unit(values: Any) -> Any:
@@ -229,7 +212,10 @@ def parse_number(text: str) -> float | None:
 
 
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
-    """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not."""
+    """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not.
+
+    Numbers are not copied if they are floats already.
+    """
     if hasattr(values, "offsets"):
         raise ValueError(
             f"{name} must be one number for each run, but these are runs of steps; take the last "
@@ -240,9 +226,16 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
             for dtype in pd.DataFrame(values).dtypes:
                 refuse_kind(dtype)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return as_real(values)
+        array = np.asarray(values)
+        refuse_kind(array.dtype)
+        if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
+            array = np.asarray(values, dtype=object)
+        numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.nan, numbers)
+    return numbers
 
 
 def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
@@ -257,14 +250,7 @@ def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     """Return the cells of a container: floats to which the caller cannot write."""
-    try:
-        array = as_real(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        hint = "; runs of several lengths are read by TrajectoryArray.from_list"
-        is_ragged = "inhomogeneous" in str(error)
-        raise ValueError(
-            f"values must be real numbers: {error}{hint if is_ragged else ''}"
-        ) from error
+    array = as_numbers(values, "values (runs of several lengths go to TrajectoryArray.from_list)")
     if array.ndim not in ndims:
         raise ValueError(
             f"Expected {' or '.join(f'{n}D' for n in ndims)} array, got {array.ndim}D array instead"

@@ -212,8 +212,7 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
 def schedules_of(weights: Any, horizon: Horizon) -> list[StepWeights]:
     """Return several schedules over one horizon, each once; None stands for all that it allows."""
     if weights is None:
-        named = WEIGHT_SCHEDULES
-        weights = [w for w in named if horizon is not None or w != _FROM_END]
+        weights = [w for w in WEIGHT_SCHEDULES if horizon is not None or w != _FROM_END]
     schedules = several(
         weights, lambda schedule: as_step_weights(schedule, horizon).schedule_name, "weights"
     )

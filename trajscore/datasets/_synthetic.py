@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr, ndtri
+from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
@@ -14,7 +15,6 @@ from trajscore.core.values import (
     as_fraction,
     as_lengths,
     as_numbers,
-    as_random_state,
     is_iterable,
 )
 from trajscore.core.within_runs import last_cells, step_numbers
@@ -93,7 +93,7 @@ def make_trajectories(
         raise ValueError(f"noise must be a standard deviation of at least 0, got {noise:g}")
     if budget is not None:
         budget = as_count(budget, "budget")
-    rng = as_random_state(random_state)
+    rng = check_random_state(random_state)
     T = _draw_lengths(lengths, n_runs, rng)
     # each step shows an equal part of `information`; the rest comes after the last step
     walk = TrajectoryArray(

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, as_random_state, check_choice, is_count
+from trajscore.core.values import as_numbers, check_choice, is_count
 from trajscore.inference.bootstrap_intervals import (
     bca_interval,
     percentile_interval,
@@ -137,7 +138,7 @@ def bootstrap_many_means(
 
 
 def _seed(random_state: Any) -> int:
-    return int(as_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_resamples(n_resamples: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -21,7 +22,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     as_count,
     as_fraction,
-    as_random_state,
     is_number,
     number_of,
 )
@@ -165,7 +165,7 @@ class LabelDesign(BaseEstimator):
             If a parameter cannot be used, or no run is left to label.
         """
         n_labels = as_count(self.n_labels, "n_labels")
-        rng = as_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
         traces = check_estimator_input(self, X, reset=True)
         outcomes = np.full(len(traces), CENSORED) if y is None else y
         sample = check_sample(traces, outcomes, groups=groups, allow_soft=False)

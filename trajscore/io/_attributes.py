@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trajscore.io._vocabulary import literal
+from trajscore.io._run import MalformedRunError
+from trajscore.io._vocabulary import parsed
 
 _HEAD = 40  # characters by which a text is told from messages of OpenInference
 _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
@@ -57,8 +58,11 @@ def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if (value := attributes.get(name)) not in (None, ""):
-            is_text = isinstance(value, str) and _MESSAGE.search(value[:_HEAD])
-            return _untangled(literal(value) if is_text else value)
+            if not isinstance(value, str) or not _MESSAGE.search(value[:_HEAD]):
+                return _untangled(value)
+            if isinstance(messages := parsed(value), str):
+                raise MalformedRunError(f"its {name} is not JSON, but what Python prints")
+            return _untangled(messages)
         start = f"{name}."
         spread = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
         if any(k.partition(".")[0].isdigit() for k in spread):

@@ -22,7 +22,7 @@ from trajscore.io._vocabulary import ROLES, USAGES, as_fields, first, parsed, to
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
 from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
-from trajscore.io.text import is_known, only_text, text_of
+from trajscore.io.text import only_text, text_of
 
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
@@ -111,9 +111,8 @@ class Conversation:
         if last.logprobs is None:
             last.tokens, last.logprobs = answer.tokens, answer.logprobs
             last.top_logprobs = answer.top_logprobs
-        for name in ("finish_reason", "other_choices"):
-            if name in answer.extra:
-                last.extra.setdefault(name, answer.extra[name])
+        if "finish_reason" in answer.extra:
+            last.extra.setdefault("finish_reason", answer.extra["finish_reason"])
 
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
@@ -124,8 +123,6 @@ class Conversation:
             if not isinstance(inner, dict):
                 raise MalformedRunError(f"message {index}: its choice holds no message")
             fields |= inner
-            if len(fields["choices"]) > 1:
-                fields["other_choices"] = fields["choices"][1:]
             if choice.get("finish_reason") is not None:
                 fields.setdefault("finish_reason", choice["finish_reason"])
         found = find_logprobs(fields) or find_logprobs(choice)
@@ -138,7 +135,7 @@ class Conversation:
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = _content_of(fields)
         extra = leftover(fields, _MESSAGE)
-        if not (only_text(content) and is_known(content)):
+        if not only_text(content):
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
@@ -283,15 +280,11 @@ def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def as_number(value: Any, name: str, index: int) -> float | None:
     """Read a number that may be missing."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or str(value).strip().lower() == "nan":
         return None
-    share = parse_number(value) if isinstance(value, str) and value.rstrip().endswith("%") else None
-    try:
-        number = float(value if share is None else share)
-    except (TypeError, ValueError):
-        hint = "; write numbers for words, such as 0.9 for high" if isinstance(value, str) else ""
-        problem = f"message {index}: its {name} is {value!r}, not a number{hint}"
-        raise MalformedRunError(problem) from None
-    if math.isinf(number):
-        raise MalformedRunError(f"message {index}: its {name} is infinite")
-    return None if math.isnan(number) else number
+    number = parse_number(str(value))
+    if number is None or math.isinf(number):
+        raise MalformedRunError(
+            f"message {index}: its {name} is {value!r}; write a number, such as 0.9 for high"
+        )
+    return number

@@ -73,8 +73,6 @@ class Findings:
         owner, known = "run", list(self.tally.values)
         if part == "confidence":
             owner, known = "turn", list(self.tally.names_of_turns)
-        elif part == "outcome" and name in self.tally.objects:
-            known = [f"{name}.{inner}" for inner in self.tally.objects[name]]
         if part != "stop_reason" and bare_name(name) != name:
             known = list(map(outcome_hint, known))
         return f"{unknown_name(f'field of a {owner}', name, known)}; or leave {{argument}} out"

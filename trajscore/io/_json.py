@@ -77,9 +77,9 @@ class JsonScanner:
         elif start == "":
             raise ValueError(f"{self._name} is empty; there is nothing to read")
         else:
-            is_table = str(self._name).endswith((".csv", ".csv.gz", ".tsv"))
-            hint = "; it is a table, and a log of runs is needed" if is_table else ""
-            raise ValueError(f"{self._name} does not hold a JSON list or object{hint}")
+            raise ValueError(
+                f"{self._name} does not hold a JSON list or object; give a log, not a table"
+            )
         self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")

@@ -12,17 +12,6 @@ from trajscore.io.logprobs import find_logprobs
 _KINDS = ("type", "part_kind", "kind")
 
 
-def is_special(part: Any) -> bool:
-    """Tell a part that is more than text."""
-    if not isinstance(part, dict):
-        return False
-    kind = type_of(part)
-    special = (
-        kind in keys.THOUGHT_TYPES or kind in keys.PROMPT_TYPES or is_call(part) or is_result(part)
-    )
-    return special or bool(wrapper_of(part)) or "logprobs" in part or has_other_text(part)
-
-
 def has_other_text(part: Mapping[str, Any]) -> bool:
     """Tell text that is not in the field that OpenAI's chats have for it."""
     return isinstance(part.get("content"), str) and not isinstance(part.get("text"), str)

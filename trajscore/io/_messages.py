@@ -14,7 +14,6 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._message_parts import (
     call_of_part,
-    is_special,
     messages_of_parts,
     result_of_part,
     thought_of,
@@ -64,10 +63,6 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
-    for name in keys.WRAPPERS:
-        value = _listed(record.get(name))
-        if value is not None and not _is_answer(value[0]):
-            return value, {name}
     return None, set()
 
 
@@ -129,7 +124,7 @@ def chat_messages(message: Any) -> list[Any]:
     parts, content = fields.get("parts"), fields.get("content")
     if isinstance(parts, list):
         return [*_instructions_of(fields), *messages_of_parts(fields, parts)]
-    if isinstance(content, list) and any(map(is_special, content)):
+    if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
 

@@ -118,7 +118,8 @@ def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
     choices = fields["choices"]
     choice = as_fields(choices[0] if isinstance(choices, list) and choices else None)
     if isinstance(choice.get("message"), dict):
-        return [{"choices": choices}]
+        more = {"finish_reason": choice.get("finish_reason")}
+        return [scored({"role": "assistant", **choice["message"]} | more, choice)]
     text = choice.get("text") or choice.get("delta")
     return [scored(turn, choice) for turn in _search(text, "assistant", 2)] if text else []
 

@@ -21,14 +21,11 @@ from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
-from trajscore.io._vocabulary import as_fields
 from trajscore.io.fields import (
     USUAL_FIELDS,
-    WITHIN,
     Fields,
     dig,
     named_path,
-    named_values,
     scalar,
     stop_paths,
 )
@@ -73,9 +70,6 @@ class Selection:
 
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
-        for owner in WITHIN:
-            if isinstance(run.extra.get(owner), list):
-                run.extra[owner] = named_values(run.extra[owner]) or run.extra[owner]
         record = {**run.meta, **run.extra, **run.scores}
         own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
         record |= {name: value for name, value in own.items() if record.get(name) is None}
@@ -84,11 +78,8 @@ class Selection:
         if self.fields.id is not None:
             self._set_id(run, record, tally)
         tally.ids[run.id] += 1
-        fields = self.fields
-        if fields.outcome is not None or fields.stop_reason is not None:  # to name where it is not
-            reward = {name: run.meta[name] for name in ("reward",) if name in run.meta}
-            tally.note_values(reward | run.extra | run.scores)
         self._set_stop_reason(run, tally)
+        tally.note_values({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
@@ -139,21 +130,15 @@ class Selection:
             tally.in_table.update([run.id] if row else [])
             value, name = row.get("outcome"), "the table"
             run.stop_reason = row.get("stop_reason", run.stop_reason)
-        elif self.fields.outcome is not None or (
-            run.outcome == CENSORED and "reward" not in run.meta
-        ):
+        elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):
             value = scalar(listed := dig(record, name)) if name else None
             if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
                 tally.lists.setdefault(name, (run.id, listed))
-            if value is None and self.fields.outcome is not None and listed is not None:
-                tally.objects[self.fields.outcome] = list(map(str, as_fields(listed)))
             name = name if value is not None else None
         else:
             name = None
         tally.note_scores("run", run.scores, name)
-        if name is None and self.fields.outcome is None:
-            if self.fields.stop_reason is None:
-                tally.note_values(run.extra | run.scores)
+        if name is None and named is None:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
@@ -186,16 +171,13 @@ class Selection:
     def _set_confidence(self, step: Step, tally: Tally) -> None:
         name = self.fields.confidence
         if name is not None or step.confidence is None:
-            record = {**step.extra, **step.scores}
-            if name is not None:
-                own = ["confidence"] * (step.confidence is not None)
-                tally.names_of_turns.update([*own, *map(str, record)])
+            own = {} if step.confidence is None else {"confidence": step.confidence}
+            record = {**own, **step.extra, **step.scores}
+            tally.names_of_turns.update(map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
             value = as_confidence(scalar(dig(record, path)) if path else None)
             if value is not None and bare_name(name or "", record) != (name or ""):
                 value = 1 - value
-            if value is None and self.fields.confidence == "confidence":
-                value = step.confidence
             step.confidence = value
             if value is not None:
                 step.extra.pop(str(path), None)

@@ -230,7 +230,7 @@ def _add_tool(
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if step is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
-            step = thread.add_turn(turn, index)
+            step = thread.insert(turn, index)
             step.span = span.id
             call = step.tool_calls[0]
         else:

@@ -10,7 +10,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, read_call, role_of
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
-from trajscore.io._vocabulary import as_fields, as_list
+from trajscore.io._vocabulary import as_list
 from trajscore.io.text import text_of
 
 
@@ -25,7 +25,6 @@ class Thread:
         self.talk = talk
         self.keys: list[Hashable] = []  # identifies each turn
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
-        self.results: set[tuple[str, str]] = set()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
     def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
@@ -43,12 +42,12 @@ class Thread:
             place, after = next(places)
             if place is None:
                 place = len(self.keys) if after is None else after + moved
-                self._insert(message, index, place)
+                self.insert(message, index, place)
                 moved += 1
             else:
                 place += moved
             woven.append(self.talk.steps[place])
-            ids = _ids(message)
+            ids = {call.id for call in _calls(message) if call.id is not None}
             calls = (call for call in woven[-1].tool_calls if not ids or call.id in ids)
             waiting = [(woven[-1], call) for call in calls]
         return woven
@@ -82,11 +81,13 @@ class Thread:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 
-    def _insert(self, message: dict[str, Any], index: int, place: int) -> Step | None:
+    def insert(self, message: dict[str, Any], index: int, place: int | None = None) -> Step:
+        """Add a turn before a place, or at the end."""
         step = self.talk.add(message, index)
-        if step is not None:
-            self.talk.steps.insert(place, self.talk.steps.pop())
-            self.keys.insert(place, _key(message))
+        assert step is not None
+        place = len(self.keys) if place is None else place
+        self.talk.steps.insert(place, self.talk.steps.pop())
+        self.keys.insert(place, _key(message))
         return step
 
     def _add_other(
@@ -104,10 +105,9 @@ class Thread:
             return
         step, call = self._call_of_result(message, waiting)
         if step is None or call is None:
-            known = (str(message.get("name")), text)
-            calls = (call for step in self.talk.steps for call in step.tool_calls)
-            if known not in self.results and all(call.result != text for call in calls):
-                self.results.add(known)
+            known = [call.result for step in self.talk.steps for call in step.tool_calls]
+            others = [(other["name"], other["content"]) for other in self.talk.unmatched]
+            if text not in known and (message.get("name"), text) not in others:
                 self.talk.add(message, index)
             return
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
@@ -141,12 +141,6 @@ class Thread:
                 turn.extra.setdefault("input", inputs)
         return turns
 
-    def add_turn(self, message: dict[str, Any], index: int) -> Step:
-        """Add a turn that no call of a model holds, at the end."""
-        step = self._insert(message, index, len(self.keys))
-        assert step is not None
-        return step
-
     def _add_answer(self, messages: list[dict[str, Any]], index: int, start: int) -> list[Step]:
         """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
         turns = []
@@ -155,37 +149,25 @@ class Thread:
                 self._add_other(message, index, [])
                 continue
             key = _key(message)
-            place = next(
-                (
-                    k
-                    for k in range(start, len(self.keys))
-                    if self.keys[k] == key and id(self.talk.steps[k]) not in self.claimed
-                ),
-                None,
+            unclaimed = (
+                step
+                for step, known in zip(self.talk.steps[start:], self.keys[start:], strict=True)
+                if known == key and id(step) not in self.claimed
             )
-            step = self._insert(message, index, len(self.keys)) if place is None else None
-            step = step if place is None else self.talk.steps[place]
-            if step is not None:
-                self.claimed.add(id(step))
-                turns.append(step)
+            turns.append(next(unclaimed, None) or self.insert(message, index))
+            self.claimed.add(id(turns[-1]))
         return turns
-
-
-def _is_agents(message: Mapping[str, Any]) -> bool:
-    return role_of(message.get("role")) == "agent"
 
 
 def _says_nothing(message: Mapping[str, Any]) -> bool:
     """Tell a message of the agent without any text or call, as some tracers repeat its calls."""
     has_more = message.get("tool_calls") or message.get("function_call")
-    return _is_agents(message) and not has_more and not message.get("content")
+    is_agents = role_of(message.get("role")) == "agent"
+    return is_agents and not has_more and not message.get("content")
 
 
 def _key(message: Mapping[str, Any]) -> Hashable:
     """Return what identifies a turn: the ids of its calls, or its text and calls."""
-    choices = as_list(message.get("choices"))
-    if choices and "role" not in message:
-        message = {"role": "assistant", **as_fields(as_fields(choices[0]).get("message"))}
     calls = _calls(message)
     if calls and all(call.id is not None for call in calls):
         return tuple(sorted(str(call.id) for call in calls))
@@ -196,8 +178,3 @@ def _key(message: Mapping[str, Any]) -> Hashable:
 def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
     calls = message.get("tool_calls")
     return [read_call(call, 0) for call in as_list(calls) if isinstance(call, dict)]
-
-
-def _ids(message: Mapping[str, Any]) -> set[str]:
-    """Return the ids of the calls of a message."""
-    return {call.id for call in _calls(message) if call.id is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -14,11 +13,11 @@ MESSAGE_LISTS = (
 )
 """Fields of a run that list its messages."""
 
-CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
-"""What a model was given, and what it answered."""
-
-WRAPPERS = ("values", "state", "output", "outputs")
-"""Fields that may hold such a list, as the state of a graph does."""
+CALL_SIDES = (
+    ("input", "output"), ("inputs", "outputs"), ("request", "response"), ("values", ""),
+    ("state", ""),
+)
+"""What a model was given and what it answered, or the state of a graph."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",
@@ -181,16 +180,6 @@ def parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
-
-
-def literal(text: str) -> Any:
-    """Return what a text says in JSON or Python; None if it is neither."""
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return None
 
 
 def unnested(value: Any, depth: int = 6) -> Any:

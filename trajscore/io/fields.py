@@ -64,7 +64,7 @@ OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
-    "feedback_stats", "feedback_scores", "labels", "tags", "attributes", "extra", "summary",
+    "feedback_stats", "labels", "tags", "attributes", "extra", "summary",
     "grading", "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
@@ -191,8 +191,6 @@ class Fields:
                 name = next((key for key in usual[part] if record[key] is not None), None)
             if name is None and part in _SEARCHED_WITHIN:
                 name = _path_within(record, part)
-            if name is None and part in _PATHS:
-                name = next((path for path in _PATHS[part] if dig(record, path) is not None), None)
             if name is not None:
                 names[part] = name
         return names
@@ -209,8 +207,6 @@ class Fields:
         return self.values(record, (part,))[part]
 
 
-# Where a part may stand deeper still, as the thread of a state of LangGraph does.
-_PATHS = {"id": ("config.configurable.thread_id", "checkpoint.thread_id")}
 # Parts of which "not failed" names the field in which high values are failures.
 _MAY_BE_TURNED = ("outcome", "confidence")
 # Parts whose usual name may stand one level deeper.
@@ -269,24 +265,6 @@ def scalar(value: Any) -> Any:
         inner = next((value[k] for k in ("value", "score", "avg", "mean") if k in value), None)
         return None if isinstance(inner, dict) else scalar(inner)
     return None if isinstance(value, (list, tuple)) else value
-
-
-def named_values(judgements: Any) -> dict[str, Any]:
-    """Return the values of a list of judgements by their names; nothing of another list.
-
-    >>> named_values([{"name": "correct", "value": 1}, {"name": "tone", "score": 0.5}])
-    {'correct': 1, 'tone': 0.5}
-    """
-    values: dict[str, Any] = {}
-    for item in judgements if isinstance(judgements, list) else ():
-        name = None
-        if isinstance(item, dict):
-            names = (dig(item, path) for path in ("name.name", "name", "key", "metric"))
-            name = next((name for name in names if isinstance(name, str)), None)
-        if name is None or scalar(item) is None:
-            return {}
-        values.setdefault(name, scalar(item))
-    return values
 
 
 USUAL_FIELDS = Fields()

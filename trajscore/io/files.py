@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trajscore.core.optional import optional
-from trajscore.core.storage import too_large, unpacked_limit
+from trajscore.core.storage import size_limit, too_large
 from trajscore.core.values import as_path, check_file, is_iterable
 from trajscore.io._json import JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
@@ -159,10 +159,7 @@ def has_ending(path: Path, endings: Sequence[str]) -> bool:
 
 def stem(path: Path) -> str:
     """Return a file's name without its endings."""
-    for ending in (*LINES_ENDINGS, *JSON_ENDINGS):
-        if has_ending(path, (ending,)):
-            return path.name[: -len(ending)]
-    return path.stem
+    return re.sub(r"\.[^.]+(\.gz)?$", "", path.name)
 
 
 class _Unpacked(io.RawIOBase):
@@ -171,8 +168,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
         self._file = gzip.GzipFile(fileobj=file)
         self._path = path
-        self._max_size = max_size
-        self._most = unpacked_limit(path) if max_size is None else max_size
+        self._most = size_limit(path, max_size)
         self._read = 0
 
     def readable(self) -> bool:
@@ -182,7 +178,7 @@ class _Unpacked(io.RawIOBase):
         data = self._file.read(len(buffer))
         self._read += len(data)
         if self._read > self._most:
-            raise too_large(self._path, self._max_size)
+            raise too_large(self._path, self._most)
         buffer[: len(data)] = data
         return len(data)
 

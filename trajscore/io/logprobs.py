@@ -148,13 +148,11 @@ def _number(value: Any, where: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"{where}: the logprob is {value!r}, not a number; write null if it was not recorded"
-        ) from None
+        number = math.inf
     if number > 0:
         raise ValueError(
-            f"{where}: the logprob is {number:g}, but the natural logarithm of a probability is at "
-            f"most 0; convert the values, or write null if they were not recorded"
+            f"{where}: the logprob is {value!r}, not a number of at most 0 (a natural logarithm); "
+            f"convert it, or write null if it was not recorded"
         )
     return math.nan if number <= NOT_RECORDED and number != -math.inf else number
 

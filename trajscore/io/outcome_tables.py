@@ -105,7 +105,7 @@ def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
         return list(named)
     column = usual_column(frame, part)
     if column is None or (named and part == "outcome"):
-        name = named[0] if named and part == "outcome" else part
+        name = named[0] if named else part
         problem = unknown_name("column", name, list(map(str, frame.columns)))
         raise ArgumentError(
             f"the table of outcomes has {problem}; name one with {{argument}}, or rename it", part

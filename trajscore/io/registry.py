@@ -247,19 +247,19 @@ def find_format(name: str) -> Format:
 
 def detect_format(path: Paths, max_size: int | None = None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
-    place = list_paths(path)[0]
-    known = _format_of(place, max_size)
+    file, known = _detected(list_paths(path)[0], max_size)
     if known is None:
-        file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
         raise _unknown_format(file, _head(file, max_size))
     return known
 
 
-def _format_of(place: Path, max_size: int | None) -> Format | None:
+def _detected(place: Path, max_size: int | None) -> tuple[Path, Format | None]:
+    """Return the first file of a place, and its format."""
     for candidate in _formats():
-        if candidate.folder(place):
-            return candidate
-    return format_of_file(find_files(place, (*_ENDINGS, *_own_endings()))[0], max_size)
+        if files := candidate.folder(place):
+            return files[0], candidate
+    file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
+    return file, format_of_file(file, max_size)
 
 
 def detect_log(path: Path, max_size: int | None = None) -> Format | None:
@@ -272,7 +272,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         if path.is_file():
             refuse_database(path)
         return None
-    known = _format_of(path, max_size)
+    _, known = _detected(path, max_size)
     if known is not None and known.name != "jsonl":
         return known
     head = _head(path, max_size)

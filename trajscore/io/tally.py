@@ -34,7 +34,6 @@ class Tally:
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
     lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
-    objects: dict[str, list[str]] = field(default_factory=dict)  # named outcomes, with their fields
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw

@@ -44,18 +44,16 @@ def _part_text(part: Any) -> str:
 
 def is_known(content: Any) -> bool:
     """Tell content whose text is found, or which has none, from JSON of an unknown form."""
-    if isinstance(content, list):
-        return all(
-            isinstance(part, str)
-            or (isinstance(part, dict) and any(isinstance(part.get(k), str) for k in _OF_PART))
-            for part in content
-        )
-    return isinstance(content, (str, type(None))) or (
-        isinstance(content, dict) and isinstance(content.get("text"), str)
+    parts, names = (content, _OF_PART) if isinstance(content, list) else ([content], _OF_PART[:1])
+    return all(
+        isinstance(part, (str, type(None)))
+        or (isinstance(part, dict) and any(isinstance(part.get(name), str) for name in names))
+        for part in parts
     )
 
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
     parts = content if isinstance(content, list) else []
-    return all(set(part) <= {"type", "text"} for part in parts if isinstance(part, dict))
+    more = (part for part in parts if isinstance(part, dict) and not part.keys() <= {*_OF_PART})
+    return is_known(content) and not any(more)

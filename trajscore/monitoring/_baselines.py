@@ -15,9 +15,9 @@ from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas
 
 
 class OneLimit(StoppingRule):
-    """A rule with the same limit for all runs, minus its threshold."""
+    """A rule that flags a run where a score, minus its statistic, falls below one threshold."""
 
-    _thresholds: FloatArray  # as arrays are kept in files that run no code, and tables are not
+    _thresholds: FloatArray  # one a level, set by fit; -inf flags no run
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return np.full(len(X), -self._shown_threshold(alpha))

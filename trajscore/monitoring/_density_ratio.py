@@ -24,14 +24,16 @@ from trajscore.core.within_runs import (
     running_max,
     step_numbers,
 )
-from trajscore.monitoring._stopping_rule import unfitted_forecaster
+from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
 from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
+LARGEST_SCORE = 1e150
+"""Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
 _DONE = np.array([True])
-# Failing runs that the mean over all steps counts for, where few get to a step.
+# Where few failing runs get to a step, the mean over all steps counts as so many more of them.
 _SHRINKAGE = 10
-_NOTHING = np.finfo(np.float64).tiny  # what is worth nothing, under a logarithm
+_NOTHING = np.finfo(np.float64).tiny  # a worth of 0, of which there is a logarithm
 
 
 class DensityRatio(NamedTuple):
@@ -98,7 +100,7 @@ class DensityRatio(NamedTuple):
         return self.of_forecasts(F.cells)
 
     def monitored_values(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
-        """Log M after every step, which may be known, with what is added to it there."""
+        """Log M plus what is added at its step: what thresholds look at; log M may be known."""
         log_m, ends = self.log_m(X) if log_m is None else log_m, last_cells(X)[X.ended]
         before = self.log_m(X.with_ended(False)) if self.end == "after" else log_m
         added = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
@@ -107,7 +109,7 @@ class DensityRatio(NamedTuple):
         return values
 
     def last_value(self, going: Any, ended: Any) -> Any:
-        """What counts of the last step; twice, unless its end is known with it."""
+        """Value of the last step: looked at before and after the end, unless they come at once."""
         return ended if self.end == "step" else np.maximum(going, ended)
 
     def largest(self, X: TrajectoryArray) -> FloatArray:
@@ -116,7 +118,10 @@ class DensityRatio(NamedTuple):
 
 
 def _steps_left(lengths: IntArray, without_ends: bool) -> FloatArray:
-    """Mean share of its steps that such a run still has, at each step and after all of them."""
+    """Mean share of its steps that a failing run still has, at each step and after all of them.
+
+    Those of N >= t steps have 1 - t / N left after step t; `without_ends`, N = t is not counted.
+    """
     count, step = np.bincount(lengths)[1:], np.arange(1, int(lengths.max()) + 1)
     n, per_step = (np.cumsum(of[::-1])[::-1] for of in (count, count / step))
     left = np.append(n - step * per_step, 0.0)
@@ -133,10 +138,6 @@ def final_forecaster(forecaster: Any) -> Any:
     return forecaster if inside is None else final_forecaster(inside)
 
 
-LARGEST_SCORE = 1e150
-"""Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
-
-
 @dataclass(frozen=True)
 class FittedTest:
     """All that decides on new runs, in a batch or step by step."""
@@ -149,7 +150,7 @@ class FittedTest:
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
-    fitted_range: tuple[tuple[float, float], ...]  # of the scores of each channel in fitting
+    fitted_range: Ranges  # of the scores in fitting
 
     def threshold(self, alpha: float) -> Threshold:
         """Return the threshold of a fitted level."""
@@ -195,28 +196,6 @@ class FittedTest:
 
     def _live(self) -> Live:
         return live_form(self.ratio.forecaster, self.n_channels, self.channels)
-
-    @property
-    def expected_range(self) -> list[tuple[float, float]]:
-        """Range of each channel for new scores: three times as wide as in fitting."""
-        # a flag that was never set may be set later
-        wide = [high - low or max(1.0, abs(low)) for low, high in self.fitted_range]
-        return [(low - w, high + w) for (low, high), w in zip(self.fitted_range, wide, strict=True)]
-
-    def range_warning(self, cells: FloatArray) -> str:
-        """Name a score that is out of the expected range; "" if there is none."""
-        low, high = np.array(self.expected_range).T
-        columns = cells.reshape(-1, self.n_channels)
-        is_out = (columns < low) | (columns > high)
-        if not is_out.any():
-            return ""
-        row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
-        name = f" of {self.channels[channel]!r}" if self.channels else ""
-        least, most = self.fitted_range[channel]
-        return (
-            f"score {columns[row, channel]:g}{name} is out of range: training scores go from "
-            f"{least:g} to {most:g}. Check that it is on the same scale"
-        )
 
 
 def _advanced(live: Live, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, Any]:

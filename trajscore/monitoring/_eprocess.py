@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -19,7 +20,6 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
     as_fraction,
-    as_random_state,
     check_choice,
     number_of,
 )
@@ -210,9 +210,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         self._check_parameters()
         traces, labels, known = self._check_training(X, y)
-        self.longest_ = int(traces.lengths.max())
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
-        random = as_random_state(self.random_state)
+        random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
         rows = self._held_out_rows(labels, known, calibration, clusters, random)
@@ -229,7 +228,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.forecaster_ = ratio.forecaster
         self.base_rate_ = float(outcomes[~held_out].mean())
         self.n_calibration_successes_ = len(maxima)
-        cells = runs.cells.reshape(-1, self.n_channels_in_)
         self.test_ = FittedTest(
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
@@ -239,13 +237,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
-            fitted_range=tuple(
-                zip(cells.min(axis=0).tolist(), cells.max(axis=0).tolist(), strict=True)
-            ),
+            fitted_range=self._fitted_range,
         )
-        # those of all runs are asked for only where those of the held-out ones do not differ
-        may_be_alike = self.end_worth is not None or len(maxima) < 2
-        if may_be_alike or np.ptp(maxima) < TIE:
+        # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
+        # which with end_worth they may by their lengths alone
+        if self.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
             _warn_if_alike(ratio, runs)
         return self
 
@@ -301,10 +297,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         check_is_fitted(self)
         return EProcessMonitor(self.test_, self._level(alpha), state, durability)
 
-    # ------------------------------------------------------------------ fitting
-
     def p_values(self, X: Any) -> FloatArray:
-        """Return how rarely a run that would succeed looks as bad as each run so far.
+        """Return how rarely a run that would succeed looks as bad as each of these so far.
 
         Parameters
         ----------
@@ -314,10 +308,11 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Returns
         -------
         ndarray of shape (n_runs,)
-            The smallest level at which each run would be flagged by now, ties apart: for held-out
-            thresholds the share of held-out successes, itself included, that are at least as bad;
-            else what Ville's inequality gives for the largest M. A success is at most alpha with
-            the chance that the threshold promises, whenever one looks.
+            For held-out thresholds the share of held-out successes, itself included, that are at
+            least as bad; else what Ville's inequality gives for the largest M. That of a success is
+            at most alpha with probability at most alpha, as a mean over training sets, whenever one
+            looks. It is the smallest level at which the run would be flagged by now, ties apart,
+            but with "pac" and "pac_marginal", which flag fewer runs.
 
         Examples
         --------
@@ -331,6 +326,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
         return self.test_.thresholds[0].p_values(largest)
+
+    # ------------------------------------------------------------------ fitting
 
     def _check_parameters(self) -> None:
         check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))
@@ -420,12 +417,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return one_of_each(rows, groups, random)
 
     # ------------------------------------------------------------------ using
-
-    def _check(self, X: Any) -> TrajectoryArray:
-        traces = super()._check(X)
-        if message := self.test_.range_warning(traces.cells):
-            warnings.warn(message, UserWarning, stacklevel=2)
-        return traces
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return self.test_.statistic(X)

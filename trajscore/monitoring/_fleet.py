@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
-from trajscore.core.collapse import AGGREGATORS, aggregate
+from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_choice, number_of
+from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 
@@ -35,7 +36,7 @@ _PATIENCE = 4  # after so many times n_after runs, the cause is named without fu
 class FleetChange(NamedTuple):
     """A change that was noticed; runs are numbered from 1, the first after the fit."""
 
-    alarm: int  # the run at which it was
+    alarm: int  # the last run that had been given by then
     since: int  # the first run after the change, as far as can be told
     quantity: str  # whose evidence grew: length, forecast, success, level or slope
     predictor: str  # "" where the quantity is of all
@@ -182,7 +183,7 @@ class FleetMonitor(BaseEstimator):
             raise ValueError("y is missing: a forecaster learns from outcomes")
         tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
-        self._random = np.random.default_rng(as_random_state(self.random_state).randint(2**31))
+        self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
@@ -202,7 +203,7 @@ class FleetMonitor(BaseEstimator):
             for X, rows in ((X_first, first), (X_rest, rest))
         )
         # forecasts of the first part are of other fits
-        self._begin(apart, counted, apart if self.forecaster_ is None else [])
+        self._begin(0, apart, counted, apart if self.forecaster_ is None else [])
         return self
 
     def update(
@@ -285,7 +286,7 @@ class FleetMonitor(BaseEstimator):
                 self.n_late_outcomes_ += 1
             elif self._after is None:
                 self._bet_on_outcome(run)
-                self._look(run.number)
+                self._look(self.n_runs_)  # so that outcomes of all runs until now are late
             else:
                 self._settle()
         return self._status(alarm=len(self.changes_) > n_alarms)
@@ -320,7 +321,7 @@ class FleetMonitor(BaseEstimator):
     def _runs(self, X: TrajectoryArray, y: IntArray, groups: Any) -> Runs:
         """Runs that are watched: of each task, the first."""
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
-        forecasts = np.column_stack([aggregate(channel, self.phi) for channel in channels])
+        forecasts = np.column_stack([collapse(channel, self.phi) for channel in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
         ids, lengths = X.ids.tolist(), X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
@@ -344,8 +345,12 @@ class FleetMonitor(BaseEstimator):
         is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
         return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
 
-    def _begin(self, apart: Runs, counted: Runs, also: Runs) -> None:
-        """Watch from here on, without evidence; a cause is named by counted and other runs."""
+    def _begin(self, n_runs: int, apart: Runs, counted: Runs, also: Runs) -> None:
+        """Watch from here on, after `n_runs`, without evidence.
+
+        Bets are learned from the runs `apart` and p-values are ranks among the `counted` ones; when
+        a cause is named, those after a change are compared with `counted` and `also`.
+        """
         n_forecasts = len(self._names)
         self._reference = counted + also
         self._after: Runs | None = None  # since an alarm
@@ -361,11 +366,13 @@ class FleetMonitor(BaseEstimator):
         self._first_log_thresholds = -np.log(self.alpha * shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
-        self._lowest, self._lowest_at = np.zeros(n), np.full(n, self.n_runs_)
+        self._lowest, self._lowest_at = np.zeros(n), np.full(n, n_runs)
+        # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((1 + n_forecasts, GRID))
         forecasts = np.stack([run.forecast for run in apart])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
+        # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
         self._known = np.zeros((1 + n_forecasts, n_bins))
         self._successes = np.zeros_like(self._known)
         self._count_outcomes(apart)
@@ -427,6 +434,7 @@ class FleetMonitor(BaseEstimator):
         self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
 
     def _bins(self, run: Run) -> IntArray:
+        """Columns of `_known` for its row of all runs and for each predictor."""
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
 
     def _count_outcomes(self, runs: Runs) -> None:
@@ -450,7 +458,7 @@ class FleetMonitor(BaseEstimator):
             since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
-            self._log_e[:] = 0.0
+            self._log_e[:] = 0.0  # nothing is watched until the cause is named
 
     def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
@@ -468,7 +476,7 @@ class FleetMonitor(BaseEstimator):
         self.changes_[-1] = change._replace(cause=cause, before=counts[0], after=counts[1])
         parts = self._parts(np.arange(len(after)))
         apart, counted = ([after[row] for row in rows] for rows in parts)
-        self._begin(apart, counted, apart)
+        self._begin(after[-1].number, apart, counted, apart)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")

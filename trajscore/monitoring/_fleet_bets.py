@@ -7,7 +7,8 @@ from scipy.special import expit, logit
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
-# What is bet on a p-value u, down and up, beside waiting: 1 + e (u - 1/2), and a shift of log odds.
+# A bet on a p-value u is 1 + tilt (u - 1/2), one on an outcome shifts the log odds of its success
+# rate. Each is made down, not at all, and up.
 _SIGNS = np.array([-1.0, 0.0, 1.0])
 _TILT, _SHIFT = 1.5, 0.45
 GRID = 512  # cells of the values whose ranks are counted
@@ -20,10 +21,14 @@ def bets_on_ranks(u: FloatArray) -> FloatArray:
 
 
 def bets_on_outcomes(splits: FloatArray) -> FloatArray:
-    """Bets on success, levels and slopes by bin: where p-values are above splits, and below."""
+    """Bets on success, levels and slopes by bin: on p-values above splits, and below.
+
+    `splits` are success rates: p-values of failures lie above, of successes below.
+    """
     again = np.concatenate([splits, splits[1:]])[:, :, None]
     n_bins = splits.shape[1]
     stretch = np.ones_like(again)
+    # a slope shifts low bins down and high ones up, as far in the mean square as a level
     stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
     shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
     return np.stack([(1 - shifted) / (1 - again), shifted / again])

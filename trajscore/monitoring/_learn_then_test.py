@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration.forecaster import is_passthrough
@@ -14,7 +15,8 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_random_state, number_of
+from trajscore.core.values import as_fraction, number_of
+from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._baselines import OneLimit
 from trajscore.monitoring._stopping_rule import unfitted_forecaster
 from trajscore.monitoring._thresholds import most_flagged, pac_needs
@@ -46,7 +48,7 @@ class LearnThenTestStop(OneLimit):
     Attributes
     ----------
     alphas_, thresholds_ : ndarray, Series indexed by alpha
-        Levels, and the thresholds on the forecast; zero where no threshold passes.
+        Levels, and the thresholds on the forecast; -inf where no threshold passes.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out.
     n_calibration_, n_calibration_successes_ : int
@@ -127,7 +129,6 @@ class LearnThenTestStop(OneLimit):
         """
         self._check_parameters()
         traces, labels, known = self._check_training(X, y)
-        self.longest_ = int(traces.lengths.max())
         held_out = self._held_out(known, len(traces), calibration)
         self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
         if self.forecaster_ is not None:
@@ -146,11 +147,7 @@ class LearnThenTestStop(OneLimit):
     def _held_out(self, known: IntArray, n_runs: int, calibration: ArrayLike | None) -> IntArray:
         if calibration is None and is_passthrough(self.forecaster):
             return known
-        if calibration is None and len(known) < 2:
-            raise ValueError(
-                f"runs with an outcome: n_samples = {len(known)}; splitting them needs at least 2"
-            )
-        seed = as_random_state(self.random_state).randint(2**31)
+        seed = check_random_state(self.random_state).randint(2**31)
         return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
 
     def _test(self, X: TrajectoryArray, y: NDArray[np.int64]) -> None:
@@ -163,12 +160,13 @@ class LearnThenTestStop(OneLimit):
                 f"hold out other runs"
             )
         runs = X[successes]
-        lowest = np.sort(np.minimum.reduceat(self._forecasts(runs), runs.offsets[:-1]))
+        lowest = np.sort(-run_maxima(runs, self._statistic(runs)))
         allowed = [self._most_allowed(alpha) for alpha in self.alphas_]
-        self._thresholds = np.array([lowest[k] if k >= 0 else 0.0 for k in allowed])
+        # only what lies below a threshold is flagged: of the held-out successes, k
+        self._thresholds = np.array([lowest[k] if k >= 0 else -np.inf for k in allowed])
 
     def _most_allowed(self, alpha: float) -> int:
-        """How many held-out successes may be flagged for a threshold to pass; -1 if none passes."""
+        """Most held-out successes that a threshold that passes may flag; -1 if none passes."""
         allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
         if self.lost_accuracy is not None:
             all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)
@@ -188,9 +186,6 @@ class LearnThenTestStop(OneLimit):
             )
         return allowed
 
-    def _forecasts(self, X: TrajectoryArray) -> FloatArray:
-        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
-        return check_trajectories(traces, probabilities=True, single_channel=True).cells
-
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return -self._forecasts(X)
+        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
+        return -check_trajectories(traces, probabilities=True, single_channel=True).cells

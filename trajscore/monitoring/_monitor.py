@@ -23,7 +23,7 @@ from trajscore.core.values import (
 )
 from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
-from trajscore.monitoring._stopping_rule import longer_than_fitted
+from trajscore.monitoring._stopping_rule import longer_than_fitted, range_warning
 from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
@@ -70,15 +70,15 @@ class EProcessMonitor:
     Raises
     ------
     ValueError
-        If the file was written by another process, at another level, or by none, or is in use by
-        another monitor.
+        If the file was written by another process, at another level, or by none, is damaged, or is
+        in use by another monitor.
     OSError
         If the file cannot be written.
 
     Warns
     -----
     UserWarning
-        If the file is damaged: it names the runs that are lost, and all others go on.
+        If the file was deleted meanwhile: it is written anew, with all open runs.
 
     See Also
     --------
@@ -179,10 +179,11 @@ class EProcessMonitor:
                 self._warn_at = -1  # once
                 message = longer_than_fitted(f"run {run_id!r} is", self.test.longest)
                 warnings.warn(message, UserWarning, stacklevel=2)
-            if not self._has_warned_of_range and (problem := self.test.range_warning(scores)):
-                self._has_warned_of_range = True
-                message = f"run {run_id!r}, step {due}: {problem}"
-                warnings.warn(message, UserWarning, stacklevel=2)
+            if not self._has_warned_of_range:
+                problem = range_warning(scores, self.test.fitted_range, self.test.channels)
+                if problem:
+                    self._has_warned_of_range = True
+                    warnings.warn(f"run {run_id!r}, step {due}: {problem}", stacklevel=2)
             self._take(after, done)
             return after.last
 
@@ -423,16 +424,18 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
             ]
             for threshold in test.thresholds
         ],
-        "log_m": list(_log_m_of_trial(test)),
+        "statistics": list(_statistics_of_trial(test)),
     }
 
 
-def _log_m_of_trial(test: FittedTest) -> Iterator[str]:
-    """Log M of a run made up of scores as in fitting, which tells forecasters from each other."""
+def _statistics_of_trial(test: FittedTest) -> Iterator[str]:
+    """Log M and statistic after each step of a made-up run, which two processes seldom share."""
     progress, (low, high) = test.begin(), np.array(test.fitted_range).T
     for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
-        progress, log_m, _ = test.advance(progress, low + share * (high - low), "trial", step)
-        yield f"{log_m:.4f}"
+        progress, log_m, statistic = test.advance(
+            progress, low + share * (high - low), "trial", step, done=step == 4
+        )
+        yield f"{log_m:.4f} {statistic:.4f}"
 
 
 def _content(run: _Run, ended: bool) -> bytes:

@@ -39,8 +39,8 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
 def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = ()) -> Fitted:
     """Read a fitted estimator from a .skops file, which runs no code of its own.
 
-    All types in the file are checked before any of it is loaded: what `trusted_types` does not
-    name, and scikit-learn's own estimators are not, whoever made the file can name in `trusted`.
+    All types in the file are checked before any of it is loaded. They must be trusted by skops,
+    named in `trusted_types`, or named by the caller in `trusted`.
     """
     io = _skops("reading")
     file = Path(path)

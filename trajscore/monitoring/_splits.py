@@ -12,11 +12,12 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.values import as_count, as_fraction, as_random_state, check_jobs
+from trajscore.core.values import as_count, as_fraction, check_jobs
 from trajscore.monitoring._stopping_rule import StoppingRule, check_cost
 
 RATES = (
@@ -54,7 +55,8 @@ def split_report(
     n_splits : int, default=20
         Number of splits.
     groups : array-like of shape (n_runs,), optional
-        Runs of one group (trials of one task) are known together; they are passed to the rule.
+        Runs of one group (trials of one task) are known together; they are passed to the rule if
+        its fit takes them, with a warning if it does not.
     cost : TrajectoryArray or array-like of shape (n_runs, T_max), optional
         Cost of each step, for example in tokens, for the same runs in the same order.
     random_state : int, RandomState instance or None, default=0
@@ -66,9 +68,10 @@ def split_report(
     -------
     DataFrame indexed by alpha
         The rates of `StoppingRule.report` with the ends of their 95% intervals, which are of the
-        mean over such splits of these runs, not of other runs; n_known, n_success and n_failure, in
-        the mean over splits; too_few, the share of splits in which too few successes
-        are known to set a threshold, so that no run is flagged.
+        mean over such splits of these runs, not of other runs; n_known, the runs that the rule is
+        fitted on, and n_success and n_failure, the runs that it is judged on, in the mean over
+        splits; too_few, the share of splits in which too few runs are held out to set a threshold,
+        so that no run is flagged.
 
     Raises
     ------
@@ -102,8 +105,16 @@ def split_report(
         raise ValueError(
             f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
         )
+    if sample.groups is not None and not fit_arguments(rule, {"groups": sample.groups}):
+        warnings.warn(
+            f"{type(rule).__name__}.fit takes no groups: it counts runs of one group as "
+            f"independent, so a guarantee that it gives may not hold. Take a rule that does, such "
+            f"as DensityRatioEProcess",
+            UserWarning,
+            stacklevel=2,
+        )
     sample = sample.take(observed).in_id_order()
-    seeds = as_random_state(random_state).randint(2**31, size=n_splits)
+    seeds = check_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()

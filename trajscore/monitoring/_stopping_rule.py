@@ -27,16 +27,26 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
+Ranges = tuple[tuple[float, float], ...]  # lowest and highest score of each channel
+
 
 class StoppingRule(ABC, BaseEstimator):
     """A statistic that grows with doubt, and a limit for each run; over it, the run is flagged.
 
-    A subclass gives `_statistic` and `_limits`; decisions, stopping steps and reports follow.
+    A subclass defines `fit`, `_statistic` and `_limits`; decisions, stopping steps and reports
+    follow. `fit` sets `alphas_`, `n_channels_in_` and `channels_in_`, which `_check_training` does
+    for a rule that learns from outcomes: it reads the parameter `alpha`, and returns the runs,
+    their outcomes, and the rows of runs whose outcome was observed. Such a rule has
+    ``_needs_outcomes = True``. `_shown_threshold` returns what `thresholds_` shows for a level. A
+    rule whose statistic is minus a score, with one threshold for all runs, is a subclass of
+    `OneLimit` (``monitoring/_baselines.py``), and its `fit` sets `_thresholds`.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,)
         Levels that the rule was fitted for; methods take one of them, by default the first.
+    thresholds_ : Series indexed by alpha
+        Thresholds in the units of the rule's scores; NaN for a rule that shows none.
 
     Examples
     --------
@@ -56,7 +66,8 @@ class StoppingRule(ABC, BaseEstimator):
     """
 
     alphas_: FloatArray
-    longest_: int  # steps of the longest run that a `forecaster_` was fitted on
+    longest_: int  # steps of the longest run in fitting
+    _fitted_range: Ranges = ()  # of the scores in fitting; () where they may be any
     _needs_outcomes = False
 
     @abstractmethod
@@ -202,7 +213,7 @@ class StoppingRule(ABC, BaseEstimator):
     def _observed(
         self, X: Any, y: Any, cost: Any, *, allow_soft: bool
     ) -> tuple[TrajectoryArray, Any, TrajectoryArray, int]:
-        """Return runs with an observed outcome, these, their costs, and the number of others."""
+        """Return runs with an observed outcome, outcomes, costs, and the number of other runs."""
         traces = self._check(X)
         costs, labels = check_cost(cost, traces), check_outcomes(y, traces, allow_soft=allow_soft)
         traces, known = ended_where_known(traces, labels), labels != CENSORED
@@ -212,7 +223,7 @@ class StoppingRule(ABC, BaseEstimator):
 
     @property
     def thresholds_(self) -> pd.Series:
-        """Threshold for each level, in the units that people know."""
+        """Threshold for each level, in the units of the rule's scores."""
         check_is_fitted(self)
         levels = self.alphas_.tolist()
         values = [self._shown_threshold(alpha) for alpha in levels]
@@ -243,16 +254,18 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _check(self, X: Any) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=False, single_channel=False)
-        fitted = getattr(self, "forecaster_", None)  # to runs that may be shorter
-        if fitted is not None and (longer := int((traces.lengths > self.longest_).sum())):
+        has_forecaster = getattr(self, "forecaster_", None) is not None
+        if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
+            warnings.warn(message, UserWarning, stacklevel=3)
+        if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
             warnings.warn(message, UserWarning, stacklevel=3)
         return traces
 
     def _check_training(
         self, X: Any, y: Any, *, single_channel: bool = False
     ) -> tuple[TrajectoryArray, IntArray, IntArray]:
-        """Note levels; return runs, outcomes and the rows of those that have one, by their ids."""
+        """Set what every fit sets; return runs, outcomes, and the rows of observed ones by id."""
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
         labels = check_outcomes(y, traces, allow_soft=False)
@@ -264,6 +277,10 @@ class StoppingRule(ABC, BaseEstimator):
                 f"none of the {len(traces)} runs has an observed outcome; give runs that have one"
             )
         self.n_dropped_ = len(labels) - len(known)
+        self.longest_ = int(traces.lengths.max())
+        cells = traces[known].cells.reshape(-1, self.n_channels_in_)
+        ends = cells.min(axis=0).tolist(), cells.max(axis=0).tolist()
+        self._fitted_range = tuple(zip(*ends, strict=True))
         return traces, labels, known
 
     def __sklearn_tags__(self) -> Any:
@@ -305,7 +322,7 @@ def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) 
 def spent_until(
     X: TrajectoryArray, spent: FloatArray, stop: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what each run costs up to where it is stopped, and to its end."""
+    """Return what each run costs until it is stopped, and to its end, from sums so far."""
     last = last_cells(X)
     return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
 
@@ -376,4 +393,23 @@ def longer_than_fitted(who: str, longest: int) -> str:
     return (
         f"{who} longer than the longest run in fitting, which has {number_of(longest, 'step')}; "
         f"after that step forecasts are extrapolated, or stay as they are"
+    )
+
+
+def range_warning(cells: FloatArray, fitted_range: Ranges, channels: tuple[str, ...] | None) -> str:
+    """Name a score outside a range three times as wide as in fitting; "" if there is none."""
+    if not fitted_range:
+        return ""
+    low, high = np.array(fitted_range).T
+    # a channel that did not vary in fitting, such as a flag that was never set, may vary later
+    width = np.where(high > low, high - low, np.maximum(1.0, np.abs(low)))
+    columns = cells.reshape(-1, len(fitted_range))
+    is_out = (columns < low - width) | (columns > high + width)
+    if not is_out.any():
+        return ""
+    row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
+    name = f" of {channels[channel]!r}" if channels else ""
+    return (
+        f"score {columns[row, channel]:g}{name} is out of range: training scores go from "
+        f"{low[channel]:g} to {high[channel]:g}. Check that it is on the same scale"
     )

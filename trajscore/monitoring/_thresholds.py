@@ -76,7 +76,7 @@ class Threshold(ABC):
         return np.full(len(ids), self.log_threshold + TIE)
 
     def p_values(self, largest: FloatArray) -> FloatArray:
-        """Smallest level at which runs with these largest log M would be flagged."""
+        """How rarely a success has so large a log M, by Ville's inequality."""
         return np.exp(np.minimum(self.log_threshold + np.log(self.alpha) - largest, 0.0))
 
 
@@ -100,7 +100,7 @@ class HeldOut(Threshold):
 
     seed: int | None = None
     """Of the uniforms that break ties; None flags no run at the threshold."""
-    name = ""
+    name = ""  # without a type, so that it is of the class: not a field of the dataclass
 
     @abstractmethod
     def _rank(self, n: int) -> int:
@@ -125,6 +125,7 @@ class HeldOut(Threshold):
         return self
 
     def p_values(self, largest: FloatArray) -> FloatArray:
+        """How rarely a success has so large a log M, among those held out and itself."""
         n = len(self._maxima)
         below = np.searchsorted(self._maxima, largest - TIE, side="left")
         return np.asarray((n - below + 1) / (n + 1))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
@@ -15,7 +16,6 @@ from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import as_random_state
 from trajscore.core.within_runs import step_numbers
 from trajscore.plotting._display import COLORS, DisplayMixin, ink, step_axis
 
@@ -154,7 +154,7 @@ class EProcessDisplay(DisplayMixin):
 
 def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any) -> IntArray:
     """Draw rows of both outcomes alike, whatever the order of rows."""
-    rng = as_random_state(random_state)
+    rng = check_random_state(random_state)
     rows = []
     for outcome in (FAILURE, SUCCESS):
         some = np.flatnonzero(y == outcome)

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.binning import bins_of
 from trajscore.core.checks import check_trajectories
-from trajscore.core.collapse import aggregate
+from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weights import Horizon, Weights
+from trajscore.core.values import check_choice
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.plotting._display import (
     REFERENCE,
     PredictionDisplayMixin,
@@ -84,7 +85,8 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         X = check_trajectories(traces, probabilities=True, single_channel=True)
         y = check_outcomes(y_true, X)
         complete = np.flatnonzero(y != CENSORED)
-        confidence = aggregate(X[complete], phi, weights=weights, horizon=horizon)
+        check_choice(phi, "phi", AGGREGATORS)
+        confidence = collapse(X[complete], phi, as_step_weights(weights, horizon))
         if n_bins is None:
             n_bins = min(10, max(1, len(complete) // 10))
         bins = bins_of(confidence, np.ones(len(complete)), n_bins, "quantile")

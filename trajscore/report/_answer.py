@@ -243,7 +243,7 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
         "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
         "what": what + _stopped(data) * (is_hidden and is_settled),
         "counted": counted, "otherwise": otherwise, "turned": "",
-        "stays": _stays(data, cards) if is_settled else f"the answer is: {other}",
+        "stays": _stays(data, cards) if is_settled else f"the answer would be: {other}",
     }  # fmt: skip
 
 

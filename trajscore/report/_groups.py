@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from sklearn.utils import check_random_state
 
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_random_state
 from trajscore.core.weights import StepWeights
 from trajscore.report._cards import (
     ESTIMATES,
@@ -135,7 +135,7 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
 def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
     """Return labels as they are, then shuffled within blocks, one shuffle a row."""
     n_rows = int(np.clip(_MOST_LABELS // len(code), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
-    keys = block + as_random_state(random_state).random_sample((n_rows, len(code)))
+    keys = block + check_random_state(random_state).random_sample((n_rows, len(code)))
     shuffled = np.empty((n_rows + 1, len(code)), dtype=np.int64)
     shuffled[0] = code
     np.put_along_axis(

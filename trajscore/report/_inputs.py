@@ -224,6 +224,8 @@ def _load_table(
     )
     counts = np.ones(len(y), dtype=bool) if ended is None else X.meta["stop_kind"] != EXCLUDED
     groups = None if group is None else X.meta[group]
+    if groups is not None and pd.api.types.infer_dtype(groups).startswith("mixed"):
+        groups = groups.astype(str)
     not_used = []
     if "scores" in guessed:
         X, leaks = _without_leaky_columns(X, y, counts)
@@ -356,8 +358,11 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
     for name in usual_names("task", frame.columns):
-        first = frame.groupby(keys)[name].transform("first")
-        if (frame[name] == first).all() and len(frame[name].unique()) > 1:
+        if frame[name].dtype == object and not frame[name].map(pd.api.types.is_hashable).all():
+            continue
+        codes = pd.Series(pd.factorize(frame[name])[0], index=frame.index)
+        is_of_run = (codes == codes.groupby(keys).transform("first")).all()
+        if is_of_run and codes.min() == 0 and codes.max() > 0:
             return str(name)
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -38,6 +38,7 @@ from trajscore.report._data import (
     LEVELS,
     MARGIN,
     RANK_METRICS,
+    RECALIBRATED,
     REFERENCES,
     VALUE,
     Options,
@@ -54,53 +55,48 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    draws, names = options.draws, options.metrics
+    draws, base = options.draws, next(row for row in rows if row.predictor == BASE_RATE)
     check_resamples(draws.n_resamples)
-    by_key = {row.key: row for row in rows}
-    base = by_key[BASE_RATE, CONSTANT]
-    runs, held_against = base.runs, (*options.score_names, "AUROC")
-    steps = weighted_steps(runs.labels, base.traces, options.weights)
-    of_base = row_metrics(base, options, steps)
-    of_alive = [row_metrics(by_key[name, AS_GIVEN], options) for name in (ALIVE, ALIVE_END)]
-    units = units_of(runs.groups, len(runs))
-    cells = _Cells(rows, options, units)
-    nothing, constant = (_Known(metrics, len(runs), names) for metrics in ({}, of_base))
-    alive = [
-        _Known({name: metrics[name] for name in held_against}, len(runs), names)
-        for metrics in of_alive
-    ]
+    n_runs, units = len(base.runs), units_of(base.runs.groups, len(base.runs))
+    steps = weighted_steps(base.runs.labels, base.traces, options.weights)
+    cells, names = _Cells(rows, options, units), options.metrics
+    known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
 
-    def judge(places: list[int]) -> dict[int, list[Metrics]]:
-        """Fill in the rows of a predictor; return the metrics of which replicates are needed."""
-        needed, before = {}, nothing
+    def judge(places: list[int], lent: Sequence[str] = ()) -> None:
+        """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
-            # the same object, so that the base rate is above itself by exactly nothing
-            own = constant
-            if (row := rows[place]) is not base:
-                own = _Known(row_metrics(row, options, steps), len(runs), names)
-            others = [nothing] * 2 if row.predictor in REFERENCES else alive
-            levels = [own, constant, *others, before]
-            cells.fill(place, levels)
-            if marked := cells.marked(place):
-                needed[place] = [known.keep(marked) for known in levels]
-            before = own
-        return needed
+            metrics[place] = row_metrics(rows[place], options, steps)
+            known[place] = _Known(metrics[place], n_runs, names)
+            cells.fill(place, known)
+        kept = {*cells.marked(places), *lent}
+        for place in places:
+            metrics[place] = {name: its for name, its in metrics[place].items() if name in kept}
+            del known[place]
+            if lent:
+                known[place] = _Known(metrics[place], n_runs, names)
 
-    needed: dict[int, list[Metrics]] = {}
+    by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
+    jobs = {predictor: list(places) for predictor, places in by_predictor}
+    for name in REFERENCES:
+        judge(jobs.pop(name), names if name == BASE_RATE else cells.against_counting)
     # memory would not hold the metrics of two predictors with very many steps
     is_large = max(len(row.traces.cells) for row in rows) > MANY
-    by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
-    jobs = [list(places) for _, places in by_predictor]
     work = replace(options.work, n_jobs=1) if is_large else options.work
-    for more in work.share(judge, jobs):
-        needed |= more
-    needed = {
-        place: levels
-        for place, levels in needed.items()
-        if not _drawn_quickly(cells, place, levels)
-    }
-    if needed:
-        statistic = _as_one_function(list(needed.values()), names)
+    list(work.share(judge, list(jobs.values())))
+    slow = [
+        place
+        for place in range(len(rows))
+        if cells.marked([place]) and not _drawn_quickly(cells, place, metrics)
+    ]
+    if slow:
+        marked = cells.marked(slow)
+        involved = sorted(
+            {at for place in slow for at in (place, *cells.references[place].values())}
+        )
+        statistic = _of_rows(
+            [{name: its for name, its in metrics[at].items() if name in marked} for at in involved],
+            names,
+        )
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
@@ -109,58 +105,52 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
             n_jobs=options.work.n_jobs,
             progress=options.work.progress,
         )
-        expanded = units.expanded_level(len(runs), draws.confidence_level)
-        for place, drawn in zip(needed, np.moveaxis(replicates, 1, 0), strict=True):
-            cells.resample(place, drawn, expanded)
+        values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
+        for place in slow:
+            cells.resample(place, values, units.expanded_level(n_runs, draws.confidence_level))
     return cells.tables()
 
 
-def _drawn_quickly(cells: _Cells, place: int, levels: Sequence[Metrics]) -> bool:
+def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bool:
     """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
     runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
+    draws, held = cells.draws, {0: place, **cells.references[place]}
+    wanted = [
+        (of, column)
+        for level, of in held.items()
+        for column in np.flatnonzero(~np.isnan(cells.estimate[level, place]))
+        if cells.names[column] in cells.marked([place])
+    ]
+    statistics = [metrics[of][cells.names[column]] for of, column in wanted]
+    means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
+    if len(means) < len(wanted):
+        return False
     # what a row is worth must not depend on what is drawn for others
-    marked, draws, at, columns = cells.marked(place), cells.draws, [], []
-    for level, metrics in enumerate(levels):
-        for name in marked:
-            if (statistic := metrics.get(name)) is None:
-                continue
-            if not isinstance(statistic, MeanOfRuns):
-                return False
-            at.append((level, cells.names.index(name)))
-            columns.append(statistic.pseudo_values())
-    drawn = np.full((draws.n_resamples, len(levels), len(cells.names)), np.nan)
-    level_of, column_of = np.transpose(at)
-    drawn[:, level_of, column_of] = bootstrap_many_means(
-        np.stack(columns, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+    drawn = bootstrap_many_means(
+        np.stack(means, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
     )
-    cells.resample(place, drawn, draws.confidence_level)
+    values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
+    for (of, column), own in zip(wanted, drawn.T, strict=True):
+        values[of][:, column] = own
+    cells.resample(place, values, draws.confidence_level)
     return True
 
 
-def _as_one_function(
-    rows: Sequence[Sequence[Metrics]], names: list[str]
-) -> Callable[[FloatArray], FloatArray]:
-    """Compute the metrics of each row and reference once, and put them wherever they belong.
+def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray], FloatArray]:
+    """Return a function from counts (..., n_runs) to metrics (..., n_rows, n_metrics).
 
-    The function maps counts of shape (n_replicates, n_runs) to (n_replicates, n_rows, n_levels,
-    n_metrics); NaN where there is no such metric.
+    NaN where there is no such metric.
     """
-    distinct = {
-        id(metrics): {name: metrics[name] for name in names if name in metrics}
-        for levels in rows
-        for metrics in levels
-    }
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
-    values_of = {key: all_at_once(metrics) for key, metrics in distinct.items()}
+    of_rows = [([names.index(name) for name in own], all_at_once(own)) for own in rows]
 
     def table(counts: FloatArray) -> FloatArray:
-        filled = {key: np.full((len(counts), len(names)), np.nan) for key in distinct}
-        for key, metrics in distinct.items():
-            filled[key][:, [names.index(name) for name in metrics]] = values_of[key](counts)
-        of_rows = [np.stack([filled[id(each)] for each in levels], axis=1) for levels in rows]
-        return np.stack(of_rows, axis=1)
+        filled = np.full((*counts.shape[:-1], len(rows), len(names)), np.nan)
+        for place, (columns, function) in enumerate(of_rows):
+            filled[..., place, columns] = function(counts)
+        return filled
 
     return table
 
@@ -169,13 +159,11 @@ class _Known:
     """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
 
     def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        self.values = np.full(len(names), np.nan)
-        places = [names.index(name) for name in metrics]
-        self.values[places] = all_at_once(metrics)(np.ones(n_runs))
+        self.values = _of_rows([metrics], names)(np.ones(n_runs))[0]
         self.influence: dict[str, FloatArray] = {}
         self.errors: dict[str, CalibrationError] = {}
         self.change: dict[str, FloatArray] = {}
-        self._n_runs, self._metrics, self._kept = n_runs, metrics, dict[str, Any]()
+        self._n_runs = n_runs
         for name, statistic in metrics.items():
             if isinstance(statistic, CalibrationError):
                 self.errors[name] = statistic
@@ -188,11 +176,6 @@ class _Known:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
         return Parts(*self.errors[name].parts(self._n_runs))
 
-    def keep(self, names: Iterable[str]) -> Metrics:
-        """Keep these metrics (where there are) until replicates are drawn, with earlier ones."""
-        self._kept |= {name: self._metrics[name] for name in names if name in self._metrics}
-        return self._kept
-
 
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
@@ -200,6 +183,7 @@ class _Cells:
     def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
         self.rows, self.options, self.units = rows, options, units
         self.draws, self.names = options.draws, options.metrics
+        self.against_counting = [*options.score_names, "AUROC"]
         n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
         self.is_rare = is_rare(rows[0].runs.labels)
         self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
@@ -208,13 +192,27 @@ class _Cells:
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
         self.unseen = np.full((2, *self.shape), -np.inf)
+        # by level, the row that each row is held against
+        places = {row.key: place for place, row in enumerate(rows)}
+        counting = {2: places[ALIVE, AS_GIVEN], 3: places[ALIVE_END, AS_GIVEN]}
+        self.references = [
+            {1: places[BASE_RATE, CONSTANT]}
+            | (counting if row.predictor not in REFERENCES else {})
+            | ({4: places[row.predictor, AS_GIVEN]} if row.form == RECALIBRATED else {})
+            for row in rows
+        ]
 
-    def fill(self, place: int, levels: Sequence[_Known]) -> None:
+    def fill(self, place: int, known: Mapping[int, _Known]) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        own, *others = levels
-        for level, reference in enumerate([None, *others]):
+        own = known[place]
+        self.estimate[0, place] = own.values
+        for level, at in self.references[place].items():
+            self.estimate[level, place] = own.values - known[at].values
+        self.estimate[2:4, place, ~np.isin(self.names, self.against_counting)] = np.nan
+        references = {0: None} | {level: known[at] for level, at in self.references[place].items()}
+        for level, reference in references.items():
             self._fill_means(level, place, own, reference)
-        self._fill_errors(place, own, others)
+        self._fill_errors(place, own, references)
         if self.draws.intervals == "auto" and self.is_rare:
             of_row = self.method[:, place]
             of_row[of_row == INFLUENCE] = BOOTSTRAP
@@ -222,10 +220,7 @@ class _Cells:
     def _fill_means(self, level: int, place: int, own: _Known, reference: _Known | None) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
         at, names, units, draws = (level, place), self.names, self.units, self.draws
-        self.estimate[at] = own.values if reference is None else own.values - reference.values
         known = np.flatnonzero(~np.isnan(self.estimate[at]))
-        if not len(known):
-            return
         columns = np.array([column for column in known if names[column] not in own.errors])
         influence = np.stack([own.influence[names[column]] for column in columns])
         if reference is not None:
@@ -256,13 +251,15 @@ class _Cells:
             self.low[at][column], self.method[at][column] = 0.0, BOUNDS
             self.unseen[0][at][column] = -np.inf
 
-    def _fill_errors(self, place: int, own: _Known, references: list[_Known]) -> None:
+    def _fill_errors(
+        self, place: int, own: _Known, references: Mapping[int, _Known | None]
+    ) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
         for column, name in enumerate(self.names):
             if name not in own.errors:
                 continue
             ours = own.parts(name)
-            for level, reference in enumerate([None, *references]):
+            for level, reference in references.items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):
                     continue
@@ -273,17 +270,19 @@ class _Cells:
                     ends = absolute_interval(ours, theirs, self.units, self.draws.confidence_level)
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
 
-    def marked(self, place: int) -> list[str]:
-        """Return the metrics of a row some of whose intervals are to be made by bootstrap."""
-        of_names = (self.method[:, place] == BOOTSTRAP).any(axis=0)
+    def marked(self, places: Sequence[int]) -> list[str]:
+        """Return the metrics of rows some of whose intervals are to be made by bootstrap."""
+        of_names = (self.method[:, places] == BOOTSTRAP).any(axis=(0, 1))
         return [self.names[column] for column in np.flatnonzero(of_names)]
 
-    def resample(self, place: int, drawn: FloatArray, level: float) -> None:
-        """Fill in a row's marked intervals by replicates (n_replicates, n_levels, n_metrics)."""
-        drawn = np.concatenate([drawn[:, :1], drawn[:, :1] - drawn[:, 1:]], axis=1)
+    def resample(self, place: int, drawn: Mapping[int, FloatArray], level: float) -> None:
+        """Fill in a row's marked intervals by replicates of rows (n_replicates, n_metrics)."""
+        replicates = np.repeat(drawn[place][:, None], len(LEVELS), axis=1)
+        for of_level, at in self.references[place].items():
+            replicates[:, of_level] -= drawn[at]
         marked = self.method[:, place] == BOOTSTRAP
         estimate, skewness = self.estimate[:, place][marked], self.skewness[:, place][marked]
-        low, high = by_bootstrap(drawn[:, marked], estimate, skewness, level)
+        low, high = by_bootstrap(replicates[:, marked], estimate, skewness, level)
         # never shorter than by influences: few runs hide what is rare
         self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
         self.high[:, place][marked] = np.fmax(self.high[:, place][marked], high)

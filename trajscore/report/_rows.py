@@ -154,6 +154,8 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         traces = cross_fit_sample(calibrator, sample)
         check_values(traces, probabilities=True)
     except ValueError as error:
+        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
+            raise
         return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
     maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]

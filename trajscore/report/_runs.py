@@ -17,7 +17,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
-from trajscore.core.sample import Sample, channels_by_name, check_sample
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import (
     COMPLETE,
     EXCLUDED,
@@ -92,12 +92,9 @@ class Judged:
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
-    several = isinstance(X, Mapping)
     sample = check_sample(
-        X, y, groups=groups, q_z=q_z, several=True, single_channel=several, allow_missing=True
+        X, y, groups=groups, q_z=q_z, several=True, single_channel=True, allow_missing=True
     )
-    if not several:
-        sample = replace(sample, traces=channels_by_name(sample.X))
     for name in REFERENCES:
         if name in sample.traces:
             raise ValueError(f"{name!r} is the name of a reference; rename the predictor")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.binning import binned_error
@@ -145,8 +144,7 @@ class CalibrationAccumulator(Accumulator):
                 f"give both the same weights"
             )
         # a step function would otherwise separate the successes and failures of one cell
-        stepwise = (EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator)
-        sample = self._pooled() if isinstance(calibrator, stepwise) else self._by_outcome()
+        sample = self._pooled() if calibrator._is_stepwise else self._by_outcome()
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("Calibration needs both successes and failures; add more runs")
         # as in memory, the weights of a run add up to one on average: penalties mean the same

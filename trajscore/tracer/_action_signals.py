@@ -18,7 +18,7 @@ from trajscore.tracer._compared_texts import repeated_calls
 from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
 from trajscore.tracer._turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
 
-# What is counted; and what is measured, with the number of turns that it is shared out over.
+# Channels that count, and those that are sizes, each with the fact that counts turns for its mean.
 COUNTS = (
     "agent_turns", "user_turns", "writes", "reads", "user_calls", "repeats", "errors", "transfers",
     "refusals",
@@ -30,7 +30,7 @@ SIZES = {
     "tokens": "turns_with_tokens",
 }
 SIGNALS = (*COUNTS, *SIZES)
-_EVERYWHERE = tuple(name for name in SIGNALS if name != "tokens")
+_BY_DEFAULT = tuple(name for name in SIGNALS if name != "tokens")
 
 _REFUSAL = re.compile(
     r"\b(?:can(?:no|')t|can not|unable to|not (?:able|allowed|permitted|possible|eligible)"
@@ -77,14 +77,14 @@ class ActionSignals(RunTransformer):
         The signals to return. Default: all but "tokens", and none of these is ever missing.
     so_far : bool, default=True
         Whether a row sums up the run so far, turns as their number and sizes as that of the mean
-        turn; or tells of its turn alone, for forecasters that sum up themselves.
+        turn; or describes its turn alone, for forecasters that sum up themselves.
     writes : collection of str, optional
         Names of the tools that change something. Default: found in `fit`, by their names
         (``update_booking``, ``sendEmail``), or where these say nothing, by effects: a call that was
         made before has another result after them.
     transfers : collection of str, optional
-        Names of the tools that hand over to a human, `writes` apart. Default: found by their names
-        (``transfer_to_human_agents``, ``escalate``).
+        Names of the tools that hand over to a human; one that is in `writes`, too, counts there.
+        Default: found by their names (``transfer_to_human_agents``, ``escalate``).
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class ActionSignals(RunTransformer):
 
     @property
     def _output_channels(self) -> Sequence[str]:
-        wanted = _EVERYWHERE if self.signals is None else self.signals
+        wanted = _BY_DEFAULT if self.signals is None else self.signals
         return chosen(wanted, SIGNALS, "signals", "signal")
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
@@ -160,7 +160,7 @@ class ActionSignals(RunTransformer):
         self.writes_, self.transfers_ = writes, transfers
 
     def _kind(self, name: str) -> str:
-        """Tell as which signal a call of a tool counts."""
+        """Tell as which signal a call counts: as in `fit`, or by a name that was not seen there."""
         if name in self.writes_:
             return "writes"
         if name in self.transfers_ or (self.transfers is None and is_transfer(name)):
@@ -169,7 +169,7 @@ class ActionSignals(RunTransformer):
 
 
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
-    """Return what is counted and measured in each turn by itself, whatever is asked for."""
+    """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
     is_agent = turns.is_agent.astype(np.float64)
 
     def of_turns(fact: Callable[[Step], float]) -> FloatArray:

@@ -85,7 +85,7 @@ class SAUP(ComponentScorer):
 
     See Also
     --------
-    TracerScorer : With ``aggregation="multiplicative"`` the same turns' risks, of the worst ones.
+    TracerScorer : With ``aggregation="multiplicative"``, the tail of the same products W U.
 
     References
     ----------

@@ -13,27 +13,32 @@ from trajscore.tracer._turns import Turns
 
 
 class TextsOfTurns:
-    """Texts to embed, each once; for each turn the place of its texts, -1 where it has none."""
+    """Texts to embed, each once; for each turn the places of its texts, -1 where it has none.
+
+    `speech` is what the agent says, `whole` a turn with its calls as text, `result` what the calls
+    of an agent's turn returned.
+    """
 
     def __init__(self, turns: Turns) -> None:
         steps = turns.steps
         self._place: dict[str, int] = {}
-        self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
-        self.whole = self.places(turns.whole_text(turn) for turn in range(len(steps)))
-        self.result = self.places(
+        self.speech = self._places(step.text if step.actor == "agent" else "" for step in steps)
+        self.whole = self._places(turns.text_with_calls(turn) for turn in range(len(steps)))
+        self.result = self._places(
             (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
             for step in steps
         )
 
     @property
     def listed(self) -> list[str]:
+        """The texts by place; one at least, as embedders take no empty list."""
         return list(self._place) or [""]
 
-    def places(self, texts: Iterable[str]) -> IntArray:
+    def _places(self, texts: Iterable[str]) -> IntArray:
         """Return the place of each text, -1 for an empty one."""
         known = self._place
-        whole = (whole_text(text.strip()) for text in texts)
-        places = [known.setdefault(text, len(known)) if text else -1 for text in whole]
+        encodable = (whole_text(text.strip()) for text in texts)
+        places = [known.setdefault(text, len(known)) if text else -1 for text in encodable]
         return np.array(places, dtype=np.int64)
 
 

@@ -46,7 +46,7 @@ class Components:
 
 
 def components_of(X: TrajectoryArray, actors: str) -> Components:
-    """Return the components of each cell; those of other actors' turns are 0."""
+    """Return the components of each cell, 0 in turns of actors other than the chosen ones."""
     counted = of_actors(X, actors)
     parts = dict.fromkeys(COMPONENTS, np.zeros(len(X.cells)))
     for name, values in _recorded(X).items():

@@ -115,12 +115,13 @@ def early_warning(
     sample, final = sample.take(known), final[known]
     codes = np.asarray(sample.y)
     limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
+    # at the threshold a run is flagged, and a crossing is strict
     times = _crossing_times(sample.X, np.nextafter(limit, -np.inf))
     return EarlyWarning(limit, times[codes == FAILURE], times[codes == SUCCESS], _by_step(sample))
 
 
 def _by_step(sample: Sample) -> pd.DataFrame:
-    """Judge minus the risk at each step, and its calibrated form."""
+    """Judge minus the risk as a confidence at each step, and its calibrated form."""
     runs = sample.in_id_order()
     confidence, success = runs.X.with_cells(-runs.X.cells.ravel()), runs.y.astype(np.float64)
     forecasts = None

@@ -20,6 +20,10 @@ from trajscore.core.optional import optional
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
 _INSTEAD = ', or use embedder="char"'
+# of the triples: columns that they are hashed to; 21 bits, which hold any code point
+_COLUMNS, _POINT = 1 << 18, (1 << 21) - 1
+_SPACES = re.compile(r"\s\s+")
+_CODE = "utf-32-le"
 
 
 def make_embedder(embedder: Any) -> Any:
@@ -59,11 +63,6 @@ def _triples(texts: list[str]) -> csr_matrix:
     table = csr_matrix((sign[place], column[place], ends), shape=(len(texts), _COLUMNS))
     table.sum_duplicates()
     return normalize(table, copy=False)
-
-
-_COLUMNS, _POINT = 1 << 18, (1 << 21) - 1
-_SPACES = re.compile(r"\s\s+")
-_CODE = "utf-32-le"
 
 
 def _wordllama_rows(texts: list[str]) -> NDArray[np.float32]:

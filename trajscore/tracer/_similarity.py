@@ -23,7 +23,7 @@ _PAIRS = 1 << 15
 def compare(
     rows: Any, texts: list[str], pairs: PairsOfTurns, n_lexical: int, words: Words
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the cosine of each pair, and the word overlap of the leading ones."""
+    """Return the cosine of each pair, and the word overlap of the first `n_lexical`."""
     first, second = pairs.first[:n_lexical], pairs.second[:n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
     a, b = place.reshape(2, -1)
@@ -31,8 +31,8 @@ def compare(
     return cosine_of_pairs(rows, pairs.first, pairs.second), jaccard_of_pairs(table, a, b)
 
 
-def embedded(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
-    """Embed texts, with an embedder that is fitted on them if asked; return it, too."""
+def fit_and_embed(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
+    """Fit an embedder on texts if asked, and embed them; return both, for a cache to keep."""
     if fit and learns(embedder):
         rows = embedder.fit_transform(texts)
         return embedder, as_rows(rows, len(texts))

@@ -25,7 +25,8 @@ FORMS = {
     "line": rf"\bconfidence\b(?:\s++(?:level|score|is))*+(?:[\s*_]*+{_RANGE})?"
     rf"[\s*_]*+(?:[:=][\s*_]*+)?{_NUMBER}",
 }
-_ONE = math.inf  # certainty, unless other bare numbers are above 1
+_BARE_ONE = math.inf  # stands for a bare 1 until all steps of a call are read
+# the patterns are slow, and are tried only on a text that has one of these
 _WORDS = ("onfidence", "CONFIDENCE")
 SCALES = ("auto", "fraction", "percent")
 MOST_OF_OTHER_SCALES = 10
@@ -36,7 +37,7 @@ class StatedConfidence:
     """Read the confidence stated in a turn: in its field, else the last one in its text.
 
     `form` and `scale` are `verbal` and `scale` of `StepConfidence`; `reads_one` says whether a bare
-    1 is certainty. Where that is not known, it is unless another number of a call is above 1.
+    1 is certainty. None: it is unless another bare number of the steps of a call is above 1.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class StatedConfidence:
         self._is_above_one = False
         stated = np.array([self._of(step) for step in steps], dtype=np.float64)
         self.reads_one = not self._is_above_one if self._fixed is None else self._fixed
-        return np.where(stated == _ONE, 1.0 if self.reads_one else math.nan, stated)
+        return np.where(stated == _BARE_ONE, 1.0 if self.reads_one else math.nan, stated)
 
     def _of(self, step: Step) -> float:
         if self._function is not None:
@@ -101,7 +102,7 @@ class StatedConfidence:
             number = number if outside_unit(number) else min(max(number, 0.0), 1.0)
             self._is_above_one = self._is_above_one or 1 < number <= 100
             if number <= 1:
-                return (_ONE if number == 1 else number) if number >= 0 else math.nan
+                return (_BARE_ONE if number == 1 else number) if number >= 0 else math.nan
             return number / 100 if MOST_OF_OTHER_SCALES < number <= 100 else math.nan
         if math.isnan(number):
             return number

@@ -187,7 +187,7 @@ def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
     """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
     places, logs = _likeliest(turns, tokens, top)
     out = np.full(len(tokens.logprobs), np.nan)
-    out[places] = logs[:, 0]
+    out[places] = logs[:, 0]  # for the check alone
     tokens.refuse_positive(out, "a top_logprob of", turns)
     with np.errstate(invalid="ignore"):  # candidates of no chance only
         share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
@@ -196,7 +196,7 @@ def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
 
 
 def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], FloatArray]:
-    """Return the tokens with that many candidates, and the log-probabilities of the likeliest."""
+    """Return places of tokens with `top` candidates, and log-probabilities of the likeliest."""
     places: list[int] = []
     table: list[list[float]] = []
     sizes = np.diff(tokens.starts)

@@ -27,6 +27,7 @@ _LOOKS_WORDS = """
 _CHANGES, _LOOKS = frozenset(_CHANGES_WORDS.split()), frozenset(_LOOKS_WORDS.split())
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TO_HUMAN = re.compile("human|escalat|supervisor|representative|live_?agent", re.IGNORECASE)
+# a first word such as Error or ValueError, but not "error": null
 _FAILED = re.compile(
     r"""[\s"'<(\[{*]*\w*(?:error|exception|traceback|failed|failure)\b"""
     r"""(?!["']?\s*[:=]\s*(?:null|none|false|0\b|""|''))""",

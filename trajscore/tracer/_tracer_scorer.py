@@ -202,7 +202,7 @@ class TracerScorer(ComponentScorer):
         parts = {"total": total}
         for side in ("agent", "user"):
             counted = self.actors in ("both", side)
-            parts[side] = self._run_risk(signals, side) if counted else 0.0 * total
+            parts[side] = self._run_risk(signals, side) if counted else 0.0 * total  # NaN stays
         return pd.DataFrame(parts, index=pd.Index(signals.ids, name="run"))
 
     def explain(self, X: Any) -> TrajectoryArray:
@@ -283,13 +283,13 @@ class TracerScorer(ComponentScorer):
         is_multiple = self.aggregation == "multiplicative"
         return nothing_yet(signals, (SURPRISAL,) if is_multiple else COMPONENTS)
 
-    def _tail(self, signals: TrajectoryArray, actors: str, top: Any) -> FloatArray:
-        """Return (1 - w) mean + w largest of the K worst steps, by run or by prefix."""
+    def _tail(self, signals: TrajectoryArray, actors: str, means: Any) -> FloatArray:
+        """Return the tail of each run (`top_means`) or each prefix (`running_top_means`)."""
         parts = components_of(signals, actors)
         weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
-            mean, _ = top(signals, parts.surprisal, self.k_)
-            other, _ = top(signals, parts.penalty(*weights), self.k_)
+            mean, _ = means(signals, parts.surprisal, self.k_)
+            other, _ = means(signals, parts.penalty(*weights), self.k_)
         else:
-            mean, other = top(signals, parts.risk(*weights, self.aggregation), self.k_)
+            mean, other = means(signals, parts.risk(*weights, self.aggregation), self.k_)
         return mixed(mean, other, self.w_)

@@ -20,7 +20,7 @@ from trajscore.tracer._compared_texts import (
 )
 from trajscore.tracer._components import ACTORS, CHANNELS
 from trajscore.tracer._embedders import make_embedder
-from trajscore.tracer._similarity import compare, embedded, learns
+from trajscore.tracer._similarity import compare, fit_and_embed, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
 from trajscore.tracer._turns import (
     RunTransformer,
@@ -33,8 +33,7 @@ from trajscore.tracer._turns import (
 )
 
 DEFINITIONS = ("trajscore", "paper")
-# What is left of surprisal where no token counts.
-_EPSILON = 1e-4
+_EPSILON = 1e-4  # surprisal of a turn none of whose tokens counts
 
 
 class TracerSignals(RunTransformer):
@@ -159,7 +158,7 @@ class TracerSignals(RunTransformer):
         results, answers = calls_and_results(turns, texts), self._answers(turns, texts)
         parts = (speech, results, answers)
         pairs = PairsOfTurns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        embed = check_memory(self.memory).cache(embedded)
+        embed = check_memory(self.memory).cache(fit_and_embed)
         embedder, rows = embed(embedder, texts.listed, reset)
         semantic, lexical = compare(rows, texts.listed, pairs, len(speech.turn), words)
         stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
@@ -179,15 +178,15 @@ class TracerSignals(RunTransformer):
             self.embedder_ = embedder
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
-            rows = turns.is_agent == (self.actors == "agent")
-            turns, cells = turns.only(rows, self.actors), cells[rows]
+            kept = turns.is_agent == (self.actors == "agent")
+            turns, cells = turns.only(kept, self.actors), cells[kept]
         return turns.container(cells, CHANNELS)
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
-        if self.definition == "paper":  # whole turns, with any of either side
+        if self.definition == "paper":  # the window counts turns of both sides
             among, text = np.arange(len(turns.steps)), np.where(turns.is_agent, texts.whole, -1)
-            return pairs_with_earlier(turns, among, text, self.window), among[:0]
+            return pairs_with_earlier(turns, among, text, self.window), np.empty(0, np.int64)
         speech = pairs_with_earlier(
             turns, np.flatnonzero(turns.is_agent), texts.speech, self.window
         )
@@ -247,7 +246,7 @@ def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> Float
     counted = tokens.logprobs <= -least  # False for NaN
     for turn, start, stop in zip(tokens.turns, tokens.starts, tokens.starts[1:], strict=False):
         strings = turns.steps[turn].tokens
-        if strings is not None:  # then with content
+        if strings is not None:  # without them, a token of any word counts
             for token in (start + np.flatnonzero(counted[start:stop])).tolist():
                 counted[token] = words.of_token(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)

@@ -88,7 +88,8 @@ def grid_scores(
 ) -> FloatArray:
     """Return what `TracerScorer.score_samples` gives for every setting of a grid.
 
-    Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once over k and w.
+    Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once for all k and w.
+    Below, risks are of shape (n_gamma, n_runs, n_steps) and means of (n_gamma, n_k, n_runs).
     """
     shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
     out = np.empty((*shape, len(X)))
@@ -96,7 +97,7 @@ def grid_scores(
     runs, largest_size = np.arange(len(X)), int(sizes.max())
 
     def ordered(risk: FloatArray) -> FloatArray:
-        # components are 0 or more, so that padding with 0 stays behind the end
+        # the largest first; components are 0 or more, so that padding with 0 comes last
         return np.sort(risk, axis=-1)[..., : -largest_size - 1 : -1]
 
     def tail_means(falling: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Runs, taken apart into flat arrays: one row a turn, one row a call, one row a token."""
+"""Runs, taken apart into flat arrays: one row a turn, or one row a token."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Turns:
         """The calls of each turn, written as text."""
         return [[call_text(call) for call in step.tool_calls] for step in self.steps]
 
-    def whole_text(self, turn: int) -> str:
+    def text_with_calls(self, turn: int) -> str:
         """Write a turn, what is said and what is called, as one text."""
         parts = [self.steps[turn].text.strip(), *self.call_texts[turn]]
         return "\n".join(part for part in parts if part)
@@ -158,11 +158,11 @@ class Turns:
 
 def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
     """Collect the turns of some actors; every run must have one."""
-    chosen = frozenset(actors)
+    wanted = frozenset(actors)
     checked = check_runs(runs, reader)
-    parts = [[step for step in run.steps if step.actor in chosen] for run in checked]
+    parts = [[step for step in run.steps if step.actor in wanted] for run in checked]
     lengths = np.array([len(part) for part in parts], dtype=np.int64)
-    _refuse_empty(checked, lengths, " or ".join(sorted(chosen)))
+    _refuse_empty(checked, lengths, " or ".join(sorted(wanted)))
     return Turns(checked, list(chain.from_iterable(parts)), lengths)
 
 
@@ -227,7 +227,7 @@ class Tokens:
 
     turns: list[int]
     starts: IntArray
-    """Where each of these turns starts in `logprobs`, and the number of tokens."""
+    """Where each of these turns starts in `logprobs`, and at the end the number of all tokens."""
     logprobs: FloatArray
     """NaN where one token's is missing; -inf is `LOWEST_LOGPROB`."""
 
@@ -244,7 +244,7 @@ class Tokens:
 
 
 def take_tokens(turns: Turns) -> Tokens:
-    """Collect the log-probabilities of all turns, by the rules by which logs are read."""
+    """Collect the log-probabilities of all turns that have any; a placeholder is none."""
     having = [place for place, step in enumerate(turns.steps) if any_recorded(step.logprobs or ())]
     flat = np.fromiter(
         chain.from_iterable(turns.steps[place].logprobs or () for place in having), np.float64

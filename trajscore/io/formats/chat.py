@@ -80,9 +80,6 @@ class OpenAI(Format):
         talk.add_all(messages)
         if raw.get("choices"):
             talk.add_completion({"choices": raw["choices"]}, len(messages))
-        others = sum(len(step.extra.get("other_choices", ())) for step in talk.steps)
-        if others:
-            run.meta["n_other_choices"] = others
         run = talk.finish(run)
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():

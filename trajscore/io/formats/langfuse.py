@@ -11,7 +11,6 @@ from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
-from trajscore.io.fields import named_values
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
 
@@ -136,7 +135,6 @@ def _span(observation: Mapping[str, Any]) -> Span:
         error=True if observation.get("level") == "ERROR" else None,
         cost=_get(observation, "totalCost") or _get(observation, "calculatedTotalCost"),
         tokens=token_counts(_get(observation, "usageDetails") or observation.get("usage")),
-        scores=named_values(observation.get("feedback_scores")),
         extra={name: observation.get(name) for name in ("model", "latency")},
     )
 

@@ -5,7 +5,6 @@ The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -116,7 +115,6 @@ class OpenTelemetry(TraceFormat):
                 events.append((key, *_event(record, attributes)))
                 continue
             spans[key] = _span(record, attributes, key, parent)
-            run.scores |= _columns_of_scores(record)
             _add_attributes(run, spans[key], attributes, values)
         for key, name, fields in events:
             _add_event(run, spans.get(key), name, fields)
@@ -239,13 +237,6 @@ def _add_attributes(
     span.extra = {**own, **span.extra}
     for name, value in own.items():
         values.setdefault(name, []).append(value)
-
-
-def _columns_of_scores(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the judgements that a table of spans has in columns such as eval.tone.score."""
-    columns = (re.fullmatch(r"eval\.(.+)\.score", str(name)) for name in record)
-    scores = {match[1]: record[match[0]] for match in columns if match is not None}
-    return {name: value for name, value in scores.items() if value is not None}
 
 
 def _evaluations(attributes: Mapping[str, Any], family: str) -> dict[str, Any]:

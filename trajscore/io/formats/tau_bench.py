@@ -9,13 +9,11 @@ from typing import Any
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import is_chat_list
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 
-_RUN = frozenset({"task_id", "trial", "reward", "traj", "trajectory"})
-_OF_FORKS = {"task_id", "reward", "trajectory"}
+_RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
 _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
@@ -42,15 +40,13 @@ class TauBench(Format):
         return self._is_run(head.fields)
 
     def _is_run(self, fields: Mapping[str, Any]) -> bool:
-        is_of_fork = fields.keys() >= _OF_FORKS and is_chat_list(fields["trajectory"])
-        is_id = isinstance(fields.get("traj"), (str, int, float))
-        return ("traj" in fields and not is_id) or is_of_fork
+        return "traj" in fields and not isinstance(fields["traj"], (str, int, float))
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
         raw = as_object(raw)
         task = raw.get("task_id")
         name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
-        messages = raw.get("traj", raw.get("trajectory"))
+        messages = raw.get("traj")
         if messages is None:
             raise MalformedRunError("it has no 'traj'")
         reward = raw.get("reward")
