@@ -106,7 +106,7 @@ def test_bad_input():
         (y, X, {"high": [np.nan] * 2}, "row 1: .* q_z is nan"),
         (y, X, {"reference": X[::-1]}, "row 0 is run 'a' in .*'traces', but run 'b' in .*'other'"),
     ]
-    assert not not_refused(tps_bounds, rows)
+    assert not not_refused(tps_bounds, [*rows, ([], X[:0], {}, "no runs to score")])
     rows = [
         ([1, 0], X, X, {}, "every outcome was observed"),
         (y, X, X[:1], {}, "have 2 and 1 runs"),

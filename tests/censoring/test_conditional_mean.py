@@ -145,6 +145,14 @@ def test_bad_input():
         (y, half, {"groups": np.zeros(20)}, r"only 1 clusters \(groups"),
         (Y, Q, np.zeros((2, 2, 2)), {}, r"features .*\(2, 2, 2\)"),
         (Y, Q, np.zeros((12, 1)), {}, "features has 12 rows for 13 runs"),
+        (
+            Y,
+            Q,
+            pd.DataFrame({"score": Y}),
+            {},
+            "'score' is the name of a row .* rename the feature",
+        ),
+        (y, half, [np.nan, *y[1:]], {}, "'feature 0' is missing for a run with an outcome"),
         (Y, Q, {"traces": np.full((12, 1), 0.5)}, "12 traces for 13 runs"),
     ]
     assert not not_refused(conditional_mean_test, rows)

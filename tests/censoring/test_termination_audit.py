@@ -54,6 +54,12 @@ def test_reasons_by_hand():
     assert without.drop(columns="mean_steps").equals(table.drop(columns="mean_steps"))
 
 
+def test_a_reason_of_several_mechanisms_has_the_most_frequent():
+    kinds = ["administrative", "informative", "administrative"]
+    meta = pd.DataFrame({"stop_reason": ["stop"] * 3, "stop_kind": kinds})
+    assert termination_audit(meta, [-1] * 3).reasons["mechanism"].tolist() == ["administrative"]
+
+
 def test_what_the_reader_took_a_reason_to_mean_decides():
     meta = pd.DataFrame(
         {

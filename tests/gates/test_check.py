@@ -279,6 +279,9 @@ def test_bad_gates_are_named():
         ({"margin": "much"}, "margin.* 'much'"),
         ({"margin": "10"}, "margin.* '10'"),
         ({"margin": "x%"}, "margin"),
+        ({"margin": "nan%"}, "margin.* 'nan%'"),
+        ({"margin": "inf%", "metric": "cost"}, "margin.* 'inf%'"),
+        ({"margin": "100%"}, "never below 0, so margin '100%' decides nothing"),
         ({"margin": True}, "margin"),
         ({"metric": "cost", "margin": 1e300}, "margin"),
         ({"metric": "cost", "margin": -1e300}, "margin"),
@@ -293,7 +296,8 @@ def test_bad_gates_are_named():
             Gate(**options)
     for options, share in [
         ({"margin": 0.99}, None), ({"margin": -0.99}, None), ({"versus": 0}, None),
-        ({"versus": 1}, None), ({"margin": "100%"}, 1), ({"margin": "12.5%"}, 0.125),
+        ({"versus": 1}, None), ({"margin": "150%", "metric": "AURC"}, 1.5),
+        ({"margin": "12.5%"}, 0.125),
         ({"metric": "cost", "margin": 5, "versus": 9e299}, None), ({"margin": "-5%"}, -0.05),
     ]:  # fmt: skip
         assert Gate(**options).share == share
@@ -305,6 +309,7 @@ def test_gates_in_words():
         ({"margin": 0.05}, "by more than 0.05"),
         ({"margin": "10%"}, "by more than 10%"),
         ({"margin": "0%"}, "success no worse than the baseline"),
+        ({"margin": "-10%"}, "success better than the baseline by 10%"),
         ({"margin": -0.5, "versus": 0.25}, "success better than 0.25 by 0.5"),
         ({"metric": "AUROC", "predictor": "judge", "form": "recalibrated"}, "AUROC of judge, rec"),
     ]:

@@ -151,6 +151,9 @@ def test_sets_are_paired_by_two_common_tasks_or_all_ids():
         (plain, plain, "Not paired"),
     ]:
         assert how in str(compare(left, right))
+    assert "two tasks that both sets have" in str(
+        compare(base, RunSet(None, [1, 0], tasks=["c", "d"]))
+    )
 
 
 # ------------------------------------------------------------------ sets that are not paired

@@ -192,8 +192,8 @@ def practice_shift(
     sample = check_sample(_predictors(X), y, groups=groups, several=True, single_channel=True)
     refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
-    # q_z is not read for runs that do not enter
     scores, schedules = several_families(scores), schedules_of(weights, horizon)
+    # q_z is not read for runs that do not enter
     used = np.where(enters, sample.y, 0)
     labels = (as_labels(used) if q_z is None else as_labels(used, censored="q_z", q_z=q_z)).value
     rows = sample.id_order()
@@ -296,7 +296,7 @@ def _calibrated(
         if make is None:
             return trace
         fresh = make(inside)
-        if by_name:
+        if by_name:  # of "failure" and "q_z" only the latter reads `labels`
             fresh.set_params(censored=censored)
         cv = fresh.cv if isinstance(fresh, CrossFitCalibrator) else 5
         return cross_fit_traces(fresh, trace, sample.y, groups=sample.groups, q_z=labels, cv=cv)

@@ -152,7 +152,7 @@ class _Refitted:
         self._censored = sample.y == CENSORED
         self.q = self._learnt(None, predictor=sample.X)  # of all runs
         if "allow_predictor" in self._model.get_params():
-            self._model.set_params(allow_predictor=True)  # it was refused just now, if at all
+            self._model.set_params(allow_predictor=True)  # the fit to all runs has checked it
         self.constant: list[float] = []  # shares that stood for what could not be learnt
 
     def __call__(self, counts: FloatArray) -> FloatArray:

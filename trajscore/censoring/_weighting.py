@@ -110,9 +110,9 @@ def ipcw_tps_score(
     sample = check_sample(
         traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
     )
-    stops, sums = _stops_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
-    if stops is not None:
-        inverse = _inverse_weights(stops)
+    hazard, sums = _hazard_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
+    if hazard is not None:
+        inverse = _inverse_weights(hazard)
         sums = RunSums(sums.total * inverse, sums.divisor * inverse)
     return _score(sums, sample.weight, return_samples)
 
@@ -184,37 +184,36 @@ def doubly_robust_tps_score(
         traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
     )
     how = as_step_weights(weights, horizon)
-    stops, sums = _stops_and_sums(sample, hazard, q_z, score, how)
-    if stops is not None:
-        known = np.column_stack([stops.features_, _known_of_the_score(sample.X, score, how)])
-        total = _augmented(stops, sums.total, known, regressor)
+    hazard, sums = _hazard_and_sums(sample, hazard, q_z, score, how)
+    if hazard is not None:
+        known = np.column_stack([hazard.features_, _known_of_the_score(sample.X, score, how)])
+        total = _augmented(hazard, sums.total, known, regressor)
         divisor = sums.divisor
         if not how.is_own:  # which runs that were stopped would have come to, too
-            divisor = _augmented(stops, divisor, known, regressor)
+            divisor = _augmented(hazard, divisor, known, regressor)
         sums = RunSums(total, divisor)
     return _score(sums, sample.weight, return_samples)
 
 
-def _stops_and_sums(
+def _hazard_and_sums(
     sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
 ) -> tuple[StopHazard | None, RunSums]:
     """Return the fitted hazard, None if no run was stopped, and sums; stopped runs score 0."""
     refuse_own_stops({"": sample.X})
     y = sample.y
-    stops, stopped = hazard, y == CENSORED
-    if stops is not None:
-        check_is_fitted(stops)
-        check_same_runs(stops.history_, sample.X, "the history of hazard", "traces")
-        refuse_observed(stops.stopped_, stopped)
-        stopped = stops.stopped_
+    stopped = y == CENSORED
+    if hazard is not None:
+        check_is_fitted(hazard)
+        check_same_runs(hazard.history_, sample.X, "the history of hazard", "traces")
+        refuse_observed(hazard.stopped_, stopped)
+        stopped = hazard.stopped_
     elif stopped.any():
-        stops = StopHazard().fit(sample.X, stopped)
+        hazard = StopHazard().fit(sample.X, stopped)
     # q_z is not read for informative stops: these get no score of their own
     labels = as_labels(np.where(stopped, 0, y), censored="q_z", q_z=q_z)
     sums = run_sums(labels.value, sample.X, score, weights)
-    return stops if stopped.any() else None, RunSums(
-        np.where(stopped, 0.0, sums.total), sums.divisor
-    )
+    sums = RunSums(np.where(stopped, 0.0, sums.total), sums.divisor)
+    return hazard if stopped.any() else None, sums
 
 
 def _score(
@@ -227,20 +226,20 @@ def _score(
     return value, sums.samples(weight)
 
 
-def _inverse_weights(stops: StopHazard) -> FloatArray:
+def _inverse_weights(hazard: StopHazard) -> FloatArray:
     """Return one over each run's chance of not being stopped; 0 where it was."""
-    return np.where(stops.stopped_, 0.0, 1 / stops.survival_[last_cells(stops.history_)])
+    return np.where(hazard.stopped_, 0.0, 1 / hazard.survival_[last_cells(hazard.history_)])
 
 
 def _augmented(
-    stops: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
+    hazard: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
 ) -> FloatArray:
     """Return each run's share in the mean of a number that is known of runs not stopped."""
-    expected = _expected_final(stops, known, final, regressor)
-    event = steps_at_risk(stops.history_, stops.stopped_)[1]
-    surprise = (event - stops.hazard_) / stops.survival_ * expected  # 0 where not at risk
-    weighted = _inverse_weights(stops) * final
-    return weighted + np.add.reduceat(surprise, stops.history_.offsets[:-1])
+    expected = _expected_final(hazard, final, known, regressor)
+    event = steps_at_risk(hazard.history_, hazard.stopped_)[1]
+    surprise = (event - hazard.hazard_) / hazard.survival_ * expected  # 0 where not at risk
+    weighted = _inverse_weights(hazard) * final
+    return weighted + np.add.reduceat(surprise, hazard.history_.offsets[:-1])
 
 
 def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
@@ -261,11 +260,11 @@ def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) ->
 
 
 def _expected_final(
-    stops: StopHazard, known: FloatArray, final: FloatArray, regressor: Any
+    hazard: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
 ) -> FloatArray:
     """Expect the final number given the history at each step, out of fold."""
-    X, went_through = stops.history_, ~stops.stopped_
-    at_risk, event = steps_at_risk(X, stops.stopped_)
+    X, went_through = hazard.history_, ~hazard.stopped_
+    at_risk, event = steps_at_risk(X, hazard.stopped_)
     step, ends = step_numbers(X), last_cells(X)[went_through]
     prototype = make_pipeline(StandardScaler(), Ridge()) if regressor is None else regressor
 
@@ -286,6 +285,6 @@ def _expected_final(
         return value
 
     out = np.zeros(len(step))
-    for cells, value in out_of_fold(stops.fold_[run_numbers(X)], backwards):
+    for cells, value in out_of_fold(hazard.fold_[run_numbers(X)], backwards):
         out[cells] = value[cells]
     return out

@@ -125,10 +125,7 @@ def check(
         except ValueError as error:
             results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
-    turned = [
-        replace(each.compared, errors=each.sign * each.compared.errors)
-        for each in questions.values()
-    ]
+    turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
     levels = level_of_each(turned, 1 - all_rules.level)
     for (place, question), level in zip(questions.items(), levels, strict=True):
         results[place] = _decided(question, level, new.n_runs)

@@ -162,16 +162,14 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("base", base)
     check_run_set("new", new)
     matched, level = match(base, new), (1 + confidence_level) / 2
-    base_measures, new_measures = Measures(base), Measures(new)
+    of_base, of_new = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
     notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
     for key in _keys(base, new):
         try:
-            refuse_without_variation(key, base_measures, new_measures)
-            base_estimate, new_estimate = paired_estimates(
-                base_measures[key], new_measures[key], matched
-            )
+            refuse_without_variation(key, of_base, of_new)
+            base_estimate, new_estimate = paired_estimates(of_base[key], of_new[key], matched)
         except ValueError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_count, as_path, check_choice, is_number, unknown_name
-from trajscore.gates._measures import SUCCESS, is_fraction
+from trajscore.gates._measures import OPTIONS, SUCCESS, is_fraction
 from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
@@ -62,6 +62,14 @@ class Gate:
         if is_fraction(self.metric):
             self._check_fraction("margin", lambda value: -1 < value < 1)
             self._check_fraction("versus", lambda value: 0 <= value <= 1)
+            if (
+                self.share is not None
+                and self.share >= 1
+                and self.metric not in OPTIONS.lower_is_better
+            ):
+                raise ValueError(
+                    f"{self.metric} is never below 0, so margin {self.margin!r} decides nothing"
+                )
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
 

@@ -310,7 +310,7 @@ class FewLabels:
         return self.inverse > 0
 
     def pseudo_terms(self, ratio: OutcomeRatio, trust: float = 1.0) -> FloatArray:
-        """Return terms whose mean over designs is that of the terms of the outcomes."""
+        """Return terms whose mean, over draws of labels, is that of the terms of the outcomes."""
         guess = trust * ratio.terms(self.forecast)
         return guess + self.inverse * (ratio.terms(self.outcome) - guess)
 
@@ -331,7 +331,7 @@ class FewLabels:
         return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0)) if total > 0 else 1.0
 
     def estimate(self, ratio: OutcomeRatio, confidence_level: float) -> dict[str, Any]:
-        """Return a ratio with its interval, and what the labels bought."""
+        """Return a row of the table: a ratio with its interval, and what the labels are worth."""
         n, n_labels = len(self.outcome), int(self.labelled.sum())
         row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
         row |= {"n_labels": n_labels, "n_runs": n}
@@ -352,7 +352,7 @@ class FewLabels:
         return {**row, "worth": min(alone / variance, n) if variance > 0 else n, "note": ""}
 
     def _variances(self, ratio: OutcomeRatio) -> tuple[float, float]:
-        """Return the variance of a ratio, with what labels hide, and that of all runs."""
+        """Return the variance of a ratio, and what it would be if all runs were labelled."""
         n, trust = len(self.outcome), self.trust(ratio)
         terms = self.pseudo_terms(ratio, trust)
         value, scale = _ratio(terms)
@@ -369,7 +369,7 @@ class FewLabels:
             wrong = np.abs(self.outcome - self.forecast)
             expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
             spread = of_runs + max(of_labels, float(noise @ expected))
-        share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()
+        share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
         return spread + share * float(noise @ (other - guess) ** 2), of_runs
 
     def _n_equal(self, used: BoolArray) -> float:
@@ -380,10 +380,10 @@ class FewLabels:
         """Say why there is no interval, or nothing."""
         y, labelled = self.outcome, self.labelled
         if ratio.is_rate:
-            n_used = int(self._used(ratio).sum())
-            if n_used >= FEWEST_OF_DIFFERENCES and not math.isnan(value):
+            n_used, least = int(self._used(ratio).sum()), FEWEST_OF_DIFFERENCES
+            if n_used >= least and not math.isnan(value):
                 return ""
-            return f"Only {n_used} labelled runs count here; at least 5 are needed"
+            return f"Only {n_used} labelled runs count here; at least {least} are needed"
         n_success = int(y.sum())
         if 0 < n_success < labelled.sum():
             return ""
