@@ -109,7 +109,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
     card, (best, action) = cards.loc[name], _decision(cards)
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
-    hidden, settled = number_of_runs(n) if n else "", _is_settled(data)
+    hidden, alone = number_of_runs(n) if n else "", _alone(data)
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
@@ -121,15 +121,13 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
-        "means": _means(data, name, action) if settled else provided,
+        "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": not_above_counting(data, name),
-        **_others(data, name), "useful": bool(best), "settled": settled,
+        **_others(data, name), "useful": bool(best), **alone,
         "hidden": hidden, "have": "has" if n == 1 else "have",
         "hidden_of": f"{n:,} of {number_of_runs(data.facts.n_runs)}", "stopped": _stopped(data),
-        "counted_as": counted_as(data), "other_answer": _other_answer(data),
-        "stands_for": stands_for,
+        "counted_as": counted_as(data), "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",
-        "stays": _stays(data), "turned": _means_without_unobserved(data, best),
         **_of_length(data),
     }  # fmt: skip
 
@@ -140,18 +138,6 @@ def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     if actions[best] in (USE, RECALIBRATE):
         return best, actions[best]
     return "", actions[best]
-
-
-def _is_settled(data: ReportData) -> bool:
-    """Whether leaving out the runs without an outcome gives the same answer, or a tied one."""
-    if data.observed_cards is None:
-        return True
-    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(data.observed_cards)
-    if not (name and other and name != other and data.pairs is not None):
-        return ours == theirs
-    _, low, high = _difference(data.pairs, name, other)
-    is_tied = not (low > 0 or high < 0)
-    return is_tied and data.observed_cards["card"].get(name) == card
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
@@ -227,24 +213,37 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
 # -------------------------------------------------------------------- runs without an outcome
 
 
-def _other_answer(data: ReportData) -> str:
-    """Say the answer of the runs with an outcome in a few words."""
+def _alone(data: ReportData) -> dict[str, Any]:
+    """Return what the answer is without the runs that have no outcome."""
     if (cards := data.observed_cards) is None:
-        return ""
-    best, action = _decision(cards)
-    if not best:
-        return "use none of these" if action == AVOID else "not known yet"
-    return f"use {_quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
+        return dict.fromkeys(("other_answer", "stays", "turned"), "") | {"settled": True}
+    (name, card), (other, action) = ours, theirs = _decision(data.cards), _decision(cards)
+    stays = "the choice stays" if name == other else "a predictor that is tied with it leads"
+    is_same = ours == theirs
+    if name and other and name != other and data.pairs is not None:  # or a tied one
+        _, low, high = _difference(data.pairs, name, other)
+        is_same = not (low > 0 or high < 0) and cards["card"].get(name) == card
+    said = "use none of these" if action == AVOID else "not known yet"
+    if other:
+        said = f"use {_quoted(other)}{_how(action)} ({_margin(cards, other, data)})"
+    return {
+        "settled": is_same, "other_answer": said, "turned": _turned(data, name) if name else "",
+        "stays": "it is still not known" if card in (TOO_FEW, UNSCORED) else stays,
+    }  # fmt: skip
 
 
-def _stays(data: ReportData) -> str:
-    """Say that the answer is the same without some runs, or that of a tied predictor."""
-    if data.observed_cards is None:
+def _turned(data: ReportData, name: str) -> str:
+    """Say what the value that the headline names first means without unobserved runs."""
+    key = name, AS_GIVEN
+    if AS_GIVEN not in forms_of(data, name):
         return ""
-    (ours, action), (theirs, _) = _decision(data.cards), _decision(data.observed_cards)
-    if action in (TOO_FEW, UNSCORED):
-        return "it is still not known"
-    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
+    bins, alone = reliability(data, key), reliability(data, key, which=~_hidden(data))
+    gaps = bins.largest_gaps()
+    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
+        return ""
+    ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
+    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
+    return said if ours != theirs else ""
 
 
 def _stopped(data: ReportData) -> str:
@@ -256,21 +255,6 @@ def _stopped(data: ReportData) -> str:
 
 def _hidden(data: ReportData) -> BoolArray:
     return np.asarray(data.outcomes[BASE_RATE, CONSTANT] == CENSORED)
-
-
-def _means_without_unobserved(data: ReportData, name: str) -> str:
-    """Say what the value that the headline names first means without unobserved runs."""
-    if data.observed_cards is None or not name or AS_GIVEN not in forms_of(data, name):
-        return ""
-    key = name, AS_GIVEN
-    bins = reliability(data, key)
-    gaps = bins.largest_gaps()
-    alone = reliability(data, key, which=data.outcomes[key] != CENSORED)
-    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
-        return ""
-    ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
-    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
-    return said if ours != theirs else ""
 
 
 # -------------------------------------------------------------------- whether the data are sound
