@@ -200,14 +200,11 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
         text = with_interval(_difference(data.pairs, best, other), digits_of(data.score_name))
         behind = f" and is {text}{data.options.unit} behind"
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
-    named = f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else ""
-    ties = bool(cards["tied"].sum() > 1)
     return {
-        "tied": listed(tied, _FEW_NAMED) if tied else "",
-        "ties": ties,
-        "other": named,
+        "tied": listed(tied, _FEW_NAMED) if tied else "", "ties": bool(cards["tied"].sum() > 1),
+        "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
-    }
+    }  # fmt: skip
 
 
 # -------------------------------------------------------------------- runs without an outcome
