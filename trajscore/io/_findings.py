@@ -19,7 +19,6 @@ from trajscore.core.meanings import (
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
-from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
@@ -51,12 +50,6 @@ class Findings:
             bare = bare_name(fields.outcome or "")
             bare = bare if bare != fields.outcome else ""
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
-        for name, (run, values) in tally.lists.items():
-            raise ArgumentError(
-                f"{file}: the outcome {name!r} has several values in run {run!r} "
-                f"({examples(values)}); if the last counts, pass {{argument:outcome={name}{LAST}}}",
-                "outcome",
-            )
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
             in_table = part == "outcome" and self.selection.table is not None

@@ -22,6 +22,7 @@ from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
+    LAST,
     USUAL_FIELDS,
     Fields,
     dig,
@@ -29,7 +30,7 @@ from trajscore.io.fields import (
     scalar,
     stop_paths,
 )
-from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
+from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
 from trajscore.io.tally import Tally
 
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -132,7 +133,12 @@ class Selection:
         elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):
             value = scalar(listed := dig(record, name)) if name else None
             if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
-                tally.lists.setdefault(name, (run.id, listed))
+                raise ArgumentError(
+                    f"{run.meta['file']}: the outcome {name!r} has several values in run "
+                    f"{run.id!r} ({examples(listed)}); if the last counts, pass "
+                    f"{{argument:outcome={name}{LAST}}}",
+                    "outcome",
+                )
             name = name if value is not None else None
         else:
             name = None

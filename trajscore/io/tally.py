@@ -33,7 +33,6 @@ class Tally:
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
-    lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw

@@ -96,20 +96,18 @@ class _Lines(list[Any]):
 def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Iterator[Item]:
     """Yield records, and refuse a named field that none of them had."""
     missing = [part for part in USUAL if getattr(fields, part, None) is not None]
-    columns: list[str] = []  # of the first record
+    columns: dict[str, Any] = {}
     for place, record in records:
         if missing and isinstance(record, Mapping):
-            columns = columns or list(map(str, record))
+            columns |= record
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
             missing = [
                 part for part in missing if all(fields.value(one, part) is None for one in inner)
             ]
         yield place, record
     if missing and columns:
-        raise ValueError(
-            f"{file.path}: no line has the field {getattr(fields, missing[0])!r} for "
-            f"{missing[0]!r}; the first line has {', '.join(columns[:20])}"
-        )
+        problem = unknown_name("field", getattr(fields, missing[0]), list(columns))
+        raise ValueError(f"{file.path}: {missing[0]}: {problem}")
 
 
 # ------------------------------------------------------------------ one step a line
