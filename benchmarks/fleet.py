@@ -33,8 +33,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from shared import Table, options, over, public_tables, show
-from trajscore import TrajectoryArray
-from trajscore.core.collapse import aggregate
+from trajscore import TraceAggregator, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
 
@@ -76,7 +75,7 @@ def drawn(table: Table, change: str, n: int, rng: Any) -> Table:
     """Draw runs after a change, or where nothing happens."""
     chances = None
     if change == "inputs":
-        forecasts = aggregate(table.X)
+        forecasts = TraceAggregator().fit_transform(table.X).ravel()
         chances = tilted(forecasts, forecasts.mean() - 0.1)
     elif change == "lengths":
         lengths = table.X.lengths.astype(float)
