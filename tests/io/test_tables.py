@@ -62,6 +62,12 @@ def test_what_separates_columns(tables):
     assert wrong == []
 
 
+def test_ids_that_begin_with_zeros_are_text(tables):
+    rows = "run,step,p,solved\n01,01,0.5,1\n1,01,0.5,0\n10,01,0.5,0\n"
+    assert tables.read(rows).ids == ["01", "1", "10"]
+    assert tables.read(rows.replace("\n01,", "\n0,")).ids == [0, 1, 10]
+
+
 def test_decimal_commas_are_refused(tables):
     assert "'0,5' in column 'p' is not a number" in tables.refuse("run;step;p;solved\na;1;0,5;1\n")
 

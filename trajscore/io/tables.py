@@ -32,6 +32,7 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 """The parts of a table, and their names in sentences."""
 
 _ONE_OF = ("id", "outcome")  # of which a table may have one column with a usual name
+_HEAD = 1000  # rows by which a column of text is told from one of numbers
 _MOST_ROWS = 5_000_000
 _MOST_NAMED = 10
 
@@ -65,7 +66,17 @@ def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
         first = file.readline()
     sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
     with open_text(path, max_size) as file:
-        return pd.read_csv(file, sep=sep, low_memory=False)
+        texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
+    with open_text(path, max_size) as file:
+        return pd.read_csv(file, sep=sep, dtype=dict.fromkeys(texts, str), low_memory=False)
+
+
+def _names_with_zeros(head: pd.DataFrame) -> list[str]:
+    """Return the columns of ids such as 007, which as numbers would be those of others."""
+    numbers = ("step", "outcome", "confidence", "cost", "tokens")
+    known = {name for part in numbers for name in usual_names(part, head)}
+    texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
+    return [name for name, column in texts.items() if column.str.fullmatch(r"0\d+").any()]
 
 
 def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
