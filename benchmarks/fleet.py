@@ -75,7 +75,7 @@ def drawn(table: Table, change: str, n: int, rng: Any) -> Table:
     """Draw runs after a change, or where nothing happens."""
     chances = None
     if change == "inputs":
-        forecasts = TraceAggregator().fit_transform(table.X).ravel()
+        forecasts = TraceAggregator().fit_transform(table.X).cells
         chances = tilted(forecasts, forecasts.mean() - 0.1)
     elif change == "lengths":
         lengths = table.X.lengths.astype(float)
