@@ -33,7 +33,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from shared import Table, options, over, public_tables, show
-from trajscore import TraceAggregator, TrajectoryArray
+from trajscore import TrajectoryArray
+from trajscore.core.collapse import collapse
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
 
@@ -75,7 +76,7 @@ def drawn(table: Table, change: str, n: int, rng: Any) -> Table:
     """Draw runs after a change, or where nothing happens."""
     chances = None
     if change == "inputs":
-        forecasts = TraceAggregator().fit_transform(table.X).ravel()
+        forecasts = collapse(table.X, "weighted")
         chances = tilted(forecasts, forecasts.mean() - 0.1)
     elif change == "lengths":
         lengths = table.X.lengths.astype(float)
