@@ -127,7 +127,9 @@ class Conversation:
         return without_logprobs(fields), parse_logprobs(found, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
-        content = _content_of(fields)
+        content = fields.get("content")
+        if content in (None, "") and isinstance(fields.get("refusal"), str):
+            content = fields["refusal"]
         extra = leftover(fields, _MESSAGE)
         if not only_text(content):
             extra["parts"] = content
@@ -244,12 +246,6 @@ class Conversation:
         for place, step in enumerate(self.steps, start=1):
             if last.get(id(step), place) > place:
                 step.extra["answered_after"] = last[id(step)]
-
-
-def _content_of(fields: Mapping[str, Any]) -> Any:
-    """Return the content of a turn; of a refusal what it says."""
-    content, refusal = fields.get("content"), fields.get("refusal")
-    return refusal if content in (None, "") and isinstance(refusal, str) else content
 
 
 def add_tokens(run: Run, counts: Iterable[Any]) -> None:

@@ -99,9 +99,7 @@ class Findings:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
         tally, roles = self.tally, self.selection.roles
         names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
-        problem = (
-            f"{number_of(names.total(), 'turn')} of the user have several names, or an agent's"
-        )
+        problem = f"turns of the user under several names, or an agent's: {names.total():,}"
         if not names:
             names = tally.unknown_roles
             if names.total() <= tally.n_turns:
@@ -132,13 +130,12 @@ class Findings:
         if table is not None and tally.n_with_outcome:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
-        for (owner, name), n in sorted(tally.unused.items()):
+        for (owner, name), n in sorted((+tally.unused).items()):
             part = "outcome" if owner == "run" else "confidence"
-            if n:
-                notes.append(
-                    f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
-                    f"{{argument:{part}={outcome_hint(name)}}}"
-                )
+            notes.append(
+                f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
+                f"{{argument:{part}={outcome_hint(name)}}}"
+            )
         return [*notes, *self._counts()]
 
     def _readings(self) -> Iterator[str]:

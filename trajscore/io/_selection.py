@@ -51,6 +51,8 @@ class Selection:
     def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of every format out of a dict of options."""
         mapping = options.get("fields")
+        if isinstance(mapping, str):  # "steps=events,text=body"
+            mapping = options["fields"] = dict(split_pairs(mapping))
         if isinstance(mapping, Mapping):  # of JSON lines, for all names
             options["fields"] = {k: v for k, v in mapping.items() if k not in _PARTS}
             options |= {k: mapping[k] for k in _PARTS if k in mapping and options.get(k) is None}

@@ -33,7 +33,6 @@ _PATHS = (
     ("response_metadata", "logprobs"),  # LangChain
     ("response_metadata", "logprobs_result"),
     ("provider_details", "logprobs"),  # Pydantic AI
-    ("vendor_details", "logprobs"),  # Pydantic AI before 1.0
 )
 _LOGPROB = ("logprob", "logProbability", "log_probability")
 _ALTERNATIVES = ("top_logprobs", "topLogprobs")

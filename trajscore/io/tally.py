@@ -13,9 +13,7 @@ from trajscore.io.fields import scalar
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
-_COUNTED = (
-    "replaced_scores", "unanswered", "without_role", "lines_of_run",
-)  # fmt: skip
+_COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run")
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _MAX_RUNS = 10_000  # of which the beginnings are compared

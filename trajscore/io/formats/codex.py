@@ -54,8 +54,7 @@ class Codex(Format):
             kind = str(line.get("type"))
             _note(run, line, payload)
             if kind == "event_msg" or kind.startswith("turn."):
-                tokens = _tokens(payload)
-                usage += [(len(items), tokens)] if tokens else []
+                usage.append((len(items), _tokens(payload)))
             elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
                 items += _messages(payload)
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
@@ -65,7 +64,7 @@ class Codex(Format):
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)
             ]
-            if before and "tokens" not in before[-1].extra:
+            if before and tokens and "tokens" not in before[-1].extra:
                 before[-1].extra["tokens"] = tokens
         return talk.finish(run)
 
