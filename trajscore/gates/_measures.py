@@ -172,14 +172,13 @@ def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metric
     # among all runs that count, of which some have no forecast that is judged
     places = runs.places(alone.runs.source_rows)
     for row in rows:
-        own = row_metrics(row, options)
         constant = row_metrics(base_rate(row.traces, row.runs, options.weights), options)
-        for name, statistic in own.items():
+        for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                margin = replace(statistic - reference, rows=places)
-                metrics[row.form, f"{name}{MARGIN}"] = Measure(margin)
+                margin = statistic - reference
+                metrics[row.form, name + MARGIN] = Measure(replace(margin, rows=places))
     if not metrics:
         raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics

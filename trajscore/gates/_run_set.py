@@ -19,7 +19,7 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, recorded_stops, settle_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_numbers, as_path, number_of
+from trajscore.core.values import as_path, number_of, one_per_run
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.report._inputs import load
 from trajscore.report._runs import (
@@ -106,13 +106,12 @@ class RunSet:
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
-        self._stops = recorded_stops(self._sample.X.meta, stop_reason)
+        self._stops = reasons, kinds = recorded_stops(self._sample.X.meta, stop_reason)
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(self._sample.X.ids)
-        reasons, kinds = self._stops
         # ended by an infrastructure error, which says nothing of the agent
         self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
         if reasons is not None:
@@ -234,9 +233,7 @@ class RunSet:
 
 
 def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
-    numbers = as_numbers(values, f"spent[{name!r}]")
-    if numbers.shape != (n_runs,):
-        raise ValueError(f"spent[{name!r}] has shape {numbers.shape}; give one a run, {n_runs}")
+    numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
         raise ValueError(f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known")
