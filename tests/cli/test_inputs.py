@@ -125,11 +125,7 @@ def lead_on(path, capsys):
 
 def test_hints_of_tables_lead_to_a_report(tmp_path, capsys):
     table = pd.DataFrame({"run_id": range(24), "step": 1, "score": range(40, 88, 2)})
-    for columns in (
-        {"solved": table["run_id"] % 3 == 0},
-        {"verdict": ["pass", "fail", "fail"] * 8},
-        {"failed": [0, 1, 1] * 8},
-    ):
+    for columns in ({"solved": table["run_id"] % 3 == 0},):
         path = tmp_path / "t.csv"
         table.assign(**columns).to_csv(path, index=False)
         assert "24 runs" in lead_on(path, capsys)

@@ -227,7 +227,7 @@ def test_bad_input_is_named(runs):
     for parameters, y, options, problem in [
         ({"n_labels": 0}, None, {}, "n_labels"),
         ({"score": "logg"}, None, {}, "score 'logg'"),
-        ({"random_state": "a"}, None, {}, "random_state"),
+        ({"random_state": "a"}, None, {}, "seed a numpy"),
         ({}, labelled(runs, [1, 2]), {}, "label_probability"),
         ({}, runs.target, {"label_probability": 1}, "every run is labelled"),
         ({}, None, {"judge": [1]}, "judge .*400"),

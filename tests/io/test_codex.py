@@ -52,7 +52,7 @@ def test_a_session_and_its_folder(write):
     assert said(run) == [("system", NOTICE), *ALL]
     assert (run.id, run.stop_reason, run.meta["model"]) == ("s", None, "m")
     assert (run.meta["cwd"], run.meta["cli_version"]) == ("/a", "1")
-    assert [step.index for step in run.steps] == [3, 5, 12]
+    assert [step.index for step in run.steps] == [1, 2, 6]
     assert run.steps[1].extra["tokens"] == {"input": 5, "output": 1}
     items = [one["payload"] for one in ROLLOUT if one["type"] == "response_item"]
     older = [

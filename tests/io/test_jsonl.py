@@ -158,14 +158,14 @@ def test_parts_that_are_named(lines):
         (run,) = lines(*rows, fields=fields, format=None)
         assert texts(run) == [("agent", "x", "y")]  # seen between two turns
     for fields, named in [
-        ("text=d,observation=e", "'d' for 'text'.*run, a"),
-        ("steps=log,text=b", "'log' for 'steps'|'b' for 'text'"),
+        ("text=d,observation=e", "text: no field named 'd'.*run, a"),
+        ("steps=log,text=b", "steps: no field named 'log'"),
         ({"txt": "a"}, "'txt'"),
         (3, "fields"),
     ]:
         with pytest.raises(ValueError, match=named):
             lines(*rows, fields=fields)
-    with pytest.raises(ValueError, match="'b' for 'text'"):
+    with pytest.raises(ValueError, match="text: no field named 'b'"):
         lines({"run": 1, "log": [{"a": "x"}, 3]}, fields="steps=log,text=b")
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.batches import batches_of, is_folder_of_parquet
 from trajscore.cli.inputs import (
@@ -21,15 +23,19 @@ from trajscore.cli.inputs import (
     reading,
     whole_number,
 )
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import check_jobs, number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
+from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
-from trajscore.report._monitoring import tokens_of, without_threshold
 from trajscore.report._runs import MISSING
+from trajscore.report._sentences import say
+from trajscore.tracer._action_signals import n_tokens
+from trajscore.tracer._turns import take_turns
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -83,7 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
     report = replace(report, source=source)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
-    if why := without_threshold(report):
+    if why := _without_threshold(report):
         print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.out is not None:
@@ -157,8 +163,36 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
         if options:
             raise ValueError("--known-share and --splits need --monitor; add it")
         return False
-    cost = tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
+    cost = _tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
     return MonitoringOptions(**options, cost=cost)
+
+
+def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
+    """Return the agent's tokens in each step of predictors made of a log; None if not known."""
+    X = next(iter(predictors.values())) if isinstance(predictors, dict) else predictors
+    for actors in (("agent",), ("agent", "user")):
+        turns = take_turns(runs, actors, "monitoring")
+        if np.array_equal(turns.lengths, X.lengths):
+            tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
+            agent = np.flatnonzero(turns.is_agent)
+            opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
+            tokens[opening] = np.nan_to_num(tokens[opening])
+            return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
+    return None
+
+
+def _without_threshold(report: Report) -> str:
+    """Say at which levels no run can be flagged, and why."""
+    if report.monitoring is None or report.monitoring.empty:
+        return ""
+    too_few = report.monitoring["too_few"].groupby(level="alpha").max()
+    levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
+    if not levels:
+        return ""
+    ours, more = ("tasks with a success", "tasks") if report.groups else ("successes", "runs")
+    needs = conformal_needs(float(levels[0]))
+    facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
+    return say("no_threshold", facts | {"ours": ours, "more": more})
 
 
 def _check_out(out: Path | None) -> None:

@@ -202,8 +202,7 @@ def refuse_words(
     The map of an outcome that was to be turned goes with its `bare` name.
     """
     shown = [word for word, _ in words.most_common(_MOST_NAMED)]
-    n_others = len(words) - len(shown)
-    more = f" and {number_of(n_others, 'other word')}" if n_others else ""
+    more = f" and {number_of(n, 'other word')}" if (n := len(words) - len(shown)) else ""
     name = f"{{argument:outcome={bare}}} " if bare else ""
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "

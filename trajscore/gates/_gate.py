@@ -24,8 +24,8 @@ class Gate:
     ----------
     metric : str, default="success"
         "success", "pass^2" (3, ...), "length", "cost", "tokens" or what else the runs took; or, of
-        a predictor, a metric of `trajscore.evaluate`, such as "TPS log", "S-ECE" or "AUROC", and
-        its margin over the base rate, such as "TPS log margin".
+        a predictor, a metric of `trajscore.evaluate`, such as "TPS log", "TPS beta(2,4)", "S-ECE"
+        or "AUROC", and its margin over the base rate, such as "TPS log margin".
     predictor : str, optional
         Whose forecasts are meant; may be left out where there is only one.
     form : {"as_given", "recalibrated"}, default="as_given"

@@ -108,19 +108,6 @@ class Conversation:
             self.system.append(text)
             self._before_instructions.append(self.steps[-1] if self.steps else None)
 
-    def add_completion(self, completion: Mapping[str, Any], index: int) -> None:
-        """Add the answer of a completion, or its scores to the last turn, if that is the answer."""
-        last = self.steps[-1] if self.steps and self.steps[-1].index == index - 1 else None
-        answer = self.add(completion, index)
-        if last is None or answer is None or _said(last) != _said(answer):
-            return
-        self.steps.pop()
-        if last.logprobs is None:
-            last.tokens, last.logprobs = answer.tokens, answer.logprobs
-            last.top_logprobs = answer.top_logprobs
-        if "finish_reason" in answer.extra:
-            last.extra.setdefault("finish_reason", answer.extra["finish_reason"])
-
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
@@ -130,8 +117,8 @@ class Conversation:
             if not isinstance(inner, dict):
                 raise MalformedRunError(f"message {index}: its choice holds no message")
             fields |= inner
-            if choice.get("finish_reason") is not None:
-                fields.setdefault("finish_reason", choice["finish_reason"])
+        if choice is not None and choice.get("finish_reason") is not None:
+            fields.setdefault("finish_reason", choice["finish_reason"])
         found = find_logprobs(fields) or find_logprobs(choice)
         if found is None and (raw := as_fields(fields.get("raw_data"))):
             found = find_logprobs(raw) or find_logprobs(_first_choice(raw))
@@ -140,7 +127,9 @@ class Conversation:
         return without_logprobs(fields), parse_logprobs(found, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
-        content = _content_of(fields)
+        content = fields.get("content")
+        if content in (None, "") and isinstance(fields.get("refusal"), str):
+            content = fields["refusal"]
         extra = leftover(fields, _MESSAGE)
         if not only_text(content):
             extra["parts"] = content
@@ -259,12 +248,6 @@ class Conversation:
                 step.extra["answered_after"] = last[id(step)]
 
 
-def _content_of(fields: Mapping[str, Any]) -> Any:
-    """Return the content of a turn; of a refusal what it says."""
-    content, refusal = fields.get("content"), fields.get("refusal")
-    return refusal if content in (None, "") and isinstance(refusal, str) else content
-
-
 def add_tokens(run: Run, counts: Iterable[Any]) -> None:
     """Add numbers of tokens by side to those of a run."""
     for tokens in counts:
@@ -272,10 +255,6 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
             if isinstance(number, (int, float)) and not isinstance(number, bool):
                 name = f"{side}_tokens"
                 run.meta[name] = run.meta.get(name, 0) + number
-
-
-def _said(step: Step) -> Any:
-    return step.actor, step.text, [(call.name, call.arguments) for call in step.tool_calls]
 
 
 def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:

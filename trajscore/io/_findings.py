@@ -19,7 +19,6 @@ from trajscore.core.meanings import (
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
-from trajscore.io.fields import LAST
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
@@ -51,12 +50,6 @@ class Findings:
             bare = bare_name(fields.outcome or "")
             bare = bare if bare != fields.outcome else ""
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
-        for name, (run, values) in tally.lists.items():
-            raise ArgumentError(
-                f"{file}: the outcome {name!r} has several values in run {run!r} "
-                f"({examples(values)}); if the last counts, pass {{argument:outcome={name}{LAST}}}",
-                "outcome",
-            )
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
             in_table = part == "outcome" and self.selection.table is not None
@@ -106,9 +99,7 @@ class Findings:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
         tally, roles = self.tally, self.selection.roles
         names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
-        problem = (
-            f"{number_of(names.total(), 'turn')} of the user have several names, or an agent's"
-        )
+        problem = f"turns of the user under several names, or an agent's: {names.total():,}"
         if not names:
             names = tally.unknown_roles
             if names.total() <= tally.n_turns:
@@ -139,13 +130,12 @@ class Findings:
         if table is not None and tally.n_with_outcome:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
-        for (owner, name), n in sorted(tally.unused.items()):
+        for (owner, name), n in sorted((+tally.unused).items()):
             part = "outcome" if owner == "run" else "confidence"
-            if n:
-                notes.append(
-                    f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
-                    f"{{argument:{part}={outcome_hint(name)}}}"
-                )
+            notes.append(
+                f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
+                f"{{argument:{part}={outcome_hint(name)}}}"
+            )
         return [*notes, *self._counts()]
 
     def _readings(self) -> Iterator[str]:

@@ -77,9 +77,7 @@ class JsonScanner:
         elif start == "":
             raise ValueError(f"{self._name} is empty; there is nothing to read")
         else:
-            raise ValueError(
-                f"{self._name} does not hold a JSON list or object; give a log, not a table"
-            )
+            raise ValueError(f"{self._name} holds no JSON list or object; give a log, not a table")
         self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")

@@ -51,7 +51,7 @@ def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
-    for left, right in keys.CALL_SIDES:
+    for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
         inputs, outputs = _listed(record.get(left)), _listed(record.get(right))
         if inputs is None and outputs is None:
             continue

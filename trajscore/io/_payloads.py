@@ -12,12 +12,12 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
+from trajscore.io._message_parts import wrapper_of
 from trajscore.io._messages import as_chat, is_message
 from trajscore.io._vocabulary import as_fields, as_list, first, unnested
 from trajscore.io.logprobs import find_logprobs
 
 _MAX_DEPTH = 6  # of wrappers
-_WRAPPED = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
 
@@ -78,7 +78,7 @@ def _is_part(value: Any) -> bool:
     """Tell a part of a message, such as text or a picture, from a message or an item."""
     if not isinstance(value, dict) or "role" in value:
         return False
-    if len(value) == 1 and any(name in value for name in _WRAPPED):
+    if len(value) == 1 and wrapper_of(value):
         return True
     return value.keys() == {"text"} or value.get("type", value.get("block_type")) in _PART_TYPES
 

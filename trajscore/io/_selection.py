@@ -22,6 +22,7 @@ from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
+    LAST,
     USUAL_FIELDS,
     Fields,
     dig,
@@ -29,7 +30,7 @@ from trajscore.io.fields import (
     scalar,
     stop_paths,
 )
-from trajscore.io.outcome_tables import OutcomeTable, read_outcomes
+from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
 from trajscore.io.tally import Tally
 
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -50,6 +51,8 @@ class Selection:
     def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of every format out of a dict of options."""
         mapping = options.get("fields")
+        if isinstance(mapping, str):  # "steps=events,text=body"
+            mapping = options["fields"] = dict(split_pairs(mapping))
         if isinstance(mapping, Mapping):  # of JSON lines, for all names
             options["fields"] = {k: v for k, v in mapping.items() if k not in _PARTS}
             options |= {k: mapping[k] for k in _PARTS if k in mapping and options.get(k) is None}
@@ -132,7 +135,12 @@ class Selection:
         elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):
             value = scalar(listed := dig(record, name)) if name else None
             if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
-                tally.lists.setdefault(name, (run.id, listed))
+                raise ArgumentError(
+                    f"{run.meta['file']}: the outcome {name!r} has several values in run "
+                    f"{run.id!r} ({examples(listed)}); if the last counts, pass "
+                    f"{{argument:outcome={name}{LAST}}}",
+                    "outcome",
+                )
             name = name if value is not None else None
         else:
             name = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from trajscore.io._conversation import (
@@ -70,7 +71,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
         else:
             thread.weave(messages_in(span.inputs, "user"), index)
     if not any(step.actor == "agent" for step in talk.steps):
-        for span in tree.answers()[:1]:
+        around = (s for s, ends in tree.visits() if not ends and s.kind == "other")
+        for span in islice((s for s in around if s.outputs is not None), 1):  # the outermost
             _add_answer(thread, span, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
@@ -131,11 +133,6 @@ class _Tree:
             "its spans have no content; before the program starts, export "
             "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
-
-    def answers(self) -> list[Span]:
-        """Return the spans around calls that have an answer, the outermost first."""
-        begun = (span for span, ends in self.visits() if not ends)
-        return [span for span in begun if span.kind == "other" and span.outputs is not None]
 
     def repeats(self, span: Span) -> bool:
         """Tell a call of a model around others, which hold the same messages."""

@@ -13,11 +13,8 @@ MESSAGE_LISTS = (
 )
 """Fields of a run that list its messages."""
 
-CALL_SIDES = (
-    ("input", "output"), ("inputs", "outputs"), ("request", "response"), ("values", ""),
-    ("state", ""),
-)
-"""What a model was given and what it answered, or the state of a graph."""
+CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
+"""What a model was given, and what it answered."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",

@@ -38,8 +38,6 @@ Item = tuple[str | None, int | None, Any]
 class Broken(str):
     """The problem with one line of a file of JSON lines."""
 
-    __slots__ = ()
-
 
 @dataclass(slots=True)
 class Place:

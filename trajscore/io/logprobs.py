@@ -33,7 +33,6 @@ _PATHS = (
     ("response_metadata", "logprobs"),  # LangChain
     ("response_metadata", "logprobs_result"),
     ("provider_details", "logprobs"),  # Pydantic AI
-    ("vendor_details", "logprobs"),  # Pydantic AI before 1.0
 )
 _LOGPROB = ("logprob", "logProbability", "log_probability")
 _ALTERNATIVES = ("top_logprobs", "topLogprobs")
@@ -53,8 +52,7 @@ class TokenScores(NamedTuple):
 
 def find_logprobs(answer: Any) -> Any:
     """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
-    is_other = not isinstance(answer, dict) or _OUTER.isdisjoint(answer)
-    if is_other or not any(map(answer.get, _OUTER)):
+    if not isinstance(answer, dict) or not any(map(answer.get, _OUTER)):
         return None
     for *outer, name in _PATHS:
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)

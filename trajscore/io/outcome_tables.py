@@ -44,8 +44,7 @@ def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> Outco
             "outcomes",
         )
     (outcome,) = _columns_of(frame, "outcome", names)
-    own_reason = names.stop_reason in frame.columns
-    stops = [names.stop_reason] if own_reason else stop_columns(frame)
+    stops = [names.stop_reason] if names.stop_reason in frame.columns else stop_columns(frame)
     reasons = reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else None
     ends = pd.DataFrame({"outcome": frame[outcome].to_numpy(dtype=object), "stop_reason": reasons})
     rows = [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import bare_name, words_of
-from trajscore.core.optional import optional
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
 from trajscore.io._vocabulary import ROLES
@@ -35,9 +32,6 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 """The parts of a table, and their names in sentences."""
 
 _ONE_OF = ("id", "outcome")  # of which a table may have one column with a usual name
-_DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d*,\d+(?=;|\s*$)")
-_ZEROS = r"0\d+"
-_HEAD_LINES = 20  # of which one may have the names of columns
 _HEAD = 1000  # rows by which a column of text is told from one of numbers
 _MOST_ROWS = 5_000_000
 _MOST_NAMED = 10
@@ -57,11 +51,8 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
             return _read_csv(path, "\t" if name.endswith(".tsv") else ",", max_size)
         if name.endswith((".json", ".jsonl", ".ndjson")):
             return pd.DataFrame(list(_json_rows(path, max_size)))
-        if name.endswith(".parquet"):
-            optional("pyarrow", f"{path}: Parquet files need pyarrow", "data")
-            return pd.read_parquet(path)
-        if path.is_dir() and next(parquet_files(path), None):
-            return _read_folder(path)
+        if name.endswith(".parquet") or (path.is_dir() and next(parquet_files(path), None)):
+            return _read_parquet(path)
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
@@ -71,16 +62,13 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
-    """Read a text, in which semicolons separate columns where commas are for decimals."""
     with open_text(path, max_size) as file:
-        first, *head = [*islice(file, _HEAD_LINES)] or [""]
+        first = file.readline()
     sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
-    has_commas = sep == ";" and any(map(_DECIMAL_COMMA.search, head))
     with open_text(path, max_size) as file:
         texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
-    options: Any = {"sep": sep, "low_memory": False, "decimal": "," if has_commas else "."}
     with open_text(path, max_size) as file:
-        return pd.read_csv(file, dtype=dict.fromkeys(texts, str), **options)
+        return pd.read_csv(file, sep=sep, dtype=dict.fromkeys(texts, str), low_memory=False)
 
 
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
@@ -88,7 +76,7 @@ def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     numbers = ("step", "outcome", "confidence", "cost", "tokens")
     known = {name for part in numbers for name in usual_names(part, head)}
     texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
-    return [name for name, column in texts.items() if column.str.fullmatch(_ZEROS).any()]
+    return [name for name, column in texts.items() if column.str.fullmatch(r"0\d+").any()]
 
 
 def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
@@ -103,14 +91,14 @@ def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _read_folder(path: Path) -> pd.DataFrame:
-    """Read a folder of Parquet files that memory can hold."""
-    files = parquet_dataset(path)
-    if (n_rows := files.count_rows()) > _MOST_ROWS:
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """Read a file, or a folder of files that memory can hold."""
+    rows = parquet_dataset(path)
+    if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
         raise ValueError(
             f"it has {n_rows:,} rows; trajscore report reads them in batches, or give one file"
         )
-    return files.to_table(use_threads=False).to_pandas()
+    return rows.to_table(use_threads=False).to_pandas()
 
 
 # ------------------------------------------------------------------ columns

@@ -13,9 +13,7 @@ from trajscore.io.fields import scalar
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
-_COUNTED = (
-    "replaced_scores", "unanswered", "without_role", "lines_of_run",
-)  # fmt: skip
+_COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run")
 _MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _MAX_RUNS = 10_000  # of which the beginnings are compared
@@ -33,7 +31,6 @@ class Tally:
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
-    lists: dict[str, tuple[str, list[Any]]] = field(default_factory=dict)  # of outcomes, in a run
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw

@@ -83,10 +83,8 @@ def _with_lists(
         block[:, : len(names)] = frame[names].to_numpy(dtype=object)
         before, _, after = prefix.partition("*")
         name = after.strip(_EDGES) or before.strip(_EDGES)
-        is_free = (
-            name and name not in rest and name not in blocks and not usual_names("step", [name])
-        )
-        blocks[name if is_free else "confidence"] = block
+        taken = {"", *rest, *blocks, *usual_names("step", [name])}
+        blocks["confidence" if name in taken else name] = block
     there = np.logical_or.reduce([pd.notna(block) for block in blocks.values()])
     lengths = np.where(there.any(axis=1), n_steps - np.argmax(there[:, ::-1], axis=1), 0)
     lists = {

@@ -102,6 +102,8 @@ class CalibratedVerifier(OneLimit):
         Runs without an observed outcome; they are left out.
     alphas_, thresholds_ : ndarray, Series indexed by alpha
         Levels, and the thresholds on the calibrated score: the levels themselves.
+    longest_ : int
+        Steps of the longest run in fitting.
 
     References
     ----------

@@ -83,7 +83,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Read for "pac".
     hold_out : {"successes", "runs"}, default="successes"
         Of what a share is held out for the threshold: of the successes alone, which set it, so that
-        every failure is learned from; or of all runs, within each outcome (Algorithm 3).
+        every failure is learned from; or of all runs, within each outcome (Algorithm 3). With
+        groups, whole groups that have a success are held out in either case.
     calibration_fraction : float, default=0.5
         That share. Of successes, "conformal" takes a number n for which alpha (n + 1) is whole, as
         far as there are enough.

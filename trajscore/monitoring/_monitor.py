@@ -112,6 +112,7 @@ class EProcessMonitor:
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
         self._file: StateFile | None = None
         self._start, self._begin = time.monotonic(), test.begin()
+        # a run that gets to this step is longer than any in fitting; -1 once that was said
         self._warn_at = -1 if test.ratio.forecaster is None else test.longest + 1
         self._has_warned_of_range = False
         if state is not None:
@@ -196,7 +197,7 @@ class EProcessMonitor:
         raise ValueError(f"run {run_id!r}: {why}")
 
     def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
-        """Whether a step is the last one that was taken, and says the same."""
+        """Whether a step is the last one that was taken, and says the same; a new end does not."""
         if step != run.last.step or (done and run.last.id in self._runs):
             return False
         scores = _checked_scores(self.test, score, run.last.id, run.last.step)
@@ -358,6 +359,7 @@ class EProcessMonitor:
             raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
+        # of what was before, the last step alone can be decided again, by `finish`
         before, now = run._replace(before=None), time.monotonic() - self._start
         return _Run(last, run.limit, largest, progress, scores, before, now)
 

@@ -98,7 +98,7 @@ def split_report(
     as_fraction(known_share, "known_share")
     n_splits = as_count(n_splits, "n_splits")
     sample = check_sample(X, y, groups=groups, allow_soft=False)
-    if cost is not None:
+    if cost is not None:  # split with the runs
         sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
     observed = np.asarray(sample.y != CENSORED)
     if not observed.any():

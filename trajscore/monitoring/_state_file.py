@@ -28,6 +28,7 @@ from trajscore.core.values import check_choice, check_file
 _VERSION = 3
 # Slot 0 has the owner; each other slot has a run, in the order in which runs were opened.
 _TABLE = "runs (slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
+# OFF leaves what was written to the operating system, which outlives the process
 _SYNCHRONOUS = {"normal": "OFF", "full": "FULL"}
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter of messages on a damaged schema
 _OF_OTHERS = "is not a trajscore monitor's state, or is damaged as a whole; name another file"
@@ -106,8 +107,8 @@ class StateFile:
             self._db.execute("COMMIT")
             stack.pop_all()
         # opened no earlier: to close it drops all locks that the process has on the file
-        self._file = os.open(self.path, os.O_RDONLY)
-        self._release = weakref.finalize(self, _close, self._db, self._file, self._pid)
+        self._descriptor = os.open(self.path, os.O_RDONLY)
+        self._release = weakref.finalize(self, _close, self._db, self._descriptor, self._pid)
 
     def _begin_to_write(self) -> None:
         self._db.execute("PRAGMA journal_mode = PERSIST")
@@ -160,7 +161,7 @@ class StateFile:
                 f"monitor after a fork, with another file"
             )
         try:
-            is_there = os.path.samestat(self.path.stat(), os.fstat(self._file))
+            is_there = os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
         except FileNotFoundError:
             self._write_anew()
             return
@@ -187,8 +188,8 @@ class StateFile:
 
     def _count_writes(self) -> bytes:
         """SQLite's count of changes, which a connection that has the only lock leaves as it is."""
-        os.lseek(self._file, 24, os.SEEK_SET)
-        return os.read(self._file, 4)
+        os.lseek(self._descriptor, 24, os.SEEK_SET)
+        return os.read(self._descriptor, 4)
 
 
 def _close(db: sqlite3.Connection, file: int, pid: int) -> None:

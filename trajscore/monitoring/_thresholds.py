@@ -179,7 +179,7 @@ class Pac(HeldOut):
 
 @dataclass
 class PacMarginal(Pac):
-    """The rate exceeds .9 alpha with chance .1 alpha, so that its mean is at most alpha."""
+    """The rate exceeds .9 alpha with chance .1 alpha, so its mean is at most alpha; no `delta`."""
 
     name = "pac_marginal"
 

@@ -114,8 +114,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
     card, (best, action) = cards.loc[name], _decision(cards)
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
-    hidden, of_hidden = number_of_runs(n) if n else "", _of_choice(data, "observed")
-    settled = of_hidden["settled"]
+    hidden, alone = number_of_runs(n) if n else "", _of_choice(data, "observed")
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
@@ -127,12 +126,12 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
-        "means": _means(data, name, action) if settled else provided,
+        "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": not_above_counting(data, name),
-        **_others(data, name), "useful": bool(best), **of_hidden, "hidden": hidden,
+        **_others(data, name), "useful": bool(best), **alone, "hidden": hidden,
         "counted_as": counted_as(data), "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",
-        "turned": _means_without_unobserved(data, best), **_of_length(data),
+        **_of_length(data),
     }  # fmt: skip
 
 
@@ -142,16 +141,6 @@ def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     if actions[best] in (USE, RECALIBRATE):
         return best, actions[best]
     return "", actions[best]
-
-
-def _is_settled(data: ReportData, cards: pd.DataFrame) -> bool:
-    """Whether the cards of another choice of runs give the same answer, or a tied one."""
-    (name, card), (other, _) = ours, theirs = _decision(data.cards), _decision(cards)
-    if not (name and other and name != other and data.pairs is not None):
-        return ours == theirs
-    _, low, high = _difference(data.pairs, name, other)
-    is_tied = not (low > 0 or high < 0)
-    return is_tied and cards["card"].get(name) == card
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
@@ -214,14 +203,11 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
         text = with_interval(_difference(data.pairs, best, other), digits_of(data.score_name))
         behind = f" and is {text}{data.options.unit} behind"
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
-    named = f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else ""
-    ties = bool(cards["tied"].sum() > 1)
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
-        "ties": ties,
-        "other": named,
+        "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
-    }
+    }  # fmt: skip
 
 
 # -------------------------------------------------------------------- other choices of runs
@@ -229,21 +215,34 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
 
 def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     """Return which runs could be counted otherwise, and what the answer would be then."""
-    n, cards = data.other_choices.get(choice, (0, None))
+    n, cards = data.other_choices.get(choice, (0, data.cards))
     have, were = ("has", "was") if n == 1 else ("have", "were")
     what, counted, otherwise = {
         "observed": (f"{have} no outcome", f"counted {counted_as(data)}", "Without them"),
         "lost": (f"{were} lost by the harness", "left out", "Counted as recorded,"),
         "unknown": ("ended for reasons that are not known", "counted as recorded", "Without them"),
     }[choice]
-    is_settled = not n or (cards is not None and _is_settled(data, cards))
-    is_hidden, other = choice == "observed", _other_answer(data, cards)
+    (name, card), (other, action) = ours, theirs = (
+        _decision(data.cards),
+        ("", "none") if cards is None else _decision(cards),
+    )
+    is_same, is_hidden = ours == theirs, bool(n) and choice == "observed"
+    is_pair = bool(name and other and name != other)
+    if is_pair and cards is not None and data.pairs is not None:  # they may be tied
+        _, low, high = _difference(data.pairs, name, other)
+        is_same = not (low > 0 or high < 0) and cards["card"].get(name) == card
+    words = {AVOID: "use none of these", "none": "none, as too few runs are left"}
+    said = words.get(action, "not known yet")
+    if other:
+        said = f"use {_quoted(other)}{_how(action)} ({_margin(cards, other, data)})"
+    stays = "the choice stays" if name == other else "a predictor that is tied with it leads"
+    stays = "it is still not known" if card in (TOO_FEW, UNSCORED) else stays
     return {
-        "hidden": n, "is_hidden": is_hidden, "settled": is_settled, "other_answer": other,
+        "hidden": n, "is_hidden": is_hidden, "settled": is_same, "other_answer": said,
         "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
-        "what": what + _stopped(data) * (is_hidden and is_settled),
-        "counted": counted, "otherwise": otherwise, "turned": "",
-        "stays": _stays(data, cards) if is_settled else f"the answer would be: {other}",
+        "what": what + _stopped(data) * (is_hidden and is_same), "counted": counted,
+        "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {said}",
+        "turned": _turned(data, name) if name and is_hidden else "",
     }  # fmt: skip
 
 
@@ -252,24 +251,18 @@ def _of_stops(data: ReportData) -> list[dict[str, Any]]:
     return [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
 
 
-def _other_answer(data: ReportData, cards: pd.DataFrame | None) -> str:
-    """Say the answer of other cards in a few words."""
-    if cards is None:
-        return "none, as too few runs are left"
-    best, action = _decision(cards)
-    if not best:
-        return "use none of these" if action == AVOID else "not known yet"
-    return f"use {_quoted(best)}{_how(action)} ({_margin(cards, best, data)})"
-
-
-def _stays(data: ReportData, cards: pd.DataFrame | None) -> str:
-    """Say that the answer is the same by other cards, or that of a tied predictor."""
-    if cards is None:
+def _turned(data: ReportData, name: str) -> str:
+    """Say what the value that the headline names first means without unobserved runs."""
+    key = name, AS_GIVEN
+    if AS_GIVEN not in forms_of(data, name):
         return ""
-    (ours, action), (theirs, _) = _decision(data.cards), _decision(cards)
-    if action in (TOO_FEW, UNSCORED):
-        return "it is still not known"
-    return "the choice stays" if ours == theirs else "a predictor that is tied with it leads"
+    bins, alone = reliability(data, key), reliability(data, key, which=~_hidden(data))
+    gaps = bins.largest_gaps()
+    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
+        return ""
+    ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
+    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
+    return said if ours != theirs else ""
 
 
 def _stopped(data: ReportData) -> str:
@@ -281,21 +274,6 @@ def _stopped(data: ReportData) -> str:
 
 def _hidden(data: ReportData) -> BoolArray:
     return np.asarray(data.outcomes[BASE_RATE, CONSTANT] == CENSORED)
-
-
-def _means_without_unobserved(data: ReportData, name: str) -> str:
-    """Say what the value that the headline names first means without unobserved runs."""
-    if data.observed_cards is None or not name or AS_GIVEN not in forms_of(data, name):
-        return ""
-    key = name, AS_GIVEN
-    bins = reliability(data, key)
-    gaps = bins.largest_gaps()
-    alone = reliability(data, key, which=data.outcomes[key] != CENSORED)
-    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
-        return ""
-    ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
-    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
-    return said if ours != theirs else ""
 
 
 # -------------------------------------------------------------------- whether the data are sound

@@ -32,8 +32,6 @@ from trajscore.report._data import (
     AS_GIVEN,
     BASE_RATE,
     FORMS,
-    GAIN,
-    MARGIN,
     RECALIBRATED,
     REFERENCES,
     EvaluationOptions,
@@ -346,24 +344,3 @@ def ranked(cards: pd.DataFrame) -> list[str]:
         return order[card], not varies(cards.loc[name]), not tied[name], needs_map, least
 
     return sorted(cards.index, key=place)
-
-
-def margin_of(data: ReportData, name: str, form: str) -> tuple[float, ...]:
-    """Return the leading margin with its interval, that of the card where there is one."""
-    own = tuple(data.intervals.loc[(name, form, data.score_name), MARGIN])
-    return _of_card(data, name, form if form in FORMS else None, own)
-
-
-def gain_of(data: ReportData, name: str, metric: str) -> tuple[float, ...]:
-    """Return what recalibration gains of a metric, that of the leading score as in its card."""
-    own = tuple(data.calibration_gain.loc[(name, metric), GAIN])
-    return _of_card(data, name, GAINED if metric == data.score_name else None, own)
-
-
-def _of_card(
-    data: ReportData, name: str, column: str | None, own: tuple[float, ...]
-) -> tuple[float, ...]:
-    if column is None or name not in data.cards.index:
-        return own
-    three = tuple(data.cards.loc[name, columns_of(column)])
-    return three if math.isclose(three[0], own[0], rel_tol=1e-6, abs_tol=1e-9) else own

@@ -169,11 +169,6 @@ class Options:
         return [get_family(score) for score in self.scores]
 
     @property
-    def is_clipped(self) -> bool:
-        """Whether the leading score clips forecasts."""
-        return self.families[0].clip is not None
-
-    @property
     def unit(self) -> str:
         """Unit of the leading score, after a space."""
         return f" {self.families[0].unit}".rstrip()

@@ -46,11 +46,7 @@ class FirstScreen:
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: dict[str, Any] = field(default_factory=dict)
-    accept_sentence: str = ""
-    stop_sentence: str = ""
-    worst_sentence: str = ""
-    accept_note: str = ""
-    stop_note: str = ""
+    said: dict[str, str] = field(default_factory=dict)  # of these, and how their rules were chosen
 
 
 def first_screen(
@@ -72,27 +68,17 @@ def first_screen(
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
     number = collapse(data.traces[key], data.options.phi, data.options.weights)
-    accept = accepting(number, data.labels[key])
-    rules = _say_accept(accept, PRICE, score), _say_stop(curves, drawn[0], LOST, form)
-    if decided.before:
-        rules = without_marks(rules[0]), without_marks(rules[1])
+    accept, before = accepting(number, data.labels[key]), decided.before
+    rules = {
+        "accept": _say_accept(accept, PRICE, score),
+        "stop": _say_stop(curves, drawn[0], LOST, form),
+    }
+    if before:
+        rules = {name: before + without_marks(rule) for name, rule in rules.items()}
     words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
-    return FirstScreen(
-        about,
-        decided,
-        drawn,
-        drawn[0],
-        form,
-        score,
-        accept,
-        curves,
-        worst,
-        decided.before + rules[0],
-        decided.before + rules[1],
-        _say_worst(data, worst, form),
-        say("score", words),
-        of_stopping(data),
-    )
+    notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
+    said = rules | notes | {"worst": _say_worst(data, worst, form)}
+    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, said)
 
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:

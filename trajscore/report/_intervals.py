@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -66,19 +66,20 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
             metrics[place] = row_metrics(rows[place], options, steps)
-            known[place] = _Known(metrics[place], n_runs, names)
+            known[place] = _known(metrics[place], n_runs, names)
             cells.fill(place, known)
-        kept = {*cells.marked(places), *lent}
+        marked = cells.marked(places)
         for place in places:
-            metrics[place] = {name: its for name, its in metrics[place].items() if name in kept}
             del known[place]
             if lent:
-                known[place] = _Known(metrics[place], n_runs, names)
+                known[place] = _known(_some(metrics[place], lent), n_runs, names)
+            metrics[place] = _some(metrics[place], {*marked, *lent})
 
     by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
-    for name in REFERENCES:
-        judge(jobs.pop(name), names if name == BASE_RATE else cells.against_counting)
+    judge(jobs.pop(BASE_RATE), names)
+    for name in (ALIVE, ALIVE_END):
+        judge(jobs.pop(name), [*options.score_names, "AUROC"])
     # memory would not hold the metrics of two predictors with very many steps
     is_large = max(len(row.traces.cells) for row in rows) > MANY
     work = replace(options.work, n_jobs=1) if is_large else options.work
@@ -93,10 +94,7 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
         involved = sorted(
             {at for place in slow for at in (place, *cells.references[place].values())}
         )
-        statistic = _of_rows(
-            [{name: its for name, its in metrics[at].items() if name in marked} for at in involved],
-            names,
-        )
+        statistic = _of_rows([_some(metrics[at], marked) for at in involved], names)
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
@@ -109,6 +107,10 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
         for place in slow:
             cells.resample(place, values, units.expanded_level(n_runs, draws.confidence_level))
     return cells.tables()
+
+
+def _some(metrics: Metrics, names: Collection[str]) -> Metrics:
+    return {name: statistic for name, statistic in metrics.items() if name in names}
 
 
 def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bool:
@@ -155,26 +157,40 @@ def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray]
     return table
 
 
+@dataclass(frozen=True)
 class _Known:
-    """Values of the metrics of a row, influences of its runs on them, its calibration errors."""
+    """What is known of a row, by metric, or of what it is above another one."""
 
-    def __init__(self, metrics: Metrics, n_runs: int, names: list[str]) -> None:
-        self.values = _of_rows([metrics], names)(np.ones(n_runs))[0]
-        self.influence: dict[str, FloatArray] = {}
-        self.errors: dict[str, CalibrationError] = {}
-        self.change: dict[str, FloatArray] = {}
-        self._n_runs = n_runs
-        for name, statistic in metrics.items():
-            if isinstance(statistic, CalibrationError):
-                self.errors[name] = statistic
-                continue
-            self.influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
-            if isinstance(statistic, MeanOfRuns):
-                self.change[name] = statistic.change(n_runs)
+    values: FloatArray
+    influence: dict[str, FloatArray]
+    change: dict[str, FloatArray]
+    errors: dict[str, CalibrationError]  # which have parts instead
+
+    def __sub__(self, other: _Known) -> _Known:
+        """Return what is known of differences."""
+        influence, change = (
+            {name: ours[name] - theirs[name] for name in ours if name in theirs}
+            for ours, theirs in ((self.influence, other.influence), (self.change, other.change))
+        )
+        return _Known(self.values - other.values, influence, change, {})
 
     def parts(self, name: str) -> Parts:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
-        return Parts(*self.errors[name].parts(self._n_runs))
+        error = self.errors[name]
+        return Parts(*error.parts(len(error.weight)))
+
+
+def _known(metrics: Metrics, n_runs: int, names: list[str]) -> _Known:
+    influence, change, errors = {}, {}, {}
+    for name, statistic in metrics.items():
+        if isinstance(statistic, CalibrationError):
+            errors[name] = statistic
+            continue
+        influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
+        if isinstance(statistic, MeanOfRuns):
+            change[name] = statistic.change(n_runs)
+    values = _of_rows([metrics], names)(np.ones(n_runs))[0]
+    return _Known(values, influence, change, errors)
 
 
 class _Cells:
@@ -183,7 +199,6 @@ class _Cells:
     def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
         self.rows, self.options, self.units = rows, options, units
         self.draws, self.names = options.draws, options.metrics
-        self.against_counting = [*options.score_names, "AUROC"]
         n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
         self.is_rare = is_rare(rows[0].runs.labels)
         self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
@@ -205,33 +220,27 @@ class _Cells:
     def fill(self, place: int, known: Mapping[int, _Known]) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         own = known[place]
-        self.estimate[0, place] = own.values
+        self._fill_means(0, place, own)
         for level, at in self.references[place].items():
-            self.estimate[level, place] = own.values - known[at].values
-        self.estimate[2:4, place, ~np.isin(self.names, self.against_counting)] = np.nan
-        references = {0: None} | {level: known[at] for level, at in self.references[place].items()}
-        for level, reference in references.items():
-            self._fill_means(level, place, own, reference)
-        self._fill_errors(place, own, references)
+            self._fill_means(level, place, own - known[at])
+        self._fill_errors(place, known)
         if self.draws.intervals == "auto" and self.is_rare:
             of_row = self.method[:, place]
             of_row[of_row == INFLUENCE] = BOOTSTRAP
 
-    def _fill_means(self, level: int, place: int, own: _Known, reference: _Known | None) -> None:
+    def _fill_means(self, level: int, place: int, numbers: _Known) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
-        at, names, units, draws = (level, place), self.names, self.units, self.draws
-        known = np.flatnonzero(~np.isnan(self.estimate[at]))
-        columns = np.array([column for column in known if names[column] not in own.errors])
-        influence = np.stack([own.influence[names[column]] for column in columns])
-        if reference is not None:
-            for ours, column in zip(influence, columns, strict=True):
-                np.subtract(ours, reference.influence[names[column]], out=ours)
+        at, units, draws = (level, place), self.units, self.draws
+        self.estimate[at] = numbers.values
+        known = [(self.names.index(name), name) for name in numbers.influence]
+        known = [(column, name) for column, name in known if not np.isnan(numbers.values[column])]
+        columns = np.array([column for column, _ in known])
         intervals = by_influence(
-            self.estimate[at][columns],
-            influence.T,
+            numbers.values[columns],
+            np.stack([numbers.influence[name] for _, name in known]).T,
             units,
             draws.confidence_level,
-            on_logit=[reference is None and names[column] in RANK_METRICS for column in columns],
+            on_logit=[level == 0 and name in RANK_METRICS for _, name in known],
         )
         holds = intervals.holds
         if draws.intervals != "auto":
@@ -239,26 +248,23 @@ class _Cells:
         self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        for column, width in zip(columns, (intervals.high - intervals.low) / 2, strict=True):
-            if (change := own.change.get(names[column])) is not None:
-                if reference is not None:
-                    change = change - reference.change[names[column]]
-                alpha = 1 - draws.confidence_level
-                self.unseen[:, level, place, column] = unseen_reach(change, units, alpha, width)
-        column = names.index(self.options.miscalibration)
+        alpha, widths = 1 - draws.confidence_level, (intervals.high - intervals.low) / 2
+        for (column, name), width in zip(known, widths, strict=True):
+            if name in numbers.change:
+                reach = unseen_reach(numbers.change[name], units, alpha, width)
+                self.unseen[:, level, place, column] = reach
+        column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
             self.low[at][column], self.method[at][column] = 0.0, BOUNDS
             self.unseen[0][at][column] = -np.inf
 
-    def _fill_errors(
-        self, place: int, own: _Known, references: Mapping[int, _Known | None]
-    ) -> None:
+    def _fill_errors(self, place: int, known: Mapping[int, _Known]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        for column, name in enumerate(self.names):
-            if name not in own.errors:
-                continue
-            ours = own.parts(name)
+        own = known[place]
+        references = {0: None} | {level: known[at] for level, at in self.references[place].items()}
+        for name in own.errors:
+            ours, column = own.parts(name), self.names.index(name)
             for level, reference in references.items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,21 +12,15 @@ from trajscore.core.outcomes import check_outcomes
 from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
-from trajscore.io import Run
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report._data import (
     ALIVE,
     AS_GIVEN,
     REFERENCES,
     MonitoringOptions,
     Note,
-    ReportData,
 )
 from trajscore.report._rows import Row
-from trajscore.report._sentences import say
-from trajscore.tracer._action_signals import n_tokens
-from trajscore.tracer._turns import take_turns
 
 
 def monitoring_options(
@@ -86,20 +78,6 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
     )
 
 
-def without_threshold(data: ReportData) -> str:
-    """Say at which levels no run can be flagged, and why."""
-    if data.monitoring is None or data.monitoring.empty:
-        return ""
-    too_few = data.monitoring["too_few"].groupby(level="alpha").max()
-    levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
-    if not levels:
-        return ""
-    ours, more = ("tasks with a success", "tasks") if data.groups else ("successes", "runs")
-    needs = conformal_needs(float(levels[0]))
-    facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
-    return say("no_threshold", facts | {"ours": ours, "more": more})
-
-
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
     """Return the costs of just these runs, by their ids."""
     place = {name: row for row, name in enumerate(cost.ids.tolist())}
@@ -107,17 +85,3 @@ def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
         if name not in place:
             raise ValueError(f"the costs hold no run {name!r}; give costs of all runs")
     return cost[[place[name] for name in traces.ids.tolist()]]
-
-
-def tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
-    """Return the agent's tokens in each step of predictors made of a log; None if not known."""
-    X = next(iter(predictors.values())) if isinstance(predictors, dict) else predictors
-    for actors in (("agent",), ("agent", "user")):
-        turns = take_turns(runs, actors, "monitoring")
-        if np.array_equal(turns.lengths, X.lengths):
-            tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
-            agent = np.flatnonzero(turns.is_agent)
-            opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
-            tokens[opening] = np.nan_to_num(tokens[opening])
-            return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
-    return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trajscore.core.binning import bins_of
 from trajscore.core.type_aliases import BoolArray, FloatArray
@@ -51,7 +50,11 @@ def reliability(
     part: str | None = None,
     which: BoolArray | None = None,
 ) -> Bins:
-    """Return the bins of a row: of all steps or a part of them; of all runs or, in them, some."""
+    """Return the bins of a row: of all steps or a part of them; of all runs or, in them, some.
+
+    The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
+    many runs as would vary as much.
+    """
     X, labels = data.traces[key], data.labels[key]
     codes = any_units(data.groups.get(key), len(X)).codes
     unit = np.arange(len(X)) if codes is None else codes
@@ -67,21 +70,7 @@ def reliability(
     if which is not None:  # the same bins, of some runs alone
         some = which[run]
         cells, w, run, bins = cells[some], w[some], run[some], bins[some]
-    return _bins(cells, w, labels[run], bins, unit[run], n_bins)
-
-
-def _bins(
-    cells: FloatArray,
-    w: FloatArray,
-    label: FloatArray,
-    bins: NDArray[np.int64],
-    unit: NDArray[np.int64],
-    n_bins: int,
-) -> Bins:
-    """Count what happened in each bin; the steps of a run, or of a cluster, stand or fall together.
-
-    The interval is Wilson's, with as many runs as would vary as much.
-    """
+    label, unit = labels[run], unit[run]
     total = np.bincount(bins, w, n_bins)
     with np.errstate(invalid="ignore", divide="ignore"):
         forecast = np.bincount(bins, w * cells, n_bins) / total

@@ -1,4 +1,7 @@
-"""The sentences of a report, each looked up in `sentences.toml` by the facts that hold."""
+"""The sentences of a report, each looked up in `sentences.toml` by the facts that hold.
+
+And what each number means, in a line: tooltips of the page, help of the terminal.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from trajscore.report._data import RUN_METRICS, Options
+
 _FILE = files("trajscore.report").joinpath("sentences.toml")
 SENTENCES: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+GLOSSARY: dict[str, str] = SENTENCES["glossary"] | {
+    name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()
+}
 
 
 def say(topic: str, facts: dict[str, Any]) -> str:
@@ -22,3 +30,23 @@ def say(topic: str, facts: dict[str, Any]) -> str:
 def _holds(when: str, facts: dict[str, Any]) -> bool:
     """Whether all facts named hold, and those after a ! do not."""
     return all(bool(facts[name.lstrip("!")]) != name.startswith("!") for name in when.split())
+
+
+def explain(name: str) -> str:
+    """Return the line for a column: its own, or that of its family.
+
+    >>> explain("S-ECE late") == explain("S-ECE")
+    True
+    """
+    if name in GLOSSARY:
+        return GLOSSARY[name]
+    if " over_" in name:
+        return GLOSSARY[name.rpartition(" ")[2]]
+    return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
+
+
+def arrow(name: str, options: Options) -> str:
+    """Say which way a metric is better: up, down, or neither."""
+    if name.startswith("n_"):
+        return ""
+    return "\u2193" if name in options.lower_is_better else "\u2191"

@@ -77,7 +77,7 @@ def sensitivity_table(
         table["clipped"] = [
             count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
         ]
-    if options.is_clipped:
+    if options.families[0].clip is not None:
         for name, clip in CLIPS.items():
             is_leading = clip == options.families[0].clip
             table[name] = table["margin"] if is_leading else _with_clip(judged, base, clip, options)

@@ -30,6 +30,11 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
+    words: dict[float, str] = {
+        SUCCESS: succeeded(data),
+        FAILURE: "failed",
+        CENSORED: "not observed",
+    }
     worst = []
     for row in rows.tolist():
         cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
@@ -38,14 +43,10 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1
         reason, task = meta.iloc[row]
         worst.append({
-            "row": row, "id": str(trace.ids[row]), "outcome": _outcome(y[row], succeeded(data)),
+            "row": row, "id": str(trace.ids[row]),
+            "outcome": words.get(float(y[row]), f"graded {y[row]:g}"),
             "label": float(labels[row]), "loss": float(loss[row]), "steps": len(cells),
             "first": float(cells[0]), "last": float(cells[-1]), "flag": flag + 1,
             "value": float(cells[flag]), "reason": reason, "task": task,
         })  # fmt: skip
     return worst
-
-
-def _outcome(y: float, won: str) -> str:
-    known: dict[float, str] = {SUCCESS: won, FAILURE: "failed", CENSORED: "not observed"}
-    return known.get(y, f"graded {y:g}")

@@ -22,9 +22,9 @@ class TextsOfTurns:
     def __init__(self, turns: Turns) -> None:
         steps = turns.steps
         self._place: dict[str, int] = {}
-        self.speech = self._places(step.text if step.actor == "agent" else "" for step in steps)
-        self.whole = self._places(turns.text_with_calls(turn) for turn in range(len(steps)))
-        self.result = self._places(
+        self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
+        self.whole = self.places(turns.text_with_calls(turn) for turn in range(len(steps)))
+        self.result = self.places(
             (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
             for step in steps
         )
@@ -34,7 +34,7 @@ class TextsOfTurns:
         """The texts by place; one at least, as embedders take no empty list."""
         return list(self._place) or [""]
 
-    def _places(self, texts: Iterable[str]) -> IntArray:
+    def places(self, texts: Iterable[str]) -> IntArray:
         """Return the place of each text, -1 for an empty one."""
         known = self._place
         encodable = (whole_text(text.strip()) for text in texts)

@@ -121,7 +121,7 @@ def check_surprisal(X: TrajectoryArray, reader: str) -> None:
     check_channel(X, SURPRISAL, reader)
     without = _runs_without(X, channel(X, SURPRISAL))
     if without.any():
-        place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]
+        place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]  # the run alone
         raise ValueError(
             f"{place}: {reader} multiplies surprisal, and the run has no token "
             f"log-probabilities; use another aggregation, or leave such runs out"

@@ -149,6 +149,7 @@ class TracerSignals(RunTransformer):
         self.memory = memory
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
+        self._check_parameters()
         embedder = self._embedder(reset)
         words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
@@ -203,7 +204,6 @@ class TracerSignals(RunTransformer):
         if not reset:
             check_is_fitted(self)
             return self.embedder_
-        self._check_parameters()
         embedder = make_embedder(self.embedder)
         return clone(embedder) if learns(embedder) else embedder
 

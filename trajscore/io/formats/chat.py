@@ -8,7 +8,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, add_tokens
 from trajscore.io._messages import find_messages, is_chat_list, is_message
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._vocabulary import USAGES, as_list, first, token_counts
+from trajscore.io._vocabulary import USAGES, as_fields, as_list, first, token_counts
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
@@ -77,11 +77,21 @@ class OpenAI(Format):
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         talk = Conversation(place)
-        talk.add_all(messages)
         if raw.get("choices"):
-            talk.add_completion({"choices": raw["choices"]}, len(messages))
+            messages = [*messages, {"choices": raw["choices"]}]
+            if _is_answer(*messages[-2:]):
+                messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
+        talk.add_all(messages)
         run = talk.finish(run)
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
         return run
+
+
+def _is_answer(message: Any, completion: Any = None) -> bool:
+    """Tell whether a message is the answer of the completion after it."""
+    choice = as_fields(next(iter(as_list(as_fields(completion).get("choices"))), None))
+    said, answer = as_fields(message), as_fields(choice.get("message"))
+    parts = ("role", "content", "tool_calls")
+    return bool(answer) and all((said.get(k) or None) == (answer.get(k) or None) for k in parts)

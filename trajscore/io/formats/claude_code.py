@@ -18,7 +18,6 @@ from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
 _TURNS = ("user", "assistant")
-_BESIDE = ("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title")
 _SESSION = ("sessionId", "session_id")
 _SUBAGENT = ("isSidechain", "parent_tool_use_id")
 _ASIDE = ("isMeta", "isCompactSummary", "isApiErrorMessage")
@@ -44,7 +43,7 @@ class ClaudeCode(Format):
             return False
         if any(name in fields for name in _SESSION):
             return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
-        return fields["type"] in _BESIDE and bool({"leafUuid", "snapshot"} & fields.keys())
+        return bool({"leafUuid", "snapshot"} & fields.keys())
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         sessions: dict[str, list[Any]] = {}

@@ -47,28 +47,24 @@ class Codex(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         run = Run("")
-        items: list[tuple[int, dict[str, Any]]] = []
+        items: list[dict[str, Any]] = []
         usage: list[tuple[int, dict[str, Any]]] = []
-        for index, line in enumerate(as_objects(raw)):
+        for line in as_objects(raw):
             payload = _payload(line)
             kind = str(line.get("type"))
             _note(run, line, payload)
             if kind == "event_msg" or kind.startswith("turn."):
-                tokens = _tokens(payload)
-                usage += [(index, tokens)] if tokens else []
+                usage.append((len(items), _tokens(payload)))
             elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
-                items += [(index, message) for message in _messages(payload)]
+                items += _messages(payload)
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
         talk = Conversation(place)
-        talk.add_all([message for _, message in items])
-        places: dict[int | None, int] = {k: index for k, (index, _) in enumerate(items)}
-        for step in talk.steps:
-            step.index = places[step.index]
+        talk.add_all(items)
         for index, tokens in usage:
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)
             ]
-            if before and "tokens" not in before[-1].extra:
+            if before and tokens and "tokens" not in before[-1].extra:
                 before[-1].extra["tokens"] = tokens
         return talk.finish(run)
 

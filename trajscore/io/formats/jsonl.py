@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.values import split_pairs, unknown_name
+from trajscore.core.values import unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
@@ -45,8 +45,6 @@ class _Options:
 
     def __post_init__(self) -> None:
         names = {} if self.fields is None else self.fields
-        if isinstance(names, str):  # "steps=events,text=body"
-            names = dict(split_pairs(names))
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -96,20 +94,18 @@ class _Lines(list[Any]):
 def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Iterator[Item]:
     """Yield records, and refuse a named field that none of them had."""
     missing = [part for part in USUAL if getattr(fields, part, None) is not None]
-    columns: list[str] = []  # of the first record
+    columns: dict[str, Any] = {}
     for place, record in records:
         if missing and isinstance(record, Mapping):
-            columns = columns or list(map(str, record))
+            columns |= record
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
             missing = [
                 part for part in missing if all(fields.value(one, part) is None for one in inner)
             ]
         yield place, record
     if missing and columns:
-        raise ValueError(
-            f"{file.path}: no line has the field {getattr(fields, missing[0])!r} for "
-            f"{missing[0]!r}; the first line has {', '.join(columns[:20])}"
-        )
+        problem = unknown_name("field", getattr(fields, missing[0]), list(columns))
+        raise ValueError(f"{file.path}: {missing[0]}: {problem}")
 
 
 # ------------------------------------------------------------------ one step a line
@@ -171,9 +167,8 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
-    run = talk.finish(_new_run(_constants(lines) | of_run, place, fields))
-    run.extra |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
-    return _with_roles(run, steps, fields)
+    of_run |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
+    return _finish(talk, _constants(lines) | of_run, steps, place, fields)
 
 
 def _is_step(line: Mapping[str, Any], fields: Fields) -> bool:
@@ -190,11 +185,6 @@ def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the fields that are the same in every line of a run."""
     start = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
     return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
-
-
-def _new_run(record: Mapping[str, Any], place: Place, fields: Fields) -> Run:
-    task, trial = fields.values(record, ("task", "trial")).values()
-    return Run(id=str(place.run), task=task, trial=trial, extra=dict(record))
 
 
 def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
@@ -240,17 +230,20 @@ def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
         _add(talk, as_object(step, f"message {index} is"), index, fields, ())
-    run = talk.finish(_new_run(leftover(record, {name}), place, fields))
-    return _with_roles(run, steps, fields)
+    return _finish(talk, leftover(record, {name}), steps, place, fields)
 
 
 # ------------------------------------------------------------------ a step
 
 
-def _with_roles(run: Run, records: list[Any], fields: Fields) -> Run:
-    """Note how many steps have no role, where others have one."""
-    n = sum("actor" in fields.names(record, ("actor",)) for record in map(as_fields, records))
-    run.extra |= {"without_role": len(records) - n} if 0 < n < len(records) else {}
+def _finish(
+    talk: Conversation, of_run: dict[str, Any], steps: list[Any], place: Place, fields: Fields
+) -> Run:
+    """Return the run, with the number of steps without a role, where others have one."""
+    task, trial = fields.values(of_run, ("task", "trial")).values()
+    run = talk.finish(Run(id=str(place.run), task=task, trial=trial, extra=dict(of_run)))
+    n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
+    run.extra |= {"without_role": len(steps) - n} if 0 < n < len(steps) else {}
     return run
 
 

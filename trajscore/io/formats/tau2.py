@@ -9,7 +9,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._vocabulary import as_fields
-from trajscore.io.files import JSON_ENDINGS, LogFile, Paths, Place, find_files
+from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
@@ -65,6 +65,7 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
 class Tau2(Format):
     name, holds = "tau2", "simulations"
     beside = ("info", "tasks", "termination_reason", "reward_info")
+    _layout = ("results.json*", "simulations/*.json*")
 
     def recognise(self, head: Head) -> bool:
         names = set(head.fields)
@@ -75,11 +76,7 @@ class Tau2(Format):
     def folder(self, place: Path) -> list[Path]:
         """List the head and the simulations of a folder with one file a simulation."""
         place = place.parent if place.name in _HEADS else place
-        inner = place / "simulations"
-        if not inner.is_dir():
-            return []
-        heads = [place / name for name in _HEADS if (place / name).exists()]
-        return [*heads, *find_files(inner, JSON_ENDINGS)]
+        return super().folder(place) if (place / "simulations").is_dir() else []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         # beside a folder of simulations, the list is an index of them

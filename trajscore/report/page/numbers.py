@@ -7,8 +7,7 @@ import base64
 from trajscore.report._answer import notes_of
 from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures
-from trajscore.report._glossary import GLOSSARY
-from trajscore.report._sentences import SENTENCES
+from trajscore.report._sentences import GLOSSARY, SENTENCES
 from trajscore.report._verdict import verdicts
 from trajscore.report.page.view import Drawer, View
 from trajscore.report.render.as_json import to_json

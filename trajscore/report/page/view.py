@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
 from trajscore.report._cards import TOO_FEW, forms_of, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, BASE_RATE, CONSTANT, FORMS, ReportData
+from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -40,7 +39,6 @@ class View:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
         self.names = ranked(data.cards)
-        self.constant: TrajectoryArray = data.traces[BASE_RATE, CONSTANT]
 
     @cached_property
     def screen(self) -> FirstScreen:

@@ -78,15 +78,16 @@ def _answer(data: ReportData) -> dict[str, Any]:
     """Return the sentences of the first screen."""
     screen = first_screen(data)
     stated = screen.answer
+    said = {name: without_marks(text) for name, text in screen.said.items()}
     return {
         "predictor": stated.predictor or None,
         "action": stated.action,
         "headline": stated.headline,
         "reason": stated.lines[1],
         "next": stated.advice,
-        "accept": without_marks(screen.accept_sentence) or None,
-        "stop": without_marks(screen.stop_sentence) or None,
-        "read_first": without_marks(screen.worst_sentence) or None,
+        "accept": said.get("accept"),
+        "stop": said.get("stop"),
+        "read_first": said.get("worst"),
         "data": {"level": stated.light, "reasons": stated.doubts},
     }
 

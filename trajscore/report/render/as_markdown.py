@@ -49,12 +49,12 @@ def _section(of: Table) -> str:
 
 def _actions(screen: FirstScreen) -> str:
     """Say which runs to accept, to stop, and to read."""
-    if not screen.shown:
+    if not (said := screen.said):
         return ""
     texts = (
-        f"{screen.accept_sentence} {screen.accept_note}",
-        f"{screen.stop_sentence} {screen.stop_note}",
-        f"**Read first:** {screen.worst_sentence}",
+        f"{said['accept']} {said['accept_note']}",
+        f"{said['stop']} {said['stop_note']}",
+        f"**Read first:** {said['worst']}",
     )
     return _list("", [escaped(text, bold=True) for text in texts])
 

@@ -33,15 +33,16 @@ def to_summary(data: ReportData) -> str:
 
 def _actions(screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
-    if not screen.shown:
+    if not (said := screen.said):
         return []
-    accept = screen.accept_sentence.partition(" Any threshold")[0]
+    accept = said["accept"].partition(" Any threshold")[0]
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
-    return [
-        without_marks(f"{whose}{accept} {say('price', {'price': PRICE})}"),
-        without_marks(f"{whose}{screen.stop_sentence}"),
-        without_marks(f"Read first: {screen.worst_sentence}"),
+    texts = [
+        f"{whose}{accept} {say('price', {'price': PRICE})}",
+        f"{whose}{said['stop']}",
+        f"Read first: {said['worst']}",
     ]
+    return list(map(without_marks, texts))
 
 
 def _table(data: ReportData, names: list[str]) -> str:

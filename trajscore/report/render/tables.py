@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
-from trajscore.report._cards import gain_of, margin_of, ranked
+from trajscore.report._cards import GAINED, ranked
 from trajscore.report._data import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
     FORMS,
+    GAIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
@@ -29,9 +31,9 @@ from trajscore.report._data import (
     columns_of,
 )
 from trajscore.report._equal_length import OVER_LENGTH
-from trajscore.report._glossary import GLOSSARY, arrow, explain
 from trajscore.report._groups import shown_groups
 from trajscore.report._numbers import fixed, short_number, with_interval
+from trajscore.report._sentences import GLOSSARY, arrow, explain
 from trajscore.report._tables import CLIPS
 from trajscore.report._verdict import of_groups
 
@@ -125,12 +127,20 @@ def _margins(data: ReportData) -> Table:
         if form == CONSTANT or pd.isna(own[columns[data.score_name][0]]):
             continue
         threes = {score: own[ends] for score, ends in columns.items()}
-        threes[data.score_name] = margin_of(data, name, form)
+        threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
         rows[name, FORMS[form]] = {
             score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
         }
     about = dict.fromkeys(columns, explain("margin"))
     return Table(MARGINS, _frame(rows, "predictor", "form"), about)
+
+
+def _of_card(data: ReportData, name: str, column: str, own: pd.Series) -> pd.Series:
+    """Return the interval of a margin that its card has, for all cards at once, if there is one."""
+    if name not in data.cards.index:
+        return own
+    three = data.cards.loc[name, columns_of(column)]
+    return three if math.isclose(three.iloc[0], own.iloc[0], rel_tol=1e-6, abs_tol=1e-9) else own
 
 
 def _pairs(data: ReportData) -> Table:
@@ -155,10 +165,13 @@ def _gains(data: ReportData) -> Table:
     table = data.calibration_gain
     for name, metric in (key for key in product(names, metrics) if key in table.index):
         row, digits = table.loc[(name, metric)], digits_of(metric)
+        gain = row[GAIN]
+        if metric == data.score_name:
+            gain = _of_card(data, name, GAINED, gain)
         rows[name, metric] = {
             "as given": f"{row['as_given']:.{digits}f}",
             "recalibrated": f"{row['recalibrated']:.{digits}f}",
-            "gain": with_interval(gain_of(data, name, metric), digits, "+"),
+            "gain": with_interval(gain, digits, "+"),
         }
     about = {form: explain(f"metric {form}") for form in FORMS.values()}
     return Table("What recalibration changes", _frame(rows, "predictor", "metric"), about)
