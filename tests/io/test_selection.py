@@ -143,7 +143,7 @@ def test_users_of_several_names_are_asked_about(write):
     ]
     path = write("group.json", [{"id": str(k), "messages": group} for k in range(3)])
     (note,) = io.read_runs(path).notes
-    assert has(note, "6 turns of the user", "'Expert', 'Terminal'", "roles=")
+    assert has(note, "6 turns of users", "'Expert', 'Terminal'", "roles=")
     runs = io.read_runs(path, roles={"Expert": "agent", "Terminal": "environment"})
     assert [step.actor for step in runs[0].steps] == ["agent", "environment", "agent"]
     assert runs.notes == []

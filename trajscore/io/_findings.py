@@ -99,7 +99,7 @@ class Findings:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
         tally, roles = self.tally, self.selection.roles
         names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
-        problem = f"turns of the user under several names, or an agent's: {names.total():,}"
+        problem = f"{number_of(names.total(), 'turn')} of users with several names, or an agent's"
         if not names:
             names = tally.unknown_roles
             if names.total() <= tally.n_turns:

@@ -93,14 +93,12 @@ def _not_taken_back(
     lines: list[Mapping[str, Any]], left_out: Counter[str]
 ) -> Iterator[Mapping[str, Any]]:
     """Leave out repeated lines, and the turns after a request that the user wrote again."""
-    requests = {
-        _text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)
-    }
+    asked = {_text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)}
     gone: set[Any] = set()
     seen: set[Any] = set()
     for line in lines:
         name, above = _text(line, "uuid"), _text(line, "parentUuid")
-        anew = above is not None and _is_request(line) and requests[above] != name
+        anew = above is not None and _is_request(line) and asked[above] != name
         if name is not None and (anew or above in gone):
             gone.add(name)
             left_out["taken back"] += 1
