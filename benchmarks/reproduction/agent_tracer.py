@@ -41,7 +41,7 @@ class AgentTracerSignals(TracerSignals):
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         place = np.arange(len(turns.steps))
         said = np.maximum.accumulate(np.where(turns.is_agent & (texts.whole >= 0), place, -1))
-        result = texts._places(
+        result = texts.places(
             (step.observation or "") if step.actor == "user" and step.tool_calls else ""
             for step in turns.steps
         )
