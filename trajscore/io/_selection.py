@@ -82,7 +82,8 @@ class Selection:
             self._set_id(run, record, tally)
         tally.ids[run.id] += 1
         self._set_stop_reason(run, record, tally)
-        tally.note_values({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+        if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
+            tally.note_values({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":
@@ -180,7 +181,7 @@ class Selection:
         if name is not None or step.confidence is None:
             own = {} if step.confidence is None else {"confidence": step.confidence}
             record = {**own, **step.extra, **step.scores}
-            tally.names_of_turns.update(map(str, record))
+            tally.names_of_turns.update(() if name is None else map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
             value = as_confidence(scalar(dig(record, path)) if path else None)
             if value is not None and bare_name(name or "", record) != (name or ""):
