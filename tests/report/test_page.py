@@ -216,10 +216,6 @@ def test_what_to_accept_is_cheapest(report, page):
     assert float(failed) == pytest.approx(100 * curve["f"][best] / curve["a"][best], abs=0.51)
     assert float(price) == pytest.approx(cost[best], abs=0.0051)
     assert float(every) == pytest.approx(cost[0], abs=0.0051)
-    low, high = map(float, re.search(r"Any threshold from (\S+) to (\S+) costs", said).groups())
-    near = [t for t, one in zip(curve["t"], cost, strict=True) if one <= cost[best] + 0.01]
-    assert {low, high} <= set(near)
-    assert low <= float(t) <= high
 
 
 def answer_of(p, y, quick, X=None, **options):

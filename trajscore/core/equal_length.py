@@ -1,15 +1,10 @@
-"""Success by run length, and comparisons free of it: at one step, among runs of one length."""
+"""Comparisons free of the length of runs: at one step, among runs of one length."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 # With so few, 95% intervals hold in 98 of 100 sets of runs, and are .5 wide; with more they come to
@@ -31,29 +26,6 @@ def length_bins(lengths: IntArray) -> IntArray:
     while edges[-1] <= longest:
         edges.append(int(edges[-1] * (1 + _WIDTH)) + 1)
     return np.searchsorted(edges, lengths, side="right")
-
-
-def success_by_length(lengths: IntArray, y: NDArray[Any], n_bins: int) -> pd.DataFrame:
-    """Return range of lengths, counts and success rate of bins: quantiles if lengths are many."""
-    edges = np.unique(lengths)
-    if len(edges) > n_bins:
-        edges = np.unique(np.quantile(lengths, np.linspace(0, 1, n_bins + 1)).astype(np.int64))[:-1]
-    observed = y != CENSORED
-    runs = pd.DataFrame({"length": lengths, "seen": observed, "y": np.where(observed, y, 0)})
-    table = runs.groupby(np.searchsorted(edges, lengths, side="right") - 1).agg(
-        low=("length", "min"),
-        high=("length", "max"),
-        n_runs=("length", "size"),
-        n_observed=("seen", "sum"),
-        success_rate=("y", "sum"),
-    )
-    table["success_rate"] /= table["n_observed"]
-    return table
-
-
-def span(low: int, high: int) -> str:
-    """Write a range of lengths."""
-    return str(low) if low == high else f"{low}-{high}"
 
 
 def round_steps(longest: int) -> list[int]:

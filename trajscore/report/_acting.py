@@ -20,8 +20,6 @@ _FEWEST_ACCEPTED = 20
 _ENOUGH_THRESHOLDS = 15
 _MOST_DIGITS = 4
 _MOST_THRESHOLDS = 101
-SAME_COST = 0.01
-"""Costs that differ by less, in reviews a run, are the same."""
 WORTH = 0.02
 """A threshold that saves no more, in reviews a run, does not pay."""
 
@@ -45,14 +43,6 @@ class Accepting:
         end = 0 if cost[0] <= cost[-1] + SUM_ROUNDING else len(cost) - 1
         best = int(np.argmax(cost <= cost.min() + SUM_ROUNDING))  # of ties, the lowest
         return best if cost[best] < cost[end] - WORTH - SUM_ROUNDING else end
-
-    def as_cheap(self, price: float) -> tuple[int, int]:
-        """Return the first and the last place around the cheapest that cost the same."""
-        cost, best = self.cost(price)[:-1], self.cheapest(price)
-        dear = np.flatnonzero(cost > cost[best] + SAME_COST)
-        first, last = dear[dear < best], dear[dear > best]
-        return (int(first[-1]) + 1 if len(first) else 0,
-                int(last[0]) - 1 if len(last) else len(cost) - 1)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ _FEW_NAMED = 4
 _MANY = 0.1  # of the runs: what they count as may decide
 _RELATED = 0.1  # of an AUROC above or below chance
 _FEWEST_TASKS = 10
-_LOOK = ("outside", "risk", "few clusters", "heavy run", "small groups", "sampled")
+_LOOK = ("outside", "risk", "few clusters", "heavy run", "sampled")
 
 
 class Answer(NamedTuple):
@@ -242,27 +242,12 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
         "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
         "what": what + _stopped(data) * (is_hidden and is_same), "counted": counted,
         "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {said}",
-        "turned": _turned(data, name) if name and is_hidden else "",
     }  # fmt: skip
 
 
 def _of_stops(data: ReportData) -> list[dict[str, Any]]:
     """Return the same of the choices that stop reasons leave open."""
     return [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
-
-
-def _turned(data: ReportData, name: str) -> str:
-    """Say what the value that the headline names first means without unobserved runs."""
-    key = name, AS_GIVEN
-    if AS_GIVEN not in forms_of(data, name):
-        return ""
-    bins, alone = reliability(data, key), reliability(data, key, which=~_hidden(data))
-    gaps = bins.largest_gaps()
-    if not gaps or not (same := np.flatnonzero(alone.place == bins.place[gaps[0]])).size:
-        return ""
-    ours, theirs = f"{bins.rate[gaps[0]]:.0%}", f"{alone.rate[same[0]]:.0%}"
-    said = f", but its {bins.forecast[gaps[0]]:.0%} then means {theirs}"
-    return said if ours != theirs else ""
 
 
 def _stopped(data: ReportData) -> str:
@@ -314,7 +299,7 @@ def _of_length(data: ReportData) -> dict[str, Any]:
     groups, seen = data.groups.get(key), ~_hidden(data)
     labels, steps = data.labels[key][seen], -data.traces[key].lengths[seen].astype(np.float64)
     units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
-    stratum, level = np.zeros(len(labels), dtype=np.int64), data.facts.intervals.confidence_level
+    stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.draws.confidence_level
     area, low, high = auroc_interval(steps, labels, stratum, units, level)
     is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)
     return {

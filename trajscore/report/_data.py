@@ -217,7 +217,6 @@ class Facts:
     n_unscored: int  # steps beyond the horizon
     knows_end: dict[str, bool | None]  # whether each predictor knows the end of a run; None: unsaid
     is_clustered: bool
-    intervals: EvaluationOptions
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     monitoring: MonitoringOptions | None
 

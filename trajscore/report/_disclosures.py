@@ -112,7 +112,7 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
 
 def _intervals(data: ReportData) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    draws, methods = data.facts.intervals, data.interval_methods
+    draws, methods = data.options.draws, data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
         BOOTSTRAP: f"bootstrap (BCa, {draws.n_resamples} replicates)",

@@ -14,7 +14,6 @@ from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.sample import Sample
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
@@ -28,7 +27,6 @@ from trajscore.tracer import StepConfidence
 
 # A run that holds more of the weight than this, and than twice its equal share, is named.
 _HEAVY = 0.05
-_FEWEST_RUNS = 20  # of a group whose scores may be averaged with those of others
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
 # What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
@@ -75,30 +73,27 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 
 def doubts(
-    sample: Sample,
-    judged: Judged,
+    chosen: Judged,
     rows: list[Row],
     intervals: pd.DataFrame,
-    by: Mapping[str, NDArray[Any]],
     weights: StepWeights,
 ) -> list[Note]:
-    """Return what a reader should know of predictors and runs; `by` has the groups of runs."""
+    """Return what a reader should know of predictors and runs."""
     base = next(row for row in rows if row.predictor == BASE_RATE)
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
-        *_out_of_range(sample.traces),
-        *_leaky(sample),
+        *_out_of_range(chosen.traces),
+        *_leaky(chosen),
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(base.runs),
         *_heavy_run(base, weights),
-        *_small_groups(by),
-        *stop_notes(judged.stops),
+        *stop_notes(chosen.stops),
     ]
 
 
-def _leaky(sample: Sample) -> list[Note]:
+def _leaky(chosen: Judged) -> list[Note]:
     """Warn of predictors that leak the outcome."""
-    reasons = {name: leakage(name, trace, sample.y) for name, trace in sample.traces.items()}
+    reasons = {name: leakage(name, trace, chosen.runs.y) for name, trace in chosen.traces.items()}
     return [Note(name, "leakage", {"how": reason}) for name, reason in reasons.items() if reason]
 
 
@@ -147,17 +142,6 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
         "share": float(share[heaviest]),
     }
     return [Note("weights", "heavy run", facts)]
-
-
-def _small_groups(by: Mapping[str, NDArray[Any]]) -> list[Note]:
-    """Warn of groups of few runs."""
-    notes = []
-    for kind, labels in by.items():
-        sizes = pd.Series(labels).value_counts()
-        if n_small := int((sizes < _FEWEST_RUNS).sum()):
-            facts = {"kind": kind, "n": n_small, "n_groups": len(sizes)}
-            notes.append(Note("weights", "small groups", facts))
-    return notes
 
 
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:

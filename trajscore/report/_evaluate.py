@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
+from trajscore.core.ids import check_index
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import several_families
+from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
@@ -51,9 +53,7 @@ from trajscore.report._runs import (
     group_labels,
     knows_end,
     leave_out_missing,
-    stops_of,
     under_other_choices,
-    without_lost,
 )
 from trajscore.report._tables import (
     count_table,
@@ -192,8 +192,10 @@ def evaluate(
     stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
-    stops = stops_of(sample, stop_reason)
-    judged = leave_out_missing(choose_runs(sample, stops, kind), notes)
+    check_index(stop_reason, sample.X.ids, "stop_reason")
+    stops = recorded_stops(sample.X.meta, stop_reason)
+    chosen = choose_runs(sample, stops, kind)
+    judged = leave_out_missing(chosen, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     clusters = np.asarray(groups, dtype=object)
@@ -205,10 +207,7 @@ def evaluate(
         other_choices[choice] = n, None if anew is None else cards_and_pairs(anew, computed)[0]
     observed = judged.runs.observed
     table, methods = interval_table(rows, computed)
-    notes = [
-        *doubts(without_lost(sample, stops), judged, rows, table, groupings, computed.weights),
-        *notes,
-    ]
+    notes = [*doubts(chosen, rows, table, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         table=row_table(count_table(rows), computed, table),
@@ -239,7 +238,6 @@ def evaluate(
             n_unscored=computed.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
             knows_end=dict.fromkeys(judged.traces, is_end_known),
             is_clustered=groups is not None,
-            intervals=options,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),

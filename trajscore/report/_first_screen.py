@@ -96,13 +96,11 @@ def _say_accept(curve: Accepting, price: float, form: str) -> str:
     everything = price_text(cost[0])
     if best in (0, len(cost) - 1):
         return say("accept.every", {"do": "Review" if best else "Accept", "all": everything})
-    low, high = (_threshold(curve, k) for k in curve.as_cheap(price))
-    text = say("accept.some", {
+    return say("accept.some", {
         "f": form, "t": _threshold(curve, best), "a": of_hundred(curve.accepted[best]),
         "w": of_hundred(curve.failing[best] / curve.accepted[best]),
         "c": price_text(cost[best]), "all": everything,
     })  # fmt: skip
-    return text if low == high else f"{text} {say('accept.range', {'low': low, 'high': high})}"
 
 
 def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str) -> str:

@@ -339,7 +339,7 @@ def evaluate_batches(
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / n_runs))
     methods = report.interval_methods.copy()
     for key, sums in rows.items():
-        for metric, ends in sums.ends(report.facts.intervals.confidence_level).items():
+        for metric, ends in sums.ends(options.draws.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
     counts = report.table[["n_runs", "n_censored"]].copy()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.core.binning import bins_of
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference.rate_intervals import wilson_interval
@@ -28,7 +28,6 @@ class Bins(NamedTuple):
     low: FloatArray
     high: FloatArray
     weight: FloatArray  # share of that of all steps
-    place: FloatArray  # of the bin, as bins of few runs are left out
 
     @property
     def error(self) -> float:
@@ -44,13 +43,8 @@ class Bins(NamedTuple):
         return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * np.abs(gap).max())
 
 
-def reliability(
-    data: ReportData,
-    key: tuple[str, str],
-    part: str | None = None,
-    which: BoolArray | None = None,
-) -> Bins:
-    """Return the bins of a row: of all steps or a part of them; of all runs or, in them, some.
+def reliability(data: ReportData, key: tuple[str, str], part: str | None = None) -> Bins:
+    """Return the bins of a row: of all steps or a part of them.
 
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
     many runs as would vary as much.
@@ -64,12 +58,9 @@ def reliability(
         used &= step_parts(X) == list(PARTS).index(part)
     cells, w, run = X.cells[used], weight[used], run[used]
     if not len(cells):
-        return Bins(*np.empty((6, 0)))
+        return Bins(*np.empty((5, 0)))
     n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * _FEWEST_IN_A_BIN), 1, _MOST_BINS))
     bins = bins_of(cells, w, n_bins, "quantile")
-    if which is not None:  # the same bins, of some runs alone
-        some = which[run]
-        cells, w, run, bins = cells[some], w[some], run[some], bins[some]
     label, unit = labels[run], unit[run]
     total = np.bincount(bins, w, n_bins)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -83,5 +74,5 @@ def reliability(
         effective = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
         low, high = wilson_interval(rate, np.clip(effective, 1.0, np.maximum(n, 1)))
     enough = n >= _FEWEST_IN_A_BIN
-    columns = (forecast, rate, low, high, total / total.sum(), np.arange(n_bins))
+    columns = (forecast, rate, low, high, total / total.sum())
     return Bins(*(np.asarray(column, dtype=np.float64)[enough] for column in columns))

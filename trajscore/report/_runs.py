@@ -23,7 +23,6 @@ from trajscore.core.stops import (
     EXCLUDED,
     is_scored,
     normalize_reasons,
-    recorded_stops,
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -109,12 +108,6 @@ def censored_as(censored: Any) -> tuple[str, Any]:
     return "q_z", censored
 
 
-def stops_of(sample: Sample, stop_reason: ArrayLike | None) -> RecordedStops:
-    """Return the stop reasons of runs, as given or in their meta, and what they mean."""
-    check_index(stop_reason, sample.X.ids, "stop_reason")
-    return recorded_stops(sample.X.meta, stop_reason)
-
-
 def choose_runs(
     sample: Sample, stops: RecordedStops, censored: str, *, needs_both: bool = True
 ) -> Judged:
@@ -158,15 +151,6 @@ def under_other_choices(
                 other = None
             others[name] = n, other
     return others
-
-
-def without_lost(sample: Sample, stops: RecordedStops) -> Sample:
-    """Leave out the runs that the harness lost."""
-    reasons, kinds = stops
-    if reasons is None:
-        return sample
-    kept = settle_stops(sample.y, reasons, kinds=kinds).mechanism != EXCLUDED
-    return sample if kept.all() else sample.take(kept)
 
 
 class Counted(NamedTuple):

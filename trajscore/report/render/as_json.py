@@ -49,7 +49,7 @@ def document(data: ReportData) -> dict[str, Any]:
             "leading": data.score_name,
             "weights": options.weights.name,
             "phi": options.phi,
-            "confidence_level": facts.intervals.confidence_level,
+            "confidence_level": options.draws.confidence_level,
             "lower_is_better": options.lower_is_better,
             "knows_end": facts.knows_end,
             "calibrators": facts.calibrators,

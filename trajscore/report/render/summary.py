@@ -35,10 +35,9 @@ def _actions(screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
     if not (said := screen.said):
         return []
-    accept = said["accept"].partition(" Any threshold")[0]
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     texts = [
-        f"{whose}{accept} {say('price', {'price': PRICE})}",
+        f"{whose}{said['accept']} {say('price', {'price': PRICE})}",
         f"{whose}{said['stop']}",
         f"Read first: {said['worst']}",
     ]

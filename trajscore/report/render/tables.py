@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration.fixed_step import AUROC
-from trajscore.core.equal_length import span, success_by_length
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
@@ -42,7 +41,6 @@ _OVER = {
     f"AUROC {OVER_ALIVE_END[0]}": "AUROC over counting, end known",
 }
 _SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
-_MOST_LENGTHS = 10
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
 MARGINS = "Margins over the base rate"
@@ -77,7 +75,7 @@ def tables_of(data: ReportData) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
         _main(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
-        _stopping(data), _steps(data), _equal_length(data), _lengths(data), _stops(data),
+        _stopping(data), _steps(data), _equal_length(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
     return [table for table in tables if table.said or not table.frame.empty]
@@ -241,19 +239,6 @@ def _equal_length(data: ReportData) -> Table:
 
 
 # -------------------------------------------------------------------- the data
-
-
-def _lengths(data: ReportData) -> Table:
-    """Return the success rate of observed runs by their number of steps."""
-    key = BASE_RATE, CONSTANT
-    table = success_by_length(data.traces[key].lengths, data.outcomes[key], _MOST_LENGTHS)
-    rows = {
-        span(int(row["low"]), int(row["high"])): {
-            "runs": f"{row['n_runs']:,.0f}", "success": _percent(row["success_rate"])
-        }
-        for row in table.to_dict("records")
-    }  # fmt: skip
-    return Table("Success by number of steps", _frame(rows, "steps"))
 
 
 def _stops(data: ReportData) -> Table:

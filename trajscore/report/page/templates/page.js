@@ -75,17 +75,11 @@
     if (best === last || best === 0) {
       write(fill(texts.every, {do: best === 0 ? "Accept" : "Review", all: everything}));
     } else {
-      let low = best, high = best;
-      while (low > 0 && costs[low - 1] <= costs[best] + 0.01) low -= 1;
-      while (high < last - 1 && costs[high + 1] <= costs[best] + 0.01) high += 1;
-      let text = fill(texts.some, {
+      write(fill(texts.some, {
         f: data.score, t: t[best].toFixed(digits), a: ofHundred(a[best]),
         w: ofHundred(f[best] / a[best]),
         c: (cents(costs[best]) / 100).toFixed(2), all: everything,
-      });
-      const ends = {low: t[low].toFixed(digits), high: t[high].toFixed(digits)};
-      if (ends.low !== ends.high) text += " " + fill(texts.range, ends);
-      write(text);
+      }));
     }
     const shares = a.concat(0);
     const height = (k) => 88 - 80 * (costs[k] - least) / (Math.max(...costs) - least || 1);
