@@ -206,3 +206,13 @@ def test_where_the_steps_of_runs_stand(lines):
         lines({"log": 3}, fields="steps=log")
     with pytest.raises(ValueError, match="message 1 is str"):
         lines({"log": [{"x": "a"}, "b"]}, fields="steps=log,text=x")
+
+
+def test_fields_named_in_text_are_those_of_a_dict(lines):
+    rows = [{"run": k, "said": "Look", "grade": k % 2, "why": "done"} for k in range(2)]
+    for fields in ("id=run,text=said,outcome=grade,stop_reason=why",
+                   {"id": "run", "text": "said", "outcome": "grade", "stop_reason": "why"}):  # fmt: skip
+        runs = lines(*rows, fields=fields)
+        assert [(run.id, run.outcome, run.stop_reason) for run in runs] == [
+            ("0", 0, "done"), ("1", 1, "done"),
+        ]  # fmt: skip
