@@ -37,8 +37,8 @@ from scipy.stats import norm
 
 from shared import Table, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
+from trajscore.calibration.fixed_step import auroc_estimate
 from trajscore.core.equal_length import has_both, runs_with_a_partner
-from trajscore.core.ranking import auroc_within
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals
@@ -200,7 +200,7 @@ def strata(given: Any) -> None:
             runs = runs_with_a_partner(y, stratum)
             if has_both(y[runs]):
                 confidence = rng.normal(size=len(runs)) + shift * y[runs]
-                estimate = auroc_within(confidence, y[runs], stratum[runs])
+                estimate = auroc_estimate(confidence, y[runs], stratum[runs])
                 _, low, high = interval_of(*estimate, None, 0.95, on_logit=True)
                 found.append((covered(low, high, truth), high - low))
         holds, width = np.mean(found, axis=0)
