@@ -47,7 +47,7 @@ from trajscore import (
     io,
 )
 from trajscore.calibration import cross_fit_traces
-from trajscore.core import ranking
+from trajscore.core.ranking import AurocWithin
 from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import as_step_weights
@@ -101,9 +101,8 @@ class Logs(NamedTuple):
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
     """Return AUROC over pairs of one stratum, of the runs with a confidence and an outcome."""
     rows = np.flatnonzero(~np.isnan(confidence) & (y != -1))
-    strata = np.unique(stratum[rows], return_inverse=True)[1]
-    ties = ranking.TieGroups(confidence[rows], y[rows].astype(np.float64), strata)
-    return lambda counts: ranking.auroc(*ties.sums(counts[..., rows]), ties.starts)
+    one = AurocWithin.of(confidence[rows], y[rows].astype(np.float64), stratum[rows])
+    return lambda counts: one(counts[..., rows])
 
 
 def final(trace: TrajectoryArray) -> Floats:

@@ -8,7 +8,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 # With so few, 95% intervals hold in 98 of 100 sets of runs, and are .5 wide; with more they come to
-# 95, and where strata are many and small they stay above (benchmarks/intervals.py strata).
+# 95, and where strata are many and small they stay above.
 FEWEST = 10
 """Runs of each outcome below which no interval is believed."""
 # Up to 10 steps a bin is one length; lengths of one bin differ by a tenth at most.

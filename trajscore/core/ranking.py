@@ -9,6 +9,7 @@ The influence of a run on a statistic is the derivative of the statistic in the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 
 # Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
 _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
-_ONE_STRATUM = np.zeros(1, dtype=np.int64)
 
 
 class TieGroups:
@@ -63,19 +63,13 @@ class TieGroups:
         return np.asarray(self._groups @ np.concatenate([failures, successes]))
 
 
-def auroc(
-    failures: FloatArray, successes: FloatArray, starts: IntArray = _ONE_STRATUM
-) -> FloatArray:
-    """Probability that a failure has the lower confidence of a pair; ties count half.
-
-    Pairs are of one stratum, which begin at groups `starts`: runs of one length, of one log, or
-    held out in one fold. A forecast gets nothing for what is the same for both runs of every pair.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where there is no pair
+def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
+    """Probability that a failure has the lower confidence of a pair; ties count half."""
+    above = np.cumsum(successes[..., ::-1], axis=-1)[..., ::-1] - successes / 2
+    n_above = successes.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
         # a share of the successes first: products of large weights would overflow
-        share = successes / successes.sum(axis=-1, keepdims=True)
-        right = (share * _below(failures, starts)).sum(axis=-1)
-        return np.asarray(right / (share * _in_stratum(failures, starts)).sum(axis=-1))
+        return np.asarray((failures * (above / n_above)).sum(axis=-1) / failures.sum(axis=-1))
 
 
 def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
@@ -108,8 +102,10 @@ def harmonic(n: FloatArray) -> FloatArray:
     small = n < len(_HARMONIC)
     whole = np.where(small, n, 0).astype(np.int64)
     harmonic = _HARMONIC[whole]
-    other = ~small | (whole != n)
-    harmonic[other] = digamma(n[other] + 1) + np.euler_gamma
+    broken = small & (whole != n)
+    harmonic[broken] = digamma(n[broken] + 1) + np.euler_gamma
+    large = n[~small]
+    harmonic[~small] = np.log(large) + np.euler_gamma + (0.5 - 1 / (12 * large)) / large
     return harmonic
 
 
@@ -123,17 +119,13 @@ def harmonic_slope(n: FloatArray) -> FloatArray:
     return slope
 
 
-def auroc_gradient(
-    failures: FloatArray, successes: FloatArray, starts: IntArray = _ONE_STRATUM
-) -> tuple[FloatArray, FloatArray]:
-    """A failure counts by the successes above it, a success by the failures below."""
-    S, A = successes.sum(), auroc(failures, successes, starts)
-    n_failures, n_successes = _in_stratum(failures, starts), _in_stratum(successes, starts)
-    above = n_successes - _below(successes, starts)
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where there is no pair
-        F = (successes / S * n_failures).sum()
-        of_failure, of_success = above - A * n_successes, _below(failures, starts) - A * n_failures
-        return of_failure / S / F, of_success / S / F
+def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A failure counts by the share of successes above it, a success by that of failures below."""
+    F, S, A = failures.sum(), successes.sum(), auroc(failures, successes)
+    above = np.cumsum(successes[::-1])[::-1] - successes / 2
+    below = np.cumsum(failures) - failures / 2
+    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
+        return (above / S - A) / F, (below / F - A) / S
 
 
 def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -170,27 +162,6 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArr
     return failure[::-1], success[::-1]
 
 
-def _below(part: FloatArray, starts: IntArray) -> FloatArray:
-    """Sum over the groups of the stratum that lie below each, and half of its own."""
-    total = np.cumsum(part, axis=-1)
-    if len(starts) > 1:
-        total -= _spread((total - part)[..., starts], starts, part)
-    total -= part / 2
-    return total
-
-
-def _in_stratum(part: FloatArray, starts: IntArray) -> FloatArray:
-    """Sum over the stratum of each group."""
-    if len(starts) == 1:
-        return np.asarray(part.sum(axis=-1, keepdims=True))
-    return _spread(np.add.reduceat(part, starts, axis=-1), starts, part)
-
-
-def _spread(of_strata: FloatArray, starts: IntArray, part: FloatArray) -> FloatArray:
-    """Give each group what its stratum has."""
-    return np.repeat(of_strata, np.diff(starts, append=part.shape[-1]), axis=-1)
-
-
 def _sum_from(values: FloatArray) -> FloatArray:
     return np.cumsum(values[::-1])[::-1]
 
@@ -203,11 +174,53 @@ GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatA
 """Derivatives of each statistic in the failures and successes of each group, for one weighting."""
 
 
-def auroc_within(
-    confidence: FloatArray, success: FloatArray, stratum: IntArray
-) -> tuple[float, FloatArray]:
-    """Return AUROC over pairs of runs of one stratum, and the influence of each run on it."""
-    ties = TieGroups(confidence, success, np.unique(stratum, return_inverse=True)[1])
-    sums = ties.sums(np.ones(len(success)))
-    influence = len(success) * ties.to_runs(*auroc_gradient(*sums, ties.starts))
-    return float(auroc(*sums, ties.starts)), influence
+@dataclass(frozen=True)
+class AurocWithin:
+    """Share of the pairs of a failure and a success of one stratum in which the failure is lower.
+
+    Runs of one length, of one log, or held out in one fold: a forecast gets nothing for what is the
+    same for both runs of every pair. With one stratum it is AUROC; ties count half. A statistic as
+    those of `statistics`, of runs that all count.
+    """
+
+    ties: TieGroups  # groups of runs of one stratum that are tied, stratum after stratum
+
+    @classmethod
+    def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:
+        """Group runs by stratum and confidence (higher: success is more likely)."""
+        codes = np.unique(stratum, return_inverse=True)[1]
+        return cls(TieGroups(confidence, success, codes))
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        """Return the share for each weighting (..., n_runs), NaN where there is no pair."""
+        failures, successes = self.ties.sums(counts)
+        right = (successes * self._below(failures)).sum(axis=-1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(right / (successes * self._all(failures)).sum(axis=-1))
+
+    def influence(self, n_runs: int) -> FloatArray:
+        """Return the influence of each of the n_runs runs."""
+        counts = np.ones(n_runs)
+        (failures, successes), share = self.ties.sums(counts), self(counts)
+        n_failures, n_successes = self._all(failures), self._all(successes)
+        above = n_successes - self._below(successes)
+        total = (successes * n_failures).sum()
+        with np.errstate(invalid="ignore"):
+            of_failure = (above - share * n_successes) / total
+            of_success = (self._below(failures) - share * n_failures) / total
+        return n_runs * self.ties.to_runs(of_failure, of_success)
+
+    def _spread(self, of_strata: FloatArray) -> FloatArray:
+        """Give each group what its stratum has."""
+        sizes = np.diff(self.ties.starts, append=len(self.ties.confidence))
+        return np.repeat(of_strata, sizes, axis=-1)
+
+    def _all(self, part: FloatArray) -> FloatArray:
+        """Sum over the stratum of each group."""
+        return self._spread(np.add.reduceat(part, self.ties.starts, axis=-1))
+
+    def _below(self, part: FloatArray) -> FloatArray:
+        """Sum over the groups of the stratum that lie below each, and half of its own."""
+        total = np.cumsum(part, axis=-1)
+        before = (total - part)[..., self.ties.starts]
+        return np.asarray(total - self._spread(before) - part / 2)

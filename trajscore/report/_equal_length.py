@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
-from trajscore.calibration.fixed_step import AUROC, auroc_interval, step_table
+from trajscore.calibration.fixed_step import AUROC, auroc_estimate, auroc_interval, step_table
 from trajscore.core.collapse import collapse
 from trajscore.core.equal_length import has_both, length_bins, runs_with_a_partner
 from trajscore.core.ids import pair_codes
-from trajscore.core.ranking import auroc_within
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.mean_intervals import interval_of
 from trajscore.report._data import REFERENCES, Options, columns_of
@@ -60,9 +59,9 @@ def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
     groups = None if groups is None else groups[runs]
     if not has_both(labels):
         return len(runs), *[np.nan] * 6
-    ours = auroc_within(confidence[runs], labels, stratum[runs])
+    ours = auroc_estimate(confidence[runs], labels, stratum[runs])
     # within a bin of lengths something may be left of them
-    theirs = auroc_within(length[runs], labels, stratum[runs])
+    theirs = auroc_estimate(length[runs], labels, stratum[runs])
     over = ours[0] - theirs[0], ours[1] - theirs[1]
     return (
         len(runs),
@@ -74,5 +73,5 @@ def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
 def _length(row: Row) -> FloatArray:
     """Length of runs, with the sign with which it ranks all of them better."""
     lengths = row.traces.lengths.astype(np.float64)
-    area, _ = auroc_within(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
+    area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
     return lengths if area > 0.5 else -lengths
