@@ -210,8 +210,10 @@ def test_where_the_steps_of_runs_stand(lines):
 
 def test_fields_named_in_text_are_those_of_a_dict(lines):
     rows = [{"run": k, "said": "Look", "grade": k % 2, "why": "done"} for k in range(2)]
-    for fields in ("id=run,text=said,outcome=grade,stop_reason=why",
-                   {"id": "run", "text": "said", "outcome": "grade", "stop_reason": "why"}):  # fmt: skip
+    for fields in (
+        "id=run,text=said,outcome=grade,stop_reason=why",
+        {"id": "run", "text": "said", "outcome": "grade", "stop_reason": "why"},
+    ):
         runs = lines(*rows, fields=fields)
         assert [(run.id, run.outcome, run.stop_reason) for run in runs] == [
             ("0", 0, "done"), ("1", 1, "done"),

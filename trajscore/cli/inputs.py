@@ -27,9 +27,22 @@ def _adder(parts: Any, command: str) -> Callable[..., Any]:
     def add(name: str, **how: Any) -> None:
         text = _HELP[command][name].format(table=_HELP["table"], families=usage())
         shown = argparse.SUPPRESS if name in _HELP["rare"] else text
+        if name.startswith("--"):
+            how.setdefault("action", _Once)
         parts.add_argument(name, help=shown, **how).words = text
 
     return add
+
+
+class _Once(argparse.Action):
+    """Take a value, and refuse a second one, which would replace it in silence."""
+
+    def __call__(self, parser: Any, space: Any, value: Any, option: str | None = None) -> None:
+        given = vars(space).setdefault("given", set())
+        if self.dest in given:
+            raise argparse.ArgumentError(self, "it is given twice; give it once")
+        given.add(self.dest)
+        setattr(space, self.dest, value)
 
 
 class _HelpAll(argparse.Action):

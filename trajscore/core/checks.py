@@ -88,8 +88,8 @@ def check_values(
                 f"{other}{remedy}"
             )
         raise ValueError(
-            f"{_first(traces, np.isnan(cells))}: the value is missing; drop the run or fill "
-            f"it in, for example with X.ffill(){remedy}"
+            f"{_first(traces, np.isnan(cells))}: the value is missing; fill it in, for example "
+            f"with X.ffill(), or drop the run where there is none before{remedy}"
         )
     outside = outside_unit(cells)
     if probabilities and outside.any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,25 +61,6 @@ def sounds_bad(name: str) -> bool:
 def outcome_hint(name: str) -> str:
     """Return how to name an outcome: "not hallucination" where high values sound like failure."""
     return f"{_TURNED}{name}" if sounds_bad(name) else name
-
-
-def outcome_candidates(fields: Mapping[str, Collection[Any]]) -> list[str]:
-    """Return how to name the fields that may be the outcome, by their words or names.
-
-    >>> outcome_candidates({"status": ["pass", "fail"], "model": ["a", "b"]})
-    ['{argument:outcome=status} {argument:outcome_map=pass=1,fail=0}']
-    >>> outcome_candidates({"failed": [0, 1]})
-    ['{argument:outcome=not failed}']
-    """
-    hints = []
-    for name, values in fields.items():
-        if len(values) <= _MOST_NAMED:
-            meanings = propose(map(str, values), name)
-            if {SUCCESS, FAILURE} <= {*meanings.values()}:
-                hints.append(f"{{argument:outcome={name}}} {{argument:outcome_map={meanings}}}")
-            elif sounds_bad(name) and {*values} == {0, 1}:
-                hints.append(f"{{argument:outcome={outcome_hint(name)}}}")
-    return hints
 
 
 def bare_name(name: str, known: Container[str] = ()) -> str:

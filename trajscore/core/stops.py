@@ -301,8 +301,8 @@ def recorded_stops(
 ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
     """Return the stop reasons of runs, and what the reader of their log took them to mean.
 
-    The columns "stop_reason" and "stop_kind" of `meta`, None where there is none; given reasons
-    count instead of both, and a given rule instead of the kinds.
+    The columns "stop_reason" and "stop_kind" of `meta`, None where there is none, or no run
+    has a reason; given reasons count instead of both, and a given rule instead of the kinds.
     """
     if stop_reason is not None:
         reasons = np.asarray(stop_reason, dtype=object)
@@ -314,6 +314,8 @@ def recorded_stops(
     kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
     if "stop_reason" not in meta:
         return kinds, kinds if rule is None else None
+    if meta["stop_reason"].isna().all():
+        return None, None
     return meta["stop_reason"].to_numpy(dtype=object), kinds if rule is None else None
 
 

@@ -10,7 +10,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
     bare_name,
     note_on_words,
-    outcome_candidates,
     outcome_hint,
     refuse_words,
     sounds_bad,
@@ -62,7 +61,7 @@ class Findings:
 
     def _not_there(self, part: str, name: str) -> str:
         """Say that a named field is nowhere, or is an object, and which there are."""
-        owner, known = "run", list(self.tally.values)
+        owner, known = "run", list(+self.tally.names_of_runs)
         if part == "confidence":
             owner, known = "turn", list(self.tally.names_of_turns)
         if part != "stop_reason" and bare_name(name) != name:
@@ -75,12 +74,11 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        candidates = tally.candidates()
-        hint = next((f", such as {hint}" for hint in outcome_candidates(candidates)), "")
-        there = f" (the runs have {examples(candidates)})" if candidates and not hint else ""
+        names = +tally.names_of_runs
+        there = f" (the runs have {examples(names)})" if names else ""
         text = (
-            f"no run has an outcome{there}; name its field with {{argument:outcome}}{hint}, or "
-            f"give a table of run ids and outcomes with {{argument:outcomes}}"
+            f"no run has an outcome{there}; name its field with {{argument:outcome}}, or give a "
+            f"table of run ids and outcomes with {{argument:outcomes}}"
         )
         if table is not None:
             text = (

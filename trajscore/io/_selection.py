@@ -83,7 +83,7 @@ class Selection:
         tally.ids[run.id] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
-            tally.note_values({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+            tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             self._set_actor(step, tally)
             if step.actor == "agent":

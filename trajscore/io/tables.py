@@ -12,7 +12,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, outcome_candidates, words_of
+from trajscore.core.meanings import bare_name, words_of
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
 from trajscore.io._vocabulary import ROLES
@@ -178,12 +178,9 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
-    plain = frame.apply(lambda own: own if own.dtype.kind in "biuf" else own.dropna().map(str))
-    usual = outcome_candidates({str(name): own.dropna().unique() for name, own in plain.items()})
-    such = f"such as {usual[0]}" if usual else "or a table of them: {argument:outcomes}"
     hints = {
         "step": f" ({ROWS} for their order; {{argument:wide}} where a row is a run)",
-        "outcome": f" ({such})",
+        "outcome": " (or a table of them: {argument:outcomes})",
     }
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)

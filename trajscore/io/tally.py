@@ -14,10 +14,9 @@ from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
 _COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run")
-_MAX_VALUES = 8  # distinct values of a field that may be an outcome
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _MAX_RUNS = 10_000  # of which the beginnings are compared
-_MAX_LENGTH = 20  # of such a value, where it is text
+_MAX_LENGTH = 20  # of the text of a field that may be an outcome
 
 
 @dataclass
@@ -32,7 +31,7 @@ class Tally:
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
-    values: dict[str, Counter[Any]] = field(default_factory=dict)  # of fields of runs
+    names_of_runs: Counter[str] = field(default_factory=Counter)  # fields that may be outcomes
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
@@ -85,23 +84,12 @@ class Tally:
         for name in names:
             self.unused[owner, name] += name != (chosen or "").split(".")[0]
 
-    def note_values(self, record: Mapping[str, Any]) -> None:
-        """Count the values of fields that could be outcomes."""
+    def note_fields(self, record: Mapping[str, Any]) -> None:
+        """Note the names of fields that could be outcomes: numbers, and words."""
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
-            if is_short or is_number(value):
-                counts = self.values.setdefault(name, Counter())
-                counts[value] += len(counts) <= _MAX_VALUES
-
-    def candidates(self) -> dict[str, Counter[Any]]:
-        """Return the fields with few values that could be outcomes, the likeliest first."""
-        few = {
-            name: counts
-            for name, counts in self.values.items()
-            if len(counts) <= _MAX_VALUES and not (len(counts) == 1 == self.n_runs)
-        }
-        return dict(sorted(few.items(), key=lambda field: (len(field[1]) < 2, len(field[1]))))
+            self.names_of_runs[name] += is_short or is_number(value)
 
 
 def name_of(step: Step, is_source: bool = True) -> str | None:

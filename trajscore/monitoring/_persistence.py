@@ -69,7 +69,8 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
     if not isinstance(fitted, kind):
         raise ValueError(
             f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
-            f"a DensityRatioEProcess, and with --guard a Guard"
+            f"a DensityRatioEProcess, which trajscore monitor reads, and with --guard a Guard, "
+            f"which integrations.Guard.load reads"
         )
     return fitted
 

@@ -16,7 +16,7 @@ from trajscore.report._data import (
     Note,
     ReportData,
 )
-from trajscore.report._runs import number_of_runs
+from trajscore.report._runs import lacks_values, number_of_runs
 from trajscore.report._sentences import SENTENCES, say
 
 _TOLD = {"stops": "", "not calibrated": "not recalibrated; ", "not monitored": "not monitored; "}
@@ -48,7 +48,10 @@ def left_out(data: ReportData, most: int = 1000) -> str:
     ]
     if len(reasons) > most:
         reasons[most:] = [number_of_runs(int(rows["n_runs"][most:].sum())) + " for other reasons"]
-    return f"Left out: {'; '.join(reasons)}"
+    if not data.excluded["reason"].map(lacks_values).any():
+        return f"Left out: {'; '.join(reasons)}"
+    ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
+    return f"Left out: {'; '.join(reasons)}{say('remedy', {'ffill': ffill})}"
 
 
 # -------------------------------------------------------------------- how it was made

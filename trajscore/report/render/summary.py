@@ -12,7 +12,6 @@ from trajscore.report._data import AS_GIVEN, FORMS, ReportData
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
-from trajscore.report._runs import lacks_values
 from trajscore.report._sentences import say
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -85,16 +84,8 @@ def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
-        sentences.append(left_out(data, _MOST_REASONS) + _remedy(data))
+        sentences.append(left_out(data, _MOST_REASONS))
     return [*sentences, _more(data.source.command), screen.about.partition(" · judged")[0]]
-
-
-def _remedy(data: ReportData) -> str:
-    """Say what lets runs with a missing value count, where some were left out."""
-    if not data.excluded["reason"].map(lacks_values).any():
-        return ""
-    ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-    return say("remedy", {"ffill": ffill})
 
 
 def _more(command: str) -> str:
