@@ -26,7 +26,7 @@ from trajscore.cli.inputs import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
-from trajscore.core.values import check_jobs, number_of
+from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.monitoring._thresholds import conformal_needs
@@ -64,8 +64,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--known-share", type=number, metavar="SHARE")
     add("--splits", dest="n_splits", metavar="N", type=whole_number)
     add("--resamples", dest="n_resamples", metavar="N", type=whole_number, default=1000)
-    add("--seed", dest="random_state", metavar="N", type=_seed, default=0)
-    add("--jobs", dest="n_jobs", metavar="N", type=_jobs, default=-1)
+    add("--seed", dest="random_state", metavar="N", type=whole_number, default=0)
+    add("--jobs", dest="n_jobs", metavar="N", type=whole_number, default=-1)
     add("--verbose", action="store_true")
     add("--out", type=Path)
     return parser
@@ -215,24 +215,6 @@ def _horizon(text: str) -> int | str:
     if text.isdecimal() and int(text):
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
-
-
-def _seed(text: str) -> int:
-    """Read a seed."""
-    if text.isdecimal() and int(text) < 2**32:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
-
-
-def _jobs(text: str) -> int:
-    """Read a number of threads."""
-    try:
-        n_jobs = int(text)
-        check_jobs(n_jobs)
-    except ValueError:
-        problem = f"{text!r} is not a number of threads, such as 2, or -1 for all cores"
-        raise argparse.ArgumentTypeError(problem) from None
-    return n_jobs
 
 
 def _family(text: str) -> ScoreFamily:

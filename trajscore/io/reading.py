@@ -284,10 +284,9 @@ class _Reading:
         """Apply the rule of `trajscore.core.stops` to a run."""
         kind = self._kind(run.stop_reason)
         settled_outcome = settled(run.outcome, kind)
-        if kind == ADMINISTRATIVE and settled_outcome != run.outcome:
-            self.findings.tally.stops[ADMINISTRATIVE, str(run.stop_reason)] += 1
-        elif kind == UNKNOWN and run.outcome != CENSORED:
-            self.findings.tally.stops[UNKNOWN, str(run.stop_reason)] += 1
+        is_odd = kind == UNKNOWN and run.outcome != CENSORED
+        if is_odd or (kind == ADMINISTRATIVE and settled_outcome != run.outcome):
+            self.findings.tally.stops[str(kind), str(run.stop_reason)] += 1
         run.outcome = settled_outcome
         is_settled = run.outcome != CENSORED and kind not in (EXCLUDED, UNKNOWN)
         run.stop_kind = COMPLETE if is_settled else kind
@@ -297,9 +296,7 @@ class _Reading:
 
     def _no_runs(self, file: LogFile) -> ValueError:
         field = self.format.holds
-        why = f": it has no {field!r}" if file.info and field not in file.info else ""
-        if field in self.format.lists and field in file.info:
-            why = f": its {field!r} is {type(file.info[field]).__name__}, not a list of runs"
+        why = f": nothing under {field!r} is one" if file.info else ""
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )

@@ -69,8 +69,7 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
     if not isinstance(fitted, kind):
         raise ValueError(
             f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
-            f"a DensityRatioEProcess, which trajscore monitor reads, and with --guard a Guard, "
-            f"which integrations.Guard.load reads"
+            f"a DensityRatioEProcess, and with --guard a Guard, for integrations.Guard.load"
         )
     return fitted
 
