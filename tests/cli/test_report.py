@@ -218,13 +218,16 @@ def test_one_sentence_names_all_that_is_to_be_said(frame, report, capsys):
     capsys.readouterr()
 
 
+def test_a_confidence_is_one_field(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "a.jsonl", "--confidence", "sure", "--confidence", "judge"])
+    assert "--confidence: it is given twice" in capsys.readouterr().err
+
+
 def test_values_that_an_option_does_not_take(capsys):
     wrong = []
     for option, value, named in [
-        ("--jobs", "0", "n_jobs"),
         ("--jobs", "two", "'two'"),
-        ("--seed", "-1", "Seed must be between 0 and 2**32"),
-        ("--seed", "4294967296", "Seed must be between 0 and 2**32"),
         ("--resamples", "1.5", "whole number"),
         ("--known-share", "half", "number"),
         ("--family", "beta(0,0)", "a > 0"),

@@ -62,7 +62,7 @@ def test_runs_that_cannot_be_read_are_named(write):
     with pytest.raises(ValueError, match="there are no runs in"):
         read(write)
     for other in ({"something": 1}, {"info": {}}, {"reward_info": {}, "x": 1}):
-        with pytest.raises(ValueError, match=r"other\.json.*no 'simulations'"):
+        with pytest.raises(ValueError, match=r"other\.json.*under 'simulations'"):
             io.read_tau2(write("other.json", other))
 
 

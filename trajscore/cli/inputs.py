@@ -27,8 +27,6 @@ def _adder(parts: Any, command: str) -> Callable[..., Any]:
     def add(name: str, **how: Any) -> None:
         text = _HELP[command][name].format(table=_HELP["table"], families=usage())
         shown = argparse.SUPPRESS if name in _HELP["rare"] else text
-        if name.startswith("--"):
-            how.setdefault("action", _Once)
         parts.add_argument(name, help=shown, **how).words = text
 
     return add
@@ -38,10 +36,8 @@ class _Once(argparse.Action):
     """Take a value, and refuse a second one, which would replace it in silence."""
 
     def __call__(self, parser: Any, space: Any, value: Any, option: str | None = None) -> None:
-        given = vars(space).setdefault("given", set())
-        if self.dest in given:
+        if getattr(space, self.dest) is not None:
             raise argparse.ArgumentError(self, "it is given twice; give it once")
-        given.add(self.dest)
         setattr(space, self.dest, value)
 
 
@@ -80,7 +76,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--wide", **many, metavar="PREFIX")
     add("--first-step", type=whole_number)
     add("--score", dest="scores", metavar="NAME", **many)
-    add("--confidence", metavar="NAME")
+    add("--confidence", metavar="NAME", action=_Once)
     add("--risk", dest="risks", metavar="NAME", **many)
     add("--scale", dest="scales", type=_scale, metavar="NAME=TOP", **many)
     add("--outcome", metavar="NAME")
