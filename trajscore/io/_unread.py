@@ -122,5 +122,10 @@ def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     for name, inner in fields.items():
         is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
         if not _is_beside(str(name), is_text):
-            parts = (part for part in (*path.split("."), *str(name).split(".")) if part)
-            yield ".".join(part for part in parts if not part.isdigit()), inner
+            yield _path(path, str(name)), inner
+
+
+@lru_cache(1024)
+def _path(outer: str, name: str) -> str:
+    """Return the way to a field, without the places of items."""
+    return ".".join(p for p in (*outer.split("."), *name.split(".")) if p and not p.isdigit())

@@ -222,7 +222,7 @@ class _Reading:
         for file in files:
             with refusals(file.path):
                 for run in self._runs_of(file):
-                    readable = readable or _fits(run)
+                    readable = readable or isinstance(run, Run) or run.kind == "excluded"
                     left_out += [run] if isinstance(run, LeftOut) and not readable else []
                     yield run
         with refusals(files[0].path):
@@ -300,10 +300,6 @@ class _Reading:
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )
-
-
-def _fits(run: Run | LeftOut) -> bool:
-    return isinstance(run, Run) or run.kind == "excluded"
 
 
 def _check_turns(run: Run) -> None:
