@@ -234,7 +234,7 @@ def test_columns_that_are_no_scores_are_left_out_with_the_reason(tmp_path, run):
     )  # fmt: skip
     _, out, _ = run(path, "--calibrator", "none", "--stop", "cosmic=complete")
     assert re.search(r"Left out: column 'score' separates .* name it with --score", out)
-    assert "columns of numbers not used (" in out
+    assert "columns not used (" in out
     assert "temperature" in out
     assert "no run was stopped by 'cosmic'; there are: crash, done" in out
     code, _, err = run(write_table(tmp_path, p=y * 0.9))

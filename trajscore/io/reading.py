@@ -276,8 +276,7 @@ class _Reading:
             problem = "it is nested too deeply"
         where = (str(place.file), place.index, place.run)
         if self._kind(place.stop_reason) == EXCLUDED:
-            readable = None if problem else run
-            return LeftOut(*where, str(place.stop_reason), "excluded", readable)
+            return LeftOut(*where, str(place.stop_reason), "excluded", None if problem else run)
         return LeftOut(*where, problem) if run is None or problem else run
 
     def _settle(self, run: Run) -> None:

@@ -192,7 +192,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
 
 
 def _no_scores(frame: pd.DataFrame, chosen: Fields) -> ArgumentError:
-    others = unused_numbers(frame, chosen)
+    _, others = unused_columns(frame, chosen)
     there = f"columns of numbers are: {_listed(others)}" if others else "no other has numbers"
     return ArgumentError(
         f"no column has a usual name of a score ({', '.join(SCORES[:3])} ...); name it with "
@@ -221,13 +221,14 @@ def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
             raise several_runs(name, str(counts.index[int(np.argmax(counts > 1))]), ids)
 
 
-def unused_numbers(frame: pd.DataFrame, chosen: Fields) -> list[str]:
-    """Return the columns of numbers that have neither a part nor a usual name."""
+def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list[Any]]:
+    """Return the columns that have neither a part nor a usual name: all, and those of numbers."""
     outcome = bare_name(chosen.outcome or "", frame.columns)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, *chosen.scores}
     taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
-    numbers = frame.select_dtypes("number")
-    return [str(name) for name in numbers.columns if name not in {*taken, *OF_ONE_RUN}]
+    taken |= {*stop_columns(frame), *OF_ONE_RUN}
+    unused = [name for name in frame.columns if name not in taken]
+    return unused, list(frame[unused].select_dtypes("number").columns)
 
 
 def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:

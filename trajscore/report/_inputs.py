@@ -42,7 +42,7 @@ from trajscore.io.tables import (
     choose_columns,
     guess_first_step,
     read_table,
-    unused_numbers,
+    unused_columns,
     with_scales,
     with_times,
 )
@@ -234,11 +234,11 @@ def _load_table(
             f"Left out: column {name!r} {why}; name it with --score to judge it"
             for name, why in leaks.items()
         ]
-        if others := [name for name in unused_numbers(frame, chosen) if name not in per_run]:
-            not_used.append(
-                f"{number_of(len(others), 'column')} of numbers not used ({', '.join(others)}); to "
-                f"judge one, pass --score {others[0]}"
-            )
+        unused, numbers = unused_columns(frame.drop(columns=per_run), chosen)
+        if unused:
+            how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
+            names = ", ".join(map(str, unused))
+            not_used.append(f"{number_of(len(unused), 'column')} not used ({names}){how}")
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; if one means "
