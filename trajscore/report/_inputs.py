@@ -234,11 +234,11 @@ def _load_table(
             f"Left out: column {name!r} {why}; name it with --score to judge it"
             for name, why in leaks.items()
         ]
-        unused, numbers = unused_columns(frame.drop(columns=per_run), chosen)
-        if unused:
-            how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
-            names = ", ".join(map(str, unused))
-            not_used.append(f"{number_of(len(unused), 'column')} not used ({names}){how}")
+    unused, numbers = unused_columns(frame.drop(columns=per_run), chosen)
+    if unused:
+        how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
+        names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
+        not_used.append(f"{number_of(len(unused), 'column')} not used ({names}){how}")
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; if one means "
