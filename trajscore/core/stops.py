@@ -170,17 +170,17 @@ def settle_stops(
     codes, known = pd.factorize(names)
     rule_of = _as_function(rule)
     meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
-    told = np.zeros(len(names), dtype=bool)
+    is_noted = np.zeros(len(names), dtype=bool)
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
-        told = noted.notna().to_numpy()
-        bad = told & ~noted.isin(MECHANISMS).to_numpy()
+        is_noted = noted.notna().to_numpy()
+        bad = is_noted & ~noted.isin(MECHANISMS).to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
                 f"row {row}: stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}"
             )
-        meant = noted.where(told, meant).to_numpy()
+        meant = noted.where(is_noted, meant).to_numpy()
     outcomes = settled(recorded, meant)
     seen = outcomes != CENSORED
     mechanism = np.where(seen & (meant != EXCLUDED), COMPLETE, meant)
@@ -190,7 +190,7 @@ def settle_stops(
     changed = {
         EXCLUDED: meant == EXCLUDED,
         ADMINISTRATIVE: outcomes != recorded,
-        UNKNOWN: unknown & ~told,
+        UNKNOWN: unknown & ~is_noted,
     }
     counts: Counter[tuple[str, str]] = Counter(
         (kind, str(word)) for kind, rows in changed.items() for word in words[rows]

@@ -232,16 +232,16 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
         _, low, high = _difference(data.pairs, name, other)
         is_same = not (low > 0 or high < 0) and cards["card"].get(name) == card
     words = {AVOID: "use none of these", "none": "none, as too few runs are left"}
-    said = words.get(action, "not known yet")
+    text = words.get(action, "not known yet")
     if other:
-        said = f"use {_quoted(other)}{_how(action)} ({_margin(cards, other, data)})"
+        text = f"use {_quoted(other)}{_how(action)} ({_margin(cards, other, data)})"
     stays = "the choice stays" if name == other else "a predictor that is tied with it leads"
     stays = "it is still not known" if card in (TOO_FEW, UNSCORED) else stays
     return {
-        "hidden": n, "is_hidden": is_hidden, "settled": is_same, "other_answer": said,
+        "hidden": n, "is_hidden": is_hidden, "settled": is_same, "other_answer": text,
         "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
         "what": what + _stopped(data) * (is_hidden and is_same), "counted": counted,
-        "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {said}",
+        "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {text}",
     }  # fmt: skip
 
 

@@ -397,27 +397,27 @@ def _load_log(
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
     keep_lost = asked.pop("keep_lost")
     stream = stream_runs(path, format, asked | named)
-    found = io.Runs(stream)
-    if not found:
+    log = io.Runs(stream)
+    if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")
-    y = io.outcomes(found)
-    lost = _lost(found) if keep_lost else []
-    runs, counts = [*found, *lost], np.arange(len(found) + len(lost)) < len(found)
+    y = io.outcomes(log)
+    lost = _lost(log) if keep_lost else []
+    runs, counts = [*log, *lost], np.arange(len(log) + len(lost)) < len(log)
     if problem := stream.findings.problem():
         raise ArgumentError(f"{path}: {problem}")
     tops = dict(fields.scales)
     for name in tops.keys() - {"verbal"}:
         known = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {known}", "scales")
-    said = [count_left_out(found.left_out, len(found))] if found.left_out else []
-    predictors, how = _confidences(found, lost, y, missing, tops.get("verbal", "auto"))
+    said = [count_left_out(log.left_out, len(log))] if log.left_out else []
+    predictors, how = _confidences(log, lost, y, missing, tops.get("verbal", "auto"))
     said += how
     if not predictors and (embedder or fields.scores):
         unread = "no confidence of the log could be read"
         none = "the log has no confidence (neither token log-probabilities nor stated ones)"
         why = unread if stream.findings.tally.unread_logprobs else none
         said.append(f"{why}; judging it by minus TRACER's risk")
-        predictors, how = _risks(found, lost, embedder or "char")
+        predictors, how = _risks(log, lost, embedder or "char")
         said += how
     elif not predictors:
         steps = StepConfidence().fit_transform(runs)
@@ -429,15 +429,15 @@ def _load_log(
             )
     if fields.scores:
         predictors = {name: predictors[name] for name in fields.scores}
-    excluded = [run.reason for run in found.left_out if run.kind == "excluded"]
-    unmet = _not_met(asked["rule"], [*(run.stop_reason for run in found), *excluded])
+    excluded = [run.reason for run in log.left_out if run.kind == "excluded"]
+    unmet = _not_met(asked["rule"], [*(run.stop_reason for run in log), *excluded])
     unused = [*stream.findings.notes(), *unmet]
     if "verbal" not in tops:
-        unused += _unknown_scale(found)
+        unused += _unknown_scale(log)
     said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group, counts)
     said += _clusters(group, groups, counts)
-    left_out, spent = len(found.left_out), _spent_in_log(runs)
+    left_out, spent = len(log.left_out), _spent_in_log(runs)
     y = io.outcomes(runs)
     return Inputs(predictors, y, groups, tuple(said), spent, runs, n_left_out=left_out, group=group)
 
