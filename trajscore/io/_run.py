@@ -149,7 +149,8 @@ class Run:
     stop_reason : str, optional
         Why the run ended, in the log's own word.
     stop_kind : {"complete", "administrative", "informative", "excluded", "unknown"}, optional
-        What the stop reason means for the outcome; None where the log gives no reason.
+        What the stop reason means for the outcome; "complete" where that was observed, unless
+        the reason is not known; None where there is neither.
     task : str, optional
         What the agent was to do; runs of one task belong together.
     trial : int or str, optional
