@@ -229,8 +229,8 @@ def token_probability(runs: Sequence[io.Run]) -> TrajectoryArray:
     """
     rows = []
     for run in runs:
-        said = [np.exp(one.logprobs).mean() if one.logprobs else np.nan for one in run.steps]
-        of_turn = pd.Series(said)
+        means = [np.exp(one.logprobs).mean() if one.logprobs else np.nan for one in run.steps]
+        of_turn = pd.Series(means)
         rows.append(np.column_stack([of_turn.ffill(), of_turn.expanding().mean()]))
     return TrajectoryArray.from_list(
         rows, channels=["last", "mean"], ids=[run.id for run in runs], missing="allow"

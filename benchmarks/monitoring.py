@@ -73,8 +73,8 @@ def compared(given: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
         rows = {}
         for label, method in methods.items():
             known = label if isinstance(label, int) else given.share
-            found = over(one_split, [(X, y, seed, known, method) for seed in seeds], given.jobs)
-            columns = zip([*SHOWN, "by half"], np.transpose(found), strict=True)
+            of_splits = over(one_split, [(X, y, seed, known, method) for seed in seeds], given.jobs)
+            columns = zip([*SHOWN, "by half"], np.transpose(of_splits), strict=True)
             rows[label] = {column: plus_minus(values) for column, values in columns}
         known = "some" if methods is KNOWN else f"{given.share:.0%}"
         title = f"{name}, alpha = {ALPHA}: {known} of {len(X):,} runs known"

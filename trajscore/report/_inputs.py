@@ -222,7 +222,9 @@ def _load_table(
         rule=rule,
         keep_lost=keep_lost,
     )
-    counts = np.ones(len(y), dtype=bool) if ended is None else X.meta["stop_kind"] != EXCLUDED
+    counts = np.ones(len(y), dtype=bool)  # the runs that the harness did not lose
+    if ended is not None:
+        counts = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
     groups = None if group is None else X.meta[group]
     if groups is not None and pd.api.types.infer_dtype(groups).startswith("mixed"):
         groups = groups.astype(str)
@@ -438,7 +440,7 @@ def _load_log(
     group, groups = _groups(runs, fields.group, counts)
     said += _clusters(group, groups, counts)
     left_out, spent = len(log.left_out), _spent_in_log(runs)
-    y = io.outcomes(runs)
+    y = io.outcomes(runs) if lost else y
     return Inputs(predictors, y, groups, tuple(said), spent, runs, n_left_out=left_out, group=group)
 
 
