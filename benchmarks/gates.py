@@ -137,10 +137,10 @@ def designs() -> Iterator[tuple[str, Design]]:
                 yield name, Design("paired", tasks, n, k, rate, drop)
 
 
-def grid(given: Any) -> None:
+def grid(args: Any) -> None:
     """Print the worst wrong passes and fails of each kind of design."""
     agree()
-    repeats, seed, first = given.repeats, given.seed, {}
+    repeats, seed, first = args.repeats, args.seed, {}
     for name, one in designs():
         few = repeats if one.n_tasks < 500 else max(repeats // 2, 1)
         first.setdefault(name, []).append((one, wrong(one, few, seed)))
@@ -175,16 +175,16 @@ def agree() -> None:
         np.testing.assert_allclose([found.low, found.high], wanted, atol=1e-9)
 
 
-def verdicts(given: Any) -> None:
+def verdicts(args: Any) -> None:
     """Print the shares of the verdicts."""
     rows = {}
     for drop, margin in ((0.0, 0.0), (0.0, 0.05), (0.05, 0.0), (0.1, 0.0), (0.15, 0.0)):
         one = Design("paired", "differ", 40, 5, 0.6, drop)
-        low, high = bounds(one, list(drawn(one, given.sets, np.random.default_rng(given.seed))))
+        low, high = bounds(one, list(drawn(one, args.sets, np.random.default_rng(args.seed))))
         failed, passed = (high < -margin).mean(), (low >= -margin).mean()
         shares = {"fail": failed, "pass": passed, "undecided": 1 - failed - passed}
         rows[f"40 x 5, drop of {drop}, margin {margin}"] = shares
-    show(f"{given.sets} pairs of sets; shares of verdicts", rows)
+    show(f"{args.sets} pairs of sets; shares of verdicts", rows)
 
 
 if __name__ == "__main__":

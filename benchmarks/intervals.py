@@ -42,7 +42,7 @@ from trajscore.report import EvaluationOptions
 
 
 def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
-    """Return value, low and high of what a report says of forecasts as given."""
+    """Return value, low and high of what a report says of forecasts as args."""
     X, y, tasks = table
     draws = EvaluationOptions(n_resamples=n_resamples)
     report = evaluate(X, y, groups=tasks, calibrator=None, options=draws)
@@ -130,15 +130,15 @@ SETTINGS = {
 ERRORS = ("S-ECE", "S-ECE early", "T-ECE", "MCB log")
 
 
-def simulated(given: Any) -> None:
+def simulated(args: Any) -> None:
     """Print a table for each setting."""
-    for name in given.only or SETTINGS:
-        setting, rng = SETTINGS[name], np.random.default_rng(given.seed)
+    for name in args.only or SETTINGS:
+        setting, rng = SETTINGS[name], np.random.default_rng(args.seed)
         truth = of_report(setting.draw(np.random.default_rng(1), N_TRUTH), 2)["value"]
         if not setting.grid:
             truth[truth.index.isin(ERRORS)] = 0.0  # of true chances
-        drawn = [setting.draw(rng, setting.sizes) for _ in range(given.simulations)]
-        show_coverage(name, truth, drawn, given.jobs)
+        drawn = [setting.draw(rng, setting.sizes) for _ in range(args.simulations)]
+        show_coverage(name, truth, drawn, args.jobs)
 
 
 # ---------------------------------------------------------------- public tables
@@ -160,18 +160,18 @@ def sample(table: Table, n: int, rng: np.random.Generator) -> Table:
             return Table(TrajectoryArray(X[rows].cells, X.lengths[rows]), y[rows], drawn)
 
 
-def public(given: Any) -> None:
+def public(args: Any) -> None:
     """Print the coverage in samples of each public table."""
-    for name, (X, y, tasks) in public_tables(given.data):
-        if given.only and not any(one in name for one in given.only):
+    for name, (X, y, tasks) in public_tables(args.data):
+        if args.only and not any(one in name for one in args.only):
             continue
         known = y >= 0
         table = Table(X[known], y[known].astype(float), None if tasks is None else tasks[known])
         truth = of_report(table, 2)["value"]
         for n in (60, 200):
-            rng = np.random.default_rng([given.seed, n])
-            drawn = [sample(table, n, rng) for _ in range(given.samples)]
-            show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, given.jobs)
+            rng = np.random.default_rng([args.seed, n])
+            drawn = [sample(table, n, rng) for _ in range(args.samples)]
+            show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, args.jobs)
 
 
 # ---------------------------------------------------------------- few labels
@@ -198,7 +198,7 @@ def labelled(table: Table, seed: int) -> dict[tuple[str, str], tuple[float, floa
 LABELLED = ("success rate", "TPS log", "TPS log margin")
 
 
-def labels(given: Any) -> None:
+def labels(args: Any) -> None:
     """Print how often intervals from few labels hold the truth."""
     made = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
     table = Table(made.data, made.target.astype(float))
@@ -206,12 +206,12 @@ def labels(given: Any) -> None:
     rate = as_step_weights().of(table.X).rate(table.y)
     constant = tps_score(table.y, table.X.with_cells(np.full(len(table.X.cells), rate)))
     truth = dict(zip(LABELLED, (table.y.mean(), score, score - constant), strict=True))
-    found = over(labelled, [(table, seed) for seed in range(given.samples)], given.jobs)
+    found = over(labelled, [(table, seed) for seed in range(args.samples)], args.jobs)
     rows: dict[str, dict[str, float]] = {}
     for metric, how in found[0]:
         ends = np.array([one[metric, how] for one in found])
         rows.setdefault(metric, {})[how] = covered(*ends.T, truth[metric]).mean()
-    show(f"coverage in {given.samples} simulations", rows)
+    show(f"coverage in {args.samples} simulations", rows)
 
 
 if __name__ == "__main__":

@@ -61,39 +61,39 @@ def one_split(
     return [*process.report(X[new], y[new])[SHOWN].iloc[0], early[y[new] == 0].mean()]
 
 
-def compared(given: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
+def compared(args: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
     """Print what is shown of methods over random splits, with 95% intervals.
 
     A method that is named by a number has so many known runs.
     """
     warnings.filterwarnings("ignore")  # of runs longer than the longest in fitting
     for name in ("hotpotqa", "gsm8k"):
-        X, y = Data(given.data).runs(name)
-        seeds = [[*first, seed] if first else seed for seed in range(given.splits)]
+        X, y = Data(args.data).runs(name)
+        seeds = [[*first, seed] if first else seed for seed in range(args.splits)]
         rows = {}
         for label, method in methods.items():
-            known = label if isinstance(label, int) else given.share
-            of_splits = over(one_split, [(X, y, seed, known, method) for seed in seeds], given.jobs)
+            known = label if isinstance(label, int) else args.share
+            of_splits = over(one_split, [(X, y, seed, known, method) for seed in seeds], args.jobs)
             columns = zip([*SHOWN, "by half"], np.transpose(of_splits), strict=True)
             rows[label] = {column: plus_minus(values) for column, values in columns}
-        known = "some" if methods is KNOWN else f"{given.share:.0%}"
+        known = "some" if methods is KNOWN else f"{args.share:.0%}"
         title = f"{name}, alpha = {ALPHA}: {known} of {len(X):,} runs known"
-        show(f"{title}, {given.splits} splits", rows)
+        show(f"{title}, {args.splits} splits", rows)
 
 
-def power(given: Any) -> None:
+def power(args: Any) -> None:
     """Print power, and what it is made of."""
-    compared(given, METHODS)
+    compared(args, METHODS)
 
 
-def worth(given: Any) -> None:
+def worth(args: Any) -> None:
     """Print the same over `end_worth`."""
-    compared(given, WORTH, (SEED,))
+    compared(args, WORTH, (SEED,))
 
 
-def curve(given: Any) -> None:
+def curve(args: Any) -> None:
     """Print the same over the number of known runs."""
-    compared(given, KNOWN)
+    compared(args, KNOWN)
 
 
 # --------------------------------------------------------------------------- simulations
@@ -187,11 +187,11 @@ MEMORISED = PrefixForecaster(
 )
 
 
-def guarantee(given: Any) -> None:
+def guarantee(args: Any) -> None:
     """Print false alarms of all rules."""
-    rates_above(given.sets)
-    found = lengths_that_tell(given.sets)
-    few = range(max(given.sets // 5, 2))
+    rates_above(args.sets)
+    found = lengths_that_tell(args.sets)
+    few = range(max(args.sets // 5, 2))
     learners = {"default": None, "a tree that memorised": MEMORISED}
     for (name, learner), discrete, ties, n in product(
         learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)

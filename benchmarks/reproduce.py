@@ -195,15 +195,15 @@ def show_items(name: str, found: dict[str, list[Cell]], data: Data) -> None:
 
 def main() -> None:
     """Make all cells; print, and write the page where asked to."""
-    given = options(__doc__, only=[], splits=50, write=False)
+    args = options(__doc__, only=[], splits=50, write=False)
     mpl.use("Agg")
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the tables
-    data = Data(given.data, given.splits)
-    for name in given.only or PAPERS:
+    data = Data(args.data, args.splits)
+    for name in args.only or PAPERS:
         start = time.perf_counter()
         found = {item.name: item.found(data) for item in PAPERS[name].items}
         show_items(name, found, data)
-        if given.write:
+        if args.write:
             write(name, found, data)
         print(f"    {time.perf_counter() - start:.0f} s", flush=True)
 

@@ -122,11 +122,11 @@ def import_seconds(module: str) -> float:
     return float(np.median([float(run) for run in runs]))
 
 
-def targets(given: Any) -> None:
+def targets(args: Any) -> None:
     """Print speed and memory of the spine against the targets that the project sets itself."""
     n, rng = 1_000_000, np.random.default_rng(0)
     traces, y = make_runs(n, predictors=PREDICTORS[:1])
-    X, few = traces["judge"], traces["judge"][: n // (120 if given.quick else 12)]
+    X, few = traces["judge"], traces["judge"][: n // (120 if args.quick else 12)]
     P, label = rng.dirichlet(np.ones(10), n), rng.integers(0, 10, n)
     task = np.arange(16_110) // 5
     samples = rng.normal(size=(len(task), 12))
@@ -172,19 +172,19 @@ def targets(given: Any) -> None:
 # ------------------------------------------------------------------ in memory
 
 
-def in_memory(given: Any) -> None:
+def in_memory(args: Any) -> None:
     """Time evaluate."""
-    traces, y = make_runs(given.runs)
-    jobs = EvaluationOptions(n_jobs=given.jobs)
-    name = f"evaluate, {given.runs:,} runs, {given.jobs} threads"
+    traces, y = make_runs(args.runs)
+    jobs = EvaluationOptions(n_jobs=args.jobs)
+    name = f"evaluate, {args.runs:,} runs, {args.jobs} threads"
     measure(name, lambda: evaluate(traces, y, options=jobs), len(traces["judge"].cells))
 
 
-def monitoring(given: Any) -> None:
+def monitoring(args: Any) -> None:
     """Time a monitoring fit."""
-    traces, y = make_runs(given.runs)
+    traces, y = make_runs(args.runs)
     X, process = traces["judge"], DensityRatioEProcess(random_state=0)
-    measure(f"monitoring, {given.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
+    measure(f"monitoring, {args.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
     measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
 
 
@@ -206,10 +206,10 @@ def folder_of(n_steps: int, folder: Path) -> Path:
     return folder
 
 
-def in_batches(given: Any) -> None:
+def in_batches(args: Any) -> None:
     """Time one score of one predictor, and the whole report."""
-    n_steps = given.steps
-    source = str(folder_of(n_steps, Path(given.folder)))
+    n_steps = args.steps
+    source = str(folder_of(n_steps, Path(args.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
     found = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
     print(found.compute()[["n_runs", "value", "low", "high"]].to_string())
@@ -218,9 +218,9 @@ def in_batches(given: Any) -> None:
     print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
 
 
-def same_in_memory(given: Any) -> None:
+def same_in_memory(args: Any) -> None:
     """Show by how much values in batches differ from those in memory."""
-    source = str(folder_of(given.steps, Path(given.folder)))
+    source = str(folder_of(args.steps, Path(args.folder)))
     found = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
     X, y = TrajectoryArray.from_frame(table, value=list(PREDICTORS), **COLUMNS)
@@ -231,12 +231,12 @@ def same_in_memory(given: Any) -> None:
     print(largest.unstack("form").to_string(float_format=lambda number: f"{number:.1e}"))
 
 
-def on_dask(given: Any) -> None:
+def on_dask(args: Any) -> None:
     """Compare partitions of whole runs with one process."""
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
-    n_steps, folder = given.steps, Path(given.folder)
+    n_steps, folder = args.steps, Path(args.folder)
     # workers keep some of the memory that they free
     environment = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25}
     config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in environment.items()})
