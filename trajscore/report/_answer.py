@@ -122,7 +122,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
-        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
+        "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
@@ -167,7 +167,7 @@ def _how(action: str) -> str:
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
     three = cards.loc[name, columns_of(form_of(cards, name))]
-    return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
+    return f"{with_interval(three, digits_of(data.score_name))}{data.options.unit}"
 
 
 def _not_in(data: ReportData, name: str) -> str:
@@ -185,11 +185,11 @@ def _means(data: ReportData, name: str, action: str) -> str:
     if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
     bins = reliability(data, (name, AS_GIVEN))
-    gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
+    gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]
     if action != USE:
-        return f": {' and '.join(gaps)}" if gaps else ""
+        return f": where it says {' and where it says '.join(gaps)}" if gaps else ""
     none = "these runs show no gap between what it says and what happens"
-    return f": at worst, {gaps[0]}" if gaps else f": {none}"
+    return f": at worst, where it says {gaps[0]}" if gaps else f": {none}"
 
 
 def _others(data: ReportData, best: str) -> dict[str, Any]:
@@ -205,6 +205,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
+        "best": listed([_quoted(best), *tied], _FEW_NAMED),
         "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
-from trajscore.report._acting import PRICE
+from trajscore.report._acting import LOST, PRICE
 from trajscore.report._answer import notes_of
 from trajscore.report._cards import TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS, ReportData
@@ -37,7 +37,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     texts = [
         f"{whose}{said['accept']} {say('price', {'price': PRICE})}",
-        f"{whose}{said['stop']}",
+        f"{whose}{said['stop']} {say('limit', {'lost': LOST})}",
         f"Read first: {said['worst']}",
     ]
     return list(map(without_marks, texts))
