@@ -121,10 +121,12 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     q = rng.beta(2, 2, n)
     y = (rng.random(n) < q).astype(int)
     table = {"run": np.arange(n), "t": np.ones(n, dtype=int), "judge": q.round(4), "y": y}
+    table["why"] = ["huh"] * n
     columns = {"id": "run", "step": "t", "value": ["judge"], "outcome": "y"}
-    batches = iter_batches(pa.table(table), **columns)
+    batches = iter_batches(pa.table(table), **columns, meta=["why"])
     options = {"calibrator": None, "families": "log", "intervals": "influence"}
-    found = evaluate(batches, **options)
+    found = evaluate(batches, stop_reason="why", **options)
+    assert found.other_choices["unknown"][0] == n
     X, y = TrajectoryArray.from_frame(pd.DataFrame(table), **columns)
     expected = evaluate(X, y, **options)
     assert len(found.traces["judge", "as_given"]) == 20_000

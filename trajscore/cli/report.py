@@ -119,17 +119,19 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
     options, known = _options(arguments), reading(arguments)
-    batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered=False)
-    if guesses:
-        print(f"{guesses}\n", flush=True)
-    try:
-        return evaluate(batches, stop_reason=reason, **options), guesses, []
-    except ValueError as error:
-        if "scattered=True" not in str(error):
-            raise
-        print("the rows of a run lie apart: putting them together\n", flush=True)
-        batches, _, _ = batches_of(arguments.table, known, arguments.by, scattered=True)
-        return evaluate(batches, stop_reason=reason, **options), guesses, []
+    for scattered in (False, True):
+        batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered)
+        if guesses and not scattered:
+            print(f"{guesses}\n", flush=True)
+        try:
+            report = evaluate(batches, stop_reason=reason, **options)
+            break
+        except ValueError as error:
+            if scattered or "scattered=True" not in str(error):
+                raise
+            print("the rows of a run lie apart: putting them together\n", flush=True)
+    source = replace(report.source, outcome=batches.columns.outcome)
+    return replace(report, source=source), guesses, []
 
 
 def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:

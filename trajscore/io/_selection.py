@@ -107,7 +107,8 @@ class Selection:
         run.stop_reason = choose_reason([own, *reasons.values()], self.rule)
         for path in reasons:
             tally.used["stop_reason", path if name is None else name] += 1
-            run.extra.pop(path, None)
+            if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
+                del run.extra[path]
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from trajscore.io import Run, Step
+from trajscore.io._unread import is_prose
 from trajscore.tracer._turns import call_text
 
 
@@ -16,11 +17,17 @@ def make_prompt(record: str, question: str, answer: str) -> str:
 
 
 def prefixes(run: Run) -> Iterator[str]:
-    """Write, for each turn of the agent, the messages up to and including it."""
+    """Write, for each turn of the agent, the task and the messages up to and including it."""
     heard = _heard(run)
     lines: list[str] = []
+    task = (run.task or "").strip()
+    is_shown = not is_prose(task)  # the id of a task tells a judge nothing
     for place, step in enumerate(run.steps):
-        lines += heard[place] + _turn(step)
+        lines += heard[place]
+        if step.actor == "agent" and not is_shown:
+            lines[:0] = [f"task: {task}"] * all(task not in line for line in lines)
+            is_shown = True
+        lines += _turn(step)
         if step.actor == "agent":
             yield "\n".join(lines)
 
