@@ -454,6 +454,20 @@ def test_the_order_of_rows_and_threads_do_not_matter(short_wins, quick):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 
 
+def test_a_random_state_is_drawn_from_once(rng):
+    y = (rng.random(200) < 0.08).astype(int)  # so few that some cards need the bootstrap
+    X = TrajectoryArray(rng.beta(1, 12, 200), np.ones(200, dtype=int))
+    two = {"a": X, "b": X.with_cells(X.cells**2)}
+    one, other = (
+        evaluate(
+            {name: two[name] for name in names}, y, families="log", calibrator=None,
+            random_state=np.random.RandomState(3),
+        ).cards
+        for names in ("ab", "ba")
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(one, other.loc[one.index], rtol=0, atol=0)
+
+
 def test_inputs_in_other_forms(short_wins, quick):
     X, y = short_wins
     options = {"calibrator": None, "families": "log", "intervals": quick}

@@ -6,11 +6,13 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
@@ -169,6 +171,7 @@ def evaluate(
     if not isinstance(options, EvaluationOptions):
         raise ValueError(f"options must be EvaluationOptions(...), got {options!r}")
     check_choice(options.phi, "phi", AGGREGATORS)
+    options = _with_one_seed(options)
     computed = Options(
         several_families(options.families, "families"),
         as_step_weights(weights, options.horizon),
@@ -252,6 +255,14 @@ def evaluate(
         if groups is not None
         else {},
     )
+
+
+def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:
+    """Draw from a random state once, so that nothing depends on the order of threads."""
+    random = check_random_state(options.random_state)
+    if isinstance(options.random_state, Integral):
+        return options
+    return replace(options, random_state=int(random.randint(np.iinfo(np.int32).max)))
 
 
 def _now() -> str:
