@@ -266,7 +266,7 @@ def test_a_run_that_counts_by_q_z_has_not_come_to_its_end(quick):
     }
     report = evaluate(X, cut, **options)
     found = report.traces[ALIVE_END, "as_given"]
-    codes = report.outcomes[ALIVE_END, "as_given"]
+    codes = report.runs.y
     last = found.cells[found.offsets[1:] - 1]
     assert last[(codes != -1) & (found.lengths == 2)].min() > 0.7  # it has come to its end
     before = found.cells[found.offsets[1:] - 2]
@@ -477,7 +477,7 @@ def test_inputs_in_other_forms(short_wins, quick):
         pd.testing.assert_frame_equal(evaluate(given, y, **options).table, expected.table)
     order = np.argsort(X.ids)
     np.testing.assert_array_equal(expected.traces["forecast", "as_given"].ids, X.ids[order])
-    np.testing.assert_array_equal(expected.outcomes["forecast", "as_given"], y[order])
+    np.testing.assert_array_equal(expected.runs.y, y[order])
 
 
 def test_progress_wraps_what_takes_long(short_wins, quick):

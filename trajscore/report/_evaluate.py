@@ -29,18 +29,13 @@ from trajscore.inference.mean_intervals import METHODS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._data import (
-    BASE_RATE,
-    CONSTANT,
     RECALIBRATED,
     EvaluationOptions,
-    Facts,
     MonitoringOptions,
     Note,
     Options,
-    Source,
 )
 from trajscore.report._doubts import doubts
-from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
@@ -57,13 +52,7 @@ from trajscore.report._runs import (
     leave_out_missing,
     under_other_choices,
 )
-from trajscore.report._tables import (
-    count_table,
-    excluded_table,
-    gain_table,
-    row_table,
-    sensitivity_table,
-)
+from trajscore.report._tables import Facts, Source, excluded_table
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -201,7 +190,6 @@ def evaluate(
     judged = leave_out_missing(chosen, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
-    clusters = np.asarray(groups, dtype=object)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
     other_choices: dict[str, tuple[int, pd.DataFrame | None]] = {}
@@ -209,38 +197,31 @@ def evaluate(
         anew = None if other is None else make_rows(other, maker, computed, [])
         other_choices[choice] = n, None if anew is None else cards_and_pairs(anew, computed)[0]
     observed = judged.runs.observed
-    table, methods = interval_table(rows, computed)
-    notes = [*doubts(chosen, rows, table, computed.weights), *notes]
+    intervals, methods = interval_table(rows, computed)
+    notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
-        table=row_table(count_table(rows), computed, table),
-        intervals=table,
+        rows=rows,
+        intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(judged.excluded),
-        calibration_gain=gain_table(computed, table),
         monitoring=(
             None if stopping is None else monitoring_table(rows, stopping, computed.work, notes)
         ),
         cards=cards,
         pairs=pairs,
-        by=group_table(rows, groupings, cards, computed) if groupings else None,
-        sensitivity=sensitivity_table(
-            rows, cards, other_choices.get("observed", (0, None))[1], computed
-        ),
+        by=group_table(rows.predictors, groupings, cards, computed) if groupings else None,
         other_choices=other_choices,
-        by_step=by_step_table(rows, computed),
-        equal_length=equal_length_table(rows, computed),
         options=computed,
         facts=Facts(
             n_runs=len(judged.runs),
             n_observed=int(observed.sum()),
             success_rate=float(judged.runs.y[observed].mean()),
             censored=kind,
-            rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
-            n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
-            n_unscored=computed.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
-            knows_end=dict.fromkeys(judged.traces, is_end_known),
-            is_clustered=groups is not None,
+            rate=float(rows.base.traces.cells[0]),
+            n_beyond=int((beyond_end(rows.base.traces) & observed).sum()),
+            n_unscored=computed.weights.n_unscored(rows.base.traces.lengths),
+            knows_end=is_end_known,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
@@ -248,12 +229,6 @@ def evaluate(
         source=Source(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
         ),
-        traces={row.key: row.traces for row in rows},
-        outcomes={row.key: row.runs.y for row in rows},
-        labels={row.key: row.runs.labels for row in rows},
-        groups={row.key: clusters[row.runs.source_rows] for row in rows}
-        if groups is not None
-        else {},
     )
 
 

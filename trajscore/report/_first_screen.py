@@ -22,9 +22,10 @@ from trajscore.report._acting import (
 )
 from trajscore.report._answer import Answer, answer, succeeded
 from trajscore.report._cards import form_of, forms_of, have_too_few_runs, ranked, varies
-from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._data import FORMS, RECALIBRATED
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import of_stopping
 from trajscore.report._worst_runs import worst_runs
 
@@ -62,13 +63,13 @@ def first_screen(
     for name in drawn:
         key = acted_on(data, name)
         own = (costs or {}).get(name, {})
-        curves[name] = stopping(data.traces[key], data.labels[key], own)
+        curves[name] = stopping(data.traces[key], data.runs.labels, own)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
     number = collapse(data.traces[key], data.options.phi, data.options.weights)
-    accept, before = accepting(number, data.labels[key]), decided.before
+    accept, before = accepting(number, data.runs.labels), decided.before
     rules = {
         "accept": _say_accept(accept, PRICE, score),
         "stop": _say_stop(curves, drawn[0], LOST, form),
@@ -155,7 +156,7 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
 def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
-    n_steps = int(data.traces[BASE_RATE, CONSTANT].lengths.sum())
+    n_steps = int(data.rows.base.traces.lengths.sum())
     hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
     parts = [
         Path(source.name).name or "data given in Python",

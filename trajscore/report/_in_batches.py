@@ -30,8 +30,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice, one_per_run, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
-    ALIVE,
-    ALIVE_END,
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
@@ -55,7 +53,7 @@ from trajscore.report._runs import (
     lost_runs,
     whole_runs,
 )
-from trajscore.report._tables import excluded_table, gain_table, row_table
+from trajscore.report._tables import excluded_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
 from trajscore.streaming.labelled_runs import LabelledRuns
@@ -342,16 +340,11 @@ def evaluate_batches(
         for metric, ends in sums.ends(options.draws.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
-    counts = report.table[["n_runs", "n_censored"]].copy()
-    of_all = ~counts.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
-    counts.loc[of_all] = int(n_runs), int(n_runs - n_observed)
     return replace(
         report,
-        table=row_table(counts, options, intervals),
         intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(first.excluded),
-        calibration_gain=gain_table(options, intervals),
         facts=replace(
             report.facts,
             n_runs=int(n_runs),
