@@ -102,7 +102,7 @@ def succeeded(data: ReportData) -> str:
 
 def _facts(data: ReportData) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
-    name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
+    name, cards, n = ranked(data.cards)[0], data.cards, int((~data.runs.observed).sum())
     card, (best, action) = cards.loc[name], _decision(cards)
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
@@ -231,7 +231,7 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     stays = "it is still not known" if card in (TOO_FEW, UNSCORED) else stays
     return {
         "hidden": n, "is_hidden": is_hidden, "settled": is_same, "other_answer": text,
-        "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
+        "of": f"{n:,} of {number_of_runs(len(data.runs) + n * (choice == 'lost'))}",
         "what": what + _stopped(data) * (is_hidden and is_same), "counted": counted,
         "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {text}",
     }  # fmt: skip

@@ -55,7 +55,6 @@ def disclosures(data: ReportData) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts, options, weights = data.facts, data.options, data.options.weights
     source, version = data.source, f"trajscore {data.source.version}"
-    of_runs = float(data.runs.labels.mean())
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
@@ -66,7 +65,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
     settings = {
         "runs": f"{number_of_runs(facts.n_runs)}, {facts.n_observed:,} with an observed outcome, "
                 f"of which {facts.success_rate:.3f} succeeded",
-        "base rate": f"{facts.rate:.3f} over forecasts, {of_runs:.3f} over runs",
+        "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",
         "weights": f"{weights.name}: {schedule} at step t, divided by {divided}",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -19,12 +18,12 @@ from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.ids import check_index
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
+from trajscore.inference._bootstrap import check_resamples
 from trajscore.inference.mean_intervals import METHODS
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
@@ -43,6 +42,7 @@ from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import make_rows
 from trajscore.report._runs import (
+    MISSING,
     censored_as,
     check_predictors,
     choose_runs,
@@ -52,7 +52,7 @@ from trajscore.report._runs import (
     leave_out_missing,
     under_other_choices,
 )
-from trajscore.report._tables import Facts, Source, excluded_table
+from trajscore.report._tables import Counts, Facts, Source, excluded_table
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -160,6 +160,10 @@ def evaluate(
     if not isinstance(options, EvaluationOptions):
         raise ValueError(f"options must be EvaluationOptions(...), got {options!r}")
     check_choice(options.phi, "phi", AGGREGATORS)
+    check_choice(options.intervals, "intervals", METHODS)
+    check_choice(options.missing, "missing", MISSING)
+    as_fraction(options.confidence_level, "confidence_level")
+    check_resamples(options.n_resamples)
     options = _with_one_seed(options)
     computed = Options(
         several_families(options.families, "families"),
@@ -168,6 +172,7 @@ def evaluate(
         options,
         Work(options.n_jobs, options.progress),
     )
+    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
             raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
@@ -177,11 +182,8 @@ def evaluate(
         )  # fmt: skip
         rules = batch_rules(X, calibrator, censored, options, stop_reason, by)
         return evaluate_batches(X, computed, rules, calibrator, of_sample)
-    check_choice(options.intervals, "intervals", METHODS)
-    as_fraction(options.confidence_level, "confidence_level")
     maker = calibrator_maker(calibrator, computed.weights)
     kind, q_z = censored_as(censored)
-    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
     check_index(stop_reason, sample.X.ids, "stop_reason")
@@ -190,37 +192,33 @@ def evaluate(
     judged = leave_out_missing(chosen, notes)
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
+    others = under_other_choices(sample, stops, kind, judged)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
-    other_choices: dict[str, tuple[int, pd.DataFrame | None]] = {}
-    for choice, (n, other) in under_other_choices(sample, stops, kind, judged).items():
-        anew = None if other is None else make_rows(other, maker, computed, [])
-        other_choices[choice] = n, None if anew is None else cards_and_pairs(anew, computed)[0]
-    observed = judged.runs.observed
+    other_choices = {
+        choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
+        for choice, (n, other) in others.items()
+    }
+    runs = judged.runs
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
+    monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     return Report(
         rows=rows,
         intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(judged.excluded),
-        monitoring=(
-            None if stopping is None else monitoring_table(rows, stopping, computed.work, notes)
-        ),
+        monitoring=monitored,
         cards=cards,
         pairs=pairs,
         by=group_table(rows.predictors, groupings, cards, computed) if groupings else None,
         other_choices=other_choices,
         options=computed,
         facts=Facts(
-            n_runs=len(judged.runs),
-            n_observed=int(observed.sum()),
-            success_rate=float(judged.runs.y[observed].mean()),
+            **asdict(Counts.of(runs.y, runs.labels, rows.base.traces, computed.weights)),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
-            n_beyond=int((beyond_end(rows.base.traces) & observed).sum()),
-            n_unscored=computed.weights.n_unscored(rows.base.traces.lengths),
             knows_end=is_end_known,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,

@@ -146,7 +146,7 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
     digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
     facts = {
         "task": f", task {worst['task']}" * bool(worst["task"]), "form": form,
-        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(data.facts.n_observed),
+        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(int(data.runs.observed.sum())),
         "seen": " with an outcome" * bool(data.facts.n_censored),
         "was": "" if worst["outcome"] in _VERBS else "was ",
     }  # fmt: skip
@@ -156,12 +156,11 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
 def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
-    n_steps = int(data.rows.base.traces.lengths.sum())
     hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
     parts = [
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),
-        f"{n_steps:,} steps",
+        f"{facts.n_steps:,} steps",
         f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",
     ]

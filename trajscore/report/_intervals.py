@@ -15,7 +15,7 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY, weighted_steps
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
@@ -56,7 +56,6 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     known or not), and the predictor as it was given.
     """
     draws, every, n_runs = options.draws, list(rows), len(rows.runs)
-    check_resamples(draws.n_resamples)
     units = units_of(rows.runs.groups, n_runs)
     steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
     cells, names = _Cells(every, options, units), options.metrics

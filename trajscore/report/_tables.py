@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from operator import add
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import count_clipped
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
     GAIN,
     MARGIN,
@@ -32,24 +38,61 @@ CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 
 
 @dataclass(frozen=True)
-class Facts:
-    """How the numbers came about."""
+class Counts:
+    """How many runs count, and how long they are."""
 
-    n_runs: int  # that count
-    n_observed: int  # of these, with an observed outcome
-    success_rate: float  # of these
-    censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
-    rate: float  # success rate over forecasts, the best constant under the step weights
-    n_beyond: int  # runs with an observed outcome whose own horizon is longer than they are
-    n_unscored: int  # steps beyond the horizon
-    knows_end: bool | None  # whether predictors know the end of a run; None: unsaid
-    calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
-    monitoring: MonitoringOptions | None
+    n_runs: int = 0
+    n_observed: int = 0  # with an observed outcome
+    n_steps: int = 0
+    n_unscored: int = 0  # steps beyond the horizon
+    n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
+    success: float = 0.0  # sum of observed outcomes
+    label: float = 0.0  # sum over all runs, unobserved ones by what they stand for
+
+    @classmethod
+    def of(
+        cls, y: NDArray[Any], label: FloatArray, X: TrajectoryArray, weights: StepWeights
+    ) -> Self:
+        """Count runs with outcomes and labels."""
+        observed = y != CENSORED
+        return cls(
+            n_runs=len(y),
+            n_observed=int(observed.sum()),
+            n_steps=int(X.lengths.sum()),
+            n_unscored=weights.n_unscored(X.lengths),
+            n_beyond=int((beyond_end(X) & observed).sum()),
+            success=float(y[observed].sum()),
+            label=float(label.sum()),
+        )
+
+    def __add__(self, other: Counts) -> Self:
+        return type(self)(*map(add, astuple(self), astuple(other)))
 
     @property
     def n_censored(self) -> int:
         """Runs that count without an observed outcome."""
         return self.n_runs - self.n_observed
+
+    @property
+    def success_rate(self) -> float:
+        """Share of successes among the runs with an observed outcome."""
+        return self.success / self.n_observed
+
+    @property
+    def rate_of_runs(self) -> float:
+        """The best constant for one number a run."""
+        return self.label / self.n_runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts(Counts):
+    """How the numbers came about."""
+
+    censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
+    rate: float  # success rate over forecasts, the best constant under the step weights
+    knows_end: bool | None  # whether predictors know the end of a run; None: unsaid
+    calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
+    monitoring: MonitoringOptions | None
 
 
 @dataclass(frozen=True)
