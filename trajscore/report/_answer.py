@@ -10,9 +10,7 @@ import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import FEWEST
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.type_aliases import BoolArray
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -26,20 +24,14 @@ from trajscore.report._cards import (
     ranked,
     varies,
 )
-from trajscore.report._data import (
-    AS_GIVEN,
-    BASE_RATE,
-    CONSTANT,
-    Note,
-    ReportData,
-    columns_of,
-)
+from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import counted_as, left_out, sentence
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import say
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, listed, not_above_counting, opening
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
@@ -253,13 +245,9 @@ def _of_stops(data: ReportData) -> list[dict[str, Any]]:
 
 def _stopped(data: ReportData) -> str:
     """Say what stopped the runs without an outcome, if all were stopped by one."""
-    hidden, meta = _hidden(data), data.traces[BASE_RATE, CONSTANT].meta
+    meta, hidden = data.rows.base.traces.meta, ~data.runs.observed
     reasons = meta["stop_reason"][hidden].dropna().unique() if "stop_reason" in meta else []
     return f", all stopped by {reasons[0]}" if len(reasons) == 1 else ""
-
-
-def _hidden(data: ReportData) -> BoolArray:
-    return np.asarray(data.outcomes[BASE_RATE, CONSTANT] == CENSORED)
 
 
 # -------------------------------------------------------------------- whether the data are sound
@@ -296,10 +284,9 @@ def _has_few_tasks(note: Note) -> bool:
 
 def _of_length(data: ReportData) -> dict[str, Any]:
     """Return how the number of steps is related to the outcome, of runs that have one."""
-    key = BASE_RATE, CONSTANT
-    groups, seen = data.groups.get(key), ~_hidden(data)
-    labels, steps = data.labels[key][seen], -data.traces[key].lengths[seen].astype(np.float64)
-    units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
+    runs, seen = data.runs, data.runs.observed
+    labels, steps = runs.labels[seen], -data.rows.base.traces.lengths[seen].astype(np.float64)
+    units = None if runs.groups is None else runs.groups[seen]
     stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.draws.confidence_level
     area, low, high = auroc_interval(steps, labels, stratum, units, level)
     is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)

@@ -30,16 +30,14 @@ from trajscore.inference.mean_intervals import (
 from trajscore.inference.units import Units
 from trajscore.report._data import (
     AS_GIVEN,
-    BASE_RATE,
     FORMS,
     RECALIBRATED,
-    REFERENCES,
     EvaluationOptions,
     Options,
-    ReportData,
     columns_of,
 )
-from trajscore.report._rows import Row
+from trajscore.report._rows import Row, Rows
+from trajscore.report._tables import ReportData
 
 USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "use as it is",
@@ -96,19 +94,18 @@ def decide(card: Any) -> str:
 # -------------------------------------------------------------------- from rows to cards
 
 
-def card_table(rows: list[Row], options: Options, n_tables: int = 1) -> pd.DataFrame:
+def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
     """Return the cards, at a level shared out over all predictors and over as many tables."""
-    base = next(row for row in rows if row.predictor == BASE_RATE)
     forms: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if row.predictor not in REFERENCES:
-            forms.setdefault(row.predictor, {})[row.form] = row
+    for row in rows.predictors:
+        forms.setdefault(row.predictor, {})[row.form] = row
     level = 1 - (1 - options.draws.confidence_level) / (len(forms) * n_tables)
-    cards = options.work.share(lambda own: _card(own, base, options, level), list(forms.values()))
+    jobs = list(forms.values())
+    cards = options.work.share(lambda own: _card(own, rows.base, options, level), jobs)
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
-def cards_and_pairs(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return the cards, which predictors are tied with the best, and all pairs of them."""
     cards = card_table(rows, options)
     pairs = pair_table(rows, cards, options)
@@ -279,9 +276,9 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 # -------------------------------------------------------------------- pairs
 
 
-def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
+def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where none is a probability."""
-    by_key = {row.key: row for row in rows}
+    by_key = {row.key: row for row in rows.predictors}
     chosen = [by_key[name, form_of(cards, name)] for name in ranked(cards)]
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
@@ -290,12 +287,11 @@ def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.Dat
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
     level = 1 - (1 - options.draws.confidence_level) / n_pairs
     scores = [row.score(options.scores[0], options.weights) for row in chosen]
-    units = chosen[0].runs.units
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - its for other, its in after}
-        ends = _intervals(differences, units, options.draws, level)
+        ends = _intervals(differences, rows.runs.units, options.draws, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 

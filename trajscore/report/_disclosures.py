@@ -8,16 +8,10 @@ Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification
 from __future__ import annotations
 
 from trajscore.inference.influence import FEW_CLUSTERS
-from trajscore.report._data import (
-    BASE_RATE,
-    BOOTSTRAP,
-    CONSTANT,
-    INFLUENCE,
-    Note,
-    ReportData,
-)
+from trajscore.report._data import BOOTSTRAP, INFLUENCE, Note
 from trajscore.report._runs import lacks_values, number_of_runs
 from trajscore.report._sentences import SENTENCES, say
+from trajscore.report._tables import ReportData
 
 _TOLD = {"stops": "", "not calibrated": "not recalibrated; ", "not monitored": "not monitored; "}
 """Kinds of notes that are told by what found them, after these words."""
@@ -61,7 +55,6 @@ def disclosures(data: ReportData) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts, options, weights = data.facts, data.options, data.options.weights
     source, version = data.source, f"trajscore {data.source.version}"
-    of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
@@ -72,7 +65,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
     settings = {
         "runs": f"{number_of_runs(facts.n_runs)}, {facts.n_observed:,} with an observed outcome, "
                 f"of which {facts.success_rate:.3f} succeeded",
-        "base rate": f"{facts.rate:.3f} over forecasts, {of_runs:.3f} over runs",
+        "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",
         "weights": f"{weights.name}: {schedule} at step t, divided by {divided}",
@@ -126,6 +119,6 @@ def _intervals(data: ReportData) -> str:
     parts = [f"{100 * draws.confidence_level:.3g}%", f"by {ways[usual]}"]
     if len(metrics):
         parts.append(f"by {ways[other]} for some of {', '.join(metrics)}")
-    parts.append(f"paired by {'cluster of runs' if data.facts.is_clustered else 'run'}")
+    parts.append(f"paired by {'cluster of runs' if data.runs.groups is not None else 'run'}")
     parts.append(f"margins of {data.score_name} hold for all {len(data.cards)} predictors at once")
     return "; ".join(parts)

@@ -15,7 +15,7 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY, weighted_steps
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
@@ -43,29 +43,28 @@ from trajscore.report._data import (
     VALUE,
     Options,
 )
-from trajscore.report._rows import Metrics, Row, row_metrics
+from trajscore.report._rows import Metrics, Row, Rows, row_metrics
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
 
 
-def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
+def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made.
 
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    draws, base = options.draws, next(row for row in rows if row.predictor == BASE_RATE)
-    check_resamples(draws.n_resamples)
-    n_runs, units = len(base.runs), units_of(base.runs.groups, len(base.runs))
-    steps = weighted_steps(base.runs.labels, base.traces, options.weights)
-    cells, names = _Cells(rows, options, units), options.metrics
+    draws, every, n_runs = options.draws, list(rows), len(rows.runs)
+    units = units_of(rows.runs.groups, n_runs)
+    steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
+    cells, names = _Cells(every, options, units), options.metrics
     known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
 
     def judge(places: list[int], lent: Sequence[str] = ()) -> None:
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
-            metrics[place] = row_metrics(rows[place], options, steps)
+            metrics[place] = row_metrics(every[place], options, steps)
             known[place] = _known(metrics[place], n_runs, names)
             cells.fill(place, known)
         marked = cells.marked(places)
@@ -75,18 +74,18 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
                 known[place] = _known(_some(metrics[place], lent), n_runs, names)
             metrics[place] = _some(metrics[place], {*marked, *lent})
 
-    by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
+    by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
     judge(jobs.pop(BASE_RATE), names)
     for name in (ALIVE, ALIVE_END):
         judge(jobs.pop(name), [*options.score_names, "AUROC"])
     # memory would not hold the metrics of two predictors with very many steps
-    is_large = max(len(row.traces.cells) for row in rows) > MANY
+    is_large = max(len(row.traces.cells) for row in every) > MANY
     work = replace(options.work, n_jobs=1) if is_large else options.work
     list(work.share(judge, list(jobs.values())))
     slow = [
         place
-        for place in range(len(rows))
+        for place in range(len(every))
         if cells.marked([place]) and not _drawn_quickly(cells, place, metrics)
     ]
     if slow:

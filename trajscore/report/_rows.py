@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -77,17 +77,36 @@ class Row:
         return only_value(self.traces.cells)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a report, of the same runs: predictors in each form, and the references."""
+
+    predictors: list[Row]
+    base: Row
+    counting: Sequence[Row] = ()  # what counting steps is worth: the end not known, and known
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter((*self.predictors, self.base, *self.counting))
+
+    @property
+    def runs(self) -> Coverage:
+        """The runs that all rows are of."""
+        return self.base.runs
+
+
 def make_rows(
     judged: Judged,
     maker: CalibratorMaker | None,
     options: Options,
     notes: list[Note],
-) -> list[Row]:
+) -> Rows:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
-    alive = alive_rates(trace, judged.runs)
-    base = base_rate(trace, judged.runs, options.weights)
-    return [*predictor_rows(judged, maker, options.work, notes), base, *alive]
+    return Rows(
+        predictor_rows(judged, maker, options.work, notes),
+        base_rate(trace, judged.runs, options.weights),
+        alive_rates(trace, judged.runs),
+    )
 
 
 def predictor_rows(

@@ -27,12 +27,12 @@ from trajscore.report._data import (
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
-    ReportData,
     columns_of,
 )
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 from trajscore.report._sentences import SENTENCES, say
+from trajscore.report._tables import ReportData
 
 _MOST_NAMED = 5
 
@@ -138,7 +138,7 @@ def not_above_counting(data: ReportData, name: str) -> str:
 
 def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
-    knows, row = data.facts.knows_end.get(key[0]), data.intervals.loc[key]
+    knows, row = data.facts.knows_end, data.intervals.loc[key]
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
     is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])

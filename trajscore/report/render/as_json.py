@@ -11,9 +11,10 @@ import pandas as pd
 
 from trajscore.core.plain import plain
 from trajscore.report._answer import notes_of
-from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
+from trajscore.report._data import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import first_screen, without_marks
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 
 FORMAT, VERSION = "trajscore report", 2
@@ -40,7 +41,7 @@ def document(data: ReportData) -> dict[str, Any]:
             "success_rate": facts.success_rate,
             "rate_over_forecasts": facts.rate,
             "censored": facts.censored,
-            "clustered": facts.is_clustered,
+            "clustered": data.runs.groups is not None,
             "left_out": _records(data.excluded),
             "steps_not_scored": facts.n_unscored,
         },
@@ -51,7 +52,7 @@ def document(data: ReportData) -> dict[str, Any]:
             "phi": options.phi,
             "confidence_level": options.draws.confidence_level,
             "lower_is_better": options.lower_is_better,
-            "knows_end": facts.knows_end,
+            "knows_end": dict.fromkeys(data.predictors, facts.knows_end),
             "calibrators": facts.calibrators,
         },
         "cards": data.cards.to_dict("index"),

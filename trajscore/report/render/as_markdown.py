@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from trajscore.report._answer import notes_of
 from trajscore.report._cards import ranked
-from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report._runs import number_of_runs
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trajscore.report._answer import answer, notes_of
-from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures, left_out
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
