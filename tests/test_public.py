@@ -14,13 +14,14 @@ from sklearn.base import BaseEstimator
 
 import trajscore
 from scripts import load_script
+from trajscore.monitoring import StoppingRule
 
 ROOT = Path(trajscore.__file__).parent
 PROJECT = Path(__file__).resolve().parents[1]
 TOP = "trajscore"
 PARTS = [TOP, *sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))]
 
-MOST_NAMES = 120  # may only shrink
+MOST_NAMES = 98  # may only shrink; calibrators, stopping rules and displays may grow
 MOST_OF_AN_ESTIMATOR, MOST_OF_A_FUNCTION = 8, 10
 # name: why it has more parameters; this table may only shrink, but where a signature is agreed
 WIDE = {
@@ -97,7 +98,16 @@ def test_the_api_page_has_every_public_name_and_nothing_else():
 
 
 def test_there_are_few_public_names():
-    assert len(everything_public()) <= MOST_NAMES
+    things = {name: thing for part in PARTS for name, thing in public(part).items()}
+    names = [name for name in everything_public() if not _is_of_a_family(things[name])]
+    assert len(names) <= MOST_NAMES
+
+
+def _is_of_a_family(thing):
+    """Whether it is one more calibrator, stopping rule or display."""
+    is_rule = inspect.isclass(thing) and issubclass(thing, StoppingRule)
+    is_display = getattr(thing, "__name__", "").endswith("Display")
+    return is_rule or is_display or bool(getattr(thing, "keyword", None))
 
 
 # -------------------------------------------------------------------------- docstrings

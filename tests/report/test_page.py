@@ -281,7 +281,11 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 @pytest.mark.parametrize(
     ("said", "happens", "words"),
     [
-        ((0.1, 0.9), (0.4, 0.6), ": where it says 10%, 40% succeed and where it says 90%, 60% succeed."),
+        (
+            (0.1, 0.9),
+            (0.4, 0.6),
+            ": where it says 10%, 40% succeed and where it says 90%, 60% succeed.",
+        ),
         ((0.1, 0.9), (0.1, 0.6), ": where it says 90%, 60% succeed."),
         ((0.1, 0.9), (0.1, 0.9), " as it is: these runs show no gap"),
     ],
