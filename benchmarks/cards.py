@@ -92,10 +92,10 @@ def main() -> None:
     for name, (make, how, sizes, wrong, right) in DESIGNS.items():
         for n_runs in sizes:
             seeds = range(args.seed, args.seed + args.simulations)
-            found = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
-            share = {card: found.count(card) / len(found) for card in CARDS}
-            said = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
-            rows[f"{name}, {n_runs} runs"] = share | said
+            decisions = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
+            share = {card: decisions.count(card) / len(decisions) for card in CARDS}
+            of_kind = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
+            rows[f"{name}, {n_runs} runs"] = share | of_kind
     show(f"{args.simulations} simulations of each", rows)
 
 

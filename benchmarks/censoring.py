@@ -72,25 +72,25 @@ def one_sample(
     whole, outcome = X[rows], y[rows]
     cut = (whole.lengths > BUDGET) & (rng.random(n_runs) < 0.5)
     lengths = np.where(cut, BUDGET, whole.lengths)
-    seen = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
+    history = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
     known = np.where(cut, -1, outcome)
     audited = cut & (rng.random(n_runs) < AUDITED)
     branches = [[one] if a else None for one, a in zip(outcome, audited, strict=True)]
     plug_in = ContinuationModel(cv=None, allow_predictor=True)  # there is but one signal
-    guessed = plug_in.fit(seen, known).predict(seen)
+    guessed = plug_in.fit(history, known).predict(history)
     how: dict[str, dict[str, Any]] = {
         "outcomes known": {},
         "simple, q_Z = 0": {},
         "exact, true shares": {"q_z": share[rows]},
-        "plug-in": {"q_z": plug_in, "history": seen},
+        "plug-in": {"q_z": plug_in, "history": history},
         "plug-in, q_Z taken as known": {"q_z": guessed},
-        "hybrid": {"q_z": plug_in, "history": seen, "branches": branches},
+        "hybrid": {"q_z": plug_in, "history": history, "branches": branches},
     }
     out = {}
     for name, more in how.items():
         of = outcome if name == "outcomes known" else known
         one = censored_tps_interval(
-            of, seen, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
+            of, history, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
         )
         reach = 1.96 * one.std_error
         out[name] = [one.value, one.value - reach, one.value + reach]
@@ -205,13 +205,13 @@ def stop_test(args: Any) -> None:
         row = rows[f"{n_tasks} tasks of {n_trials}"] = {}
         for by_signal in (0.0, 0.15, 0.3):
             # without groups the level does not hold, so power says nothing
-            for said in ("groups", "no groups") if not by_signal else ("groups",):
-                found = []
+            for by in ("groups", "no groups") if not by_signal else ("groups",):
+                alarms = []
                 for seed in range(args.seed, args.seed + args.repeats):
                     X, y, task = runs_of_tasks(n_tasks, n_trials, by_signal, seed)
-                    groups = task if said == "groups" else None
-                    found.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
-                row[f"by signal {by_signal}, {said}"] = np.mean(found)
+                    groups = task if by == "groups" else None
+                    alarms.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
+                row[f"by signal {by_signal}, {by}"] = np.mean(alarms)
     show(f"rejected at .05 in {args.repeats} repeats", rows)
 
 

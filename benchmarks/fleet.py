@@ -150,12 +150,12 @@ def main() -> None:
             if change == "lengths" and not np.ptp(table.X.lengths):
                 continue
             seeds = [[args.seed, 50 + k, s] for s in range(args.changed)]
-            found = np.array(over(follow, [(table, n, change, s) for s in seeds], args.jobs))
-            found = found[~np.isnan(found[:, 0])]
-            noticed = np.isfinite(found[:, 0])
-            rows[change] = {"noticed": noticed.mean(), "delay": np.median(found[:, 0])} | {
-                said: (found[noticed, 1] == verdict).mean()
-                for said, verdict in (("right", 1), ("unclear", 0), ("wrong", -1))
+            followed = np.array(over(follow, [(table, n, change, s) for s in seeds], args.jobs))
+            followed = followed[~np.isnan(followed[:, 0])]
+            noticed = np.isfinite(followed[:, 0])
+            rows[change] = {"noticed": noticed.mean(), "delay": np.median(followed[:, 0])} | {
+                word: (followed[noticed, 1] == verdict).mean()
+                for word, verdict in (("right", 1), ("unclear", 0), ("wrong", -1))
             }
         show(f"{name}, changes", rows, 2)
 

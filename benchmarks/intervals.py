@@ -65,15 +65,15 @@ def show_coverage(title: str, truth: pd.Series, drawn: list[Table], jobs: int) -
     """Print how often the intervals of samples hold the truth."""
     every = pd.concat(over(of_report, [(table, 1000) for table in drawn], jobs))
     every = every[every.index.isin(truth.index)]
-    told = every.dropna()
-    target = truth.loc[told.index].to_numpy()
+    stated = every.dropna()
+    target = truth.loc[stated.index].to_numpy()
     # a rounding error is not a miss: a constant's margin is 0
     slack = 1e-9 * (1 + np.abs(target))
-    told = told.assign(covered=covered(told["low"] - slack, told["high"] + slack, target))
-    told["width"] = told["high"] - told["low"]
-    found = told.groupby(level=0, sort=False)[["covered", "width"]].mean()
+    stated = stated.assign(covered=covered(stated["low"] - slack, stated["high"] + slack, target))
+    stated["width"] = stated["high"] - stated["low"]
+    table = stated.groupby(level=0, sort=False)[["covered", "width"]].mean()
     counts = every.groupby(level=0).size()
-    show(title, found.assign(truth=truth.reindex(found.index), samples=counts))
+    show(title, table.assign(truth=truth.reindex(table.index), samples=counts))
 
 
 def covered(low: Any, high: Any, truth: Any) -> Any:
@@ -186,13 +186,13 @@ def labelled(table: Table, seed: int) -> dict[tuple[str, str], tuple[float, floa
     design = LabelDesign(n_labels, random_state=seed).fit(X, judge=judge)
     chosen = {"uniform": (rng.choice(n, n_labels, replace=False), n_labels / n)}
     chosen["chosen"] = design.query(), design.probabilities_
-    found = {}
+    ends = {}
     for how, (rows, chance) in chosen.items():
         known = np.full(n, -1.0)
         known[rows] = y[rows]
         of = label_intervals(X, known, label_probability=chance, judge=judge)
-        found |= {(metric, how): (of.low[metric], of.high[metric]) for metric in LABELLED}
-    return found
+        ends |= {(metric, how): (of.low[metric], of.high[metric]) for metric in LABELLED}
+    return ends
 
 
 LABELLED = ("success rate", "TPS log", "TPS log margin")
@@ -200,16 +200,16 @@ LABELLED = ("success rate", "TPS log", "TPS log margin")
 
 def labels(args: Any) -> None:
     """Print how often intervals from few labels hold the truth."""
-    made = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
-    table = Table(made.data, made.target.astype(float))
+    runs = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
+    table = Table(runs.data, runs.target.astype(float))
     score = tps_score(table.y, table.X)
     rate = as_step_weights().of(table.X).rate(table.y)
     constant = tps_score(table.y, table.X.with_cells(np.full(len(table.X.cells), rate)))
     truth = dict(zip(LABELLED, (table.y.mean(), score, score - constant), strict=True))
-    found = over(labelled, [(table, seed) for seed in range(args.samples)], args.jobs)
+    samples = over(labelled, [(table, seed) for seed in range(args.samples)], args.jobs)
     rows: dict[str, dict[str, float]] = {}
-    for metric, how in found[0]:
-        ends = np.array([one[metric, how] for one in found])
+    for metric, how in samples[0]:
+        ends = np.array([one[metric, how] for one in samples])
         rows.setdefault(metric, {})[how] = covered(*ends.T, truth[metric]).mean()
     show(f"coverage in {args.samples} simulations", rows)
 

@@ -112,7 +112,7 @@ def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:
 def rates_above(sets: int) -> None:
     """Print how often, and by how much, the rate of false alarms exceeds its level."""
     alpha, delta = 0.2, 0.1
-    y, found = np.r_[np.ones(60), np.zeros(60)], {}
+    y, rows = np.r_[np.ones(60), np.zeros(60)], {}
     for discrete in (False, True):
         rng = np.random.default_rng(0)
         worst = np.sort(drawn(rng, 400_000, discrete).min(axis=1))
@@ -129,8 +129,8 @@ def rates_above(sets: int) -> None:
             above = (rates > alpha).mean(axis=0)
             row = {"mean rate": rates[:, 0].mean(), "P(rate > alpha)": above[0]}
             kind = "3 values" if discrete else "continuous"
-            found[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
-    show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", found)
+            rows[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
+    show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", rows)
 
 
 def lengths_that_tell(sets: int) -> dict[str, np.ndarray]:
@@ -190,17 +190,17 @@ MEMORISED = PrefixForecaster(
 def guarantee(args: Any) -> None:
     """Print false alarms of all rules."""
     rates_above(args.sets)
-    found = lengths_that_tell(args.sets)
+    by_design = lengths_that_tell(args.sets)
     few = range(max(args.sets // 5, 2))
     learners = {"default": None, "a tree that memorised": MEMORISED}
     for (name, learner), discrete, ties, n in product(
         learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
     ):
         kind = "3 values" if discrete else "continuous"
-        found[f"{name}, {kind}, {ties}, {n} runs"] = [
+        by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
             one_set(k, n, discrete, forecaster=learner, ties=ties) for k in few
         ]
-    rows = {name: {"false alarms": plus_minus(rates)} for name, rates in found.items()}
+    rows = {name: {"false alarms": plus_minus(rates)} for name, rates in by_design.items()}
     show(f"alpha = {ALPHA}, simulated", rows)
 
 

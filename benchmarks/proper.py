@@ -337,14 +337,14 @@ def needed(sample: Sample, first: Array, second: Array) -> Array:
 
 def needed_in_logs(data: Data) -> Array:
     """Runs needed to tell recalibrated forecasts from a constant: the median over real ones."""
-    found = []
+    sizes = []
     for X, y in ((X[y >= 0], y[y >= 0]) for _, X, y in forecasts_of(data)):
         sample = as_sample(X.lengths, y, X.ids)
         constant = np.full(len(X.cells), y.mean())
         for one in [X] if X.channels is None else [X[name] for name in X.channels]:
             stated = PlattCrossFitCalibrator().fit_transform(one, y).cells
-            found.append(needed(sample, stated, constant))
-    return np.median(found, axis=0)
+            sizes.append(needed(sample, stated, constant))
+    return np.median(sizes, axis=0)
 
 
 def in_random_laws(n_laws: int, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:

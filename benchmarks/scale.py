@@ -70,7 +70,7 @@ def as_frame(traces: dict[str, TrajectoryArray], y: np.ndarray, first_run: int =
 def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
     """Call once, and print what it took."""
     wall, cpu = time.perf_counter(), time.process_time()
-    found = function()
+    result = function()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
@@ -78,7 +78,7 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
         f"peak {peak:6.0f} MB",
         flush=True,
     )
-    return found
+    return result
 
 
 # ------------------------------------------------------------------ targets
@@ -133,7 +133,7 @@ def targets(args: Any) -> None:
     columns = {f"predictor {k}": column for k, column in enumerate(samples.T)}
     options = {"groups": task, "random_state": 0, "n_resamples": 10_000, "n_jobs": 2}
     a, b = rng.random((2, len(task)))
-    made, outcomes = make_runs(16_110, predictors=PREDICTORS[:1])
+    runs, outcomes = make_runs(16_110, predictors=PREDICTORS[:1])
     jobs = EvaluationOptions(n_jobs=2)
     passes = {
         "logs": median_seconds(lambda: np.log(X.cells)),
@@ -156,7 +156,7 @@ def targets(args: Any) -> None:
             lambda: tps_decomposition(y[: len(few)], few), "s", 2,
         ),
         "evaluate, 16,110 runs, 1,000 replicates, 2 jobs": (
-            lambda: evaluate(made["judge"], outcomes, options=jobs), "s", 5,
+            lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5,
         ),
     }  # fmt: skip
     for name, (call, unit, target) in calls.items():
@@ -211,8 +211,8 @@ def in_batches(args: Any) -> None:
     n_steps = args.steps
     source = str(folder_of(n_steps, Path(args.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
-    found = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
-    print(found.compute()[["n_runs", "value", "low", "high"]].to_string())
+    result = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
+    print(result.compute()[["n_runs", "value", "low", "high"]].to_string())
     three = iter_batches(source, value=list(PREDICTORS), **COLUMNS)
     report = measure("report, 3 predictors, 3 scores", lambda: evaluate(three), n_steps)
     print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
@@ -221,11 +221,11 @@ def in_batches(args: Any) -> None:
 def same_in_memory(args: Any) -> None:
     """Show by how much values in batches differ from those in memory."""
     source = str(folder_of(args.steps, Path(args.folder)))
-    found = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
+    result = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
     X, y = TrajectoryArray.from_frame(table, value=list(PREDICTORS), **COLUMNS)
     expected = evaluate(X, y).intervals
-    gap = abs(found["value"] - expected["value"])
+    gap = abs(result["value"] - expected["value"])
     shown = {"gap": gap, "of the interval": gap / (expected["high"] - expected["low"])}
     largest = pd.DataFrame(shown).loc[list(PREDICTORS)].groupby(["metric", "form"]).max()
     print(largest.unstack("form").to_string(float_format=lambda number: f"{number:.1e}"))

@@ -291,7 +291,7 @@ def actions(args: Any) -> None:
     left = ", ".join(f"{(lengths >= t).sum()} at step {t}" for t in STEPS)
     title = f"{len(y)} runs ({int(y.sum())} successes) of {len(set(task))} tasks; {left}"
     show(title, table(judged, logs, args.resamples).T)
-    found = []
+    aurocs = []
     for seed in range(args.shuffles):
         rng, mixed = np.random.default_rng(seed), y.copy()
         for one in np.unique(log):
@@ -303,9 +303,9 @@ def actions(args: Any) -> None:
                 "step 15, all pairs": within(values_at(trace, 15), mixed, log),
             }
             values = {measure: float(one(np.ones(len(y)))) for measure, one in of.items()}
-            found.append({"": name} | values)
-    if found:
-        every = pd.DataFrame(found).groupby("", sort=False).agg(["mean", "min", "max"])
+            aurocs.append({"": name} | values)
+    if aurocs:
+        every = pd.DataFrame(aurocs).groupby("", sort=False).agg(["mean", "min", "max"])
         show("AUROC with shuffled outcomes", every)
 
 
