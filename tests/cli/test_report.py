@@ -241,6 +241,7 @@ def test_values_that_an_option_does_not_take(capsys):
         ("--scale", "=100", "NAME=TOP"),
         ("--scale", "verbal=0", "NAME=TOP"),
         ("--scale", "verbal=x", "NAME=TOP"),
+        ("--scale", "verbal=inf", "NAME=TOP"),
         ("--stop", "timeout", "REASON=KIND"),
         ("--stop", "=administrative", "REASON=KIND"),
         ("--stop", "a=complete,b=late", "administrative"),

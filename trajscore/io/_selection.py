@@ -33,6 +33,7 @@ from trajscore.io.fields import (
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
 from trajscore.io.tally import Tally
 
+_NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
 
 
@@ -184,7 +185,9 @@ class Selection:
             record = {**own, **step.extra, **step.scores}
             tally.names_of_turns.update(() if name is None else map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
-            value = as_confidence(scalar(dig(record, path)) if path else None)
+            stated = dig(record, path) if path else None
+            value = as_confidence(scalar(stated))
+            tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
             if value is not None and bare_name(name or "", record) != (name or ""):
                 value = 1 - value
             step.confidence = value

@@ -248,9 +248,7 @@ class _Reading:
             run = self._run(raw, place)
             n_runs += 1
             yield run
-        if file.is_head:
-            return
-        if not n_runs:
+        if not n_runs and not file.is_head:
             raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
@@ -268,8 +266,8 @@ class _Reading:
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
-            tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
             _check_turns(run)
+            tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)
         except RecursionError:
