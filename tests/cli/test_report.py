@@ -158,7 +158,7 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
         frame.iloc[rows].to_parquet(f"steps/{k}.parquet")
     assert main(["report", "steps", "--resamples", "10", "--out", "r.json", *named]) == 0
     out = capsys.readouterr().out
-    assert "id: 'run_id'" in out
+    assert "run id: column 'run_id'" in out
     assert "not 'failed'" in out
     names = {"id": "run_id", "step": "step", "value": "confidence", "outcome": "not failed"}
     X, y = TrajectoryArray.from_frame(frame, **names)
