@@ -174,6 +174,11 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
     ):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    log = [{"id": k, "success": k % 2, "messages": talk} for k in range(20)]
+    Path("steps/log.json").write_text(json.dumps(log))  # beside which a judge writes its table
+    assert main(["report", "steps", "--resamples", "10"]) == 0
+    assert "the log has no confidence" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------ what cannot be

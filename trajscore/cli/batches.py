@@ -10,16 +10,11 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.io.fields import Fields
-from trajscore.io.files import NO_READAHEAD, parquet_dataset, parquet_files
+from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.tables import choose_columns, guess_first_step
 from trajscore.report._inputs import check_by, guesses, task_column
 
 _HEAD = 10_000
-
-
-def is_folder_of_parquet(path: Path | None) -> bool:
-    """Tell a folder of Parquet files from a log in a folder."""
-    return path is not None and next(parquet_files(path), None) is not None
 
 
 def batches_of(
