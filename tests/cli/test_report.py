@@ -158,7 +158,7 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
         frame.iloc[rows].to_parquet(f"steps/{k}.parquet")
     assert main(["report", "steps", "--resamples", "10", "--out", "r.json", *named]) == 0
     out = capsys.readouterr().out
-    assert "id: 'run_id'" in out
+    assert "run id: column 'run_id'" in out
     assert "not 'failed'" in out
     names = {"id": "run_id", "step": "step", "value": "confidence", "outcome": "not failed"}
     X, y = TrajectoryArray.from_frame(frame, **names)
@@ -174,6 +174,11 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
     ):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    log = [{"id": k, "success": k % 2, "messages": talk} for k in range(20)]
+    Path("steps/log.json").write_text(json.dumps(log))  # beside which a judge writes its table
+    assert main(["report", "steps", "--resamples", "10"]) == 0
+    assert "the log has no confidence" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------ what cannot be
@@ -241,6 +246,7 @@ def test_values_that_an_option_does_not_take(capsys):
         ("--scale", "=100", "NAME=TOP"),
         ("--scale", "verbal=0", "NAME=TOP"),
         ("--scale", "verbal=x", "NAME=TOP"),
+        ("--scale", "verbal=inf", "NAME=TOP"),
         ("--stop", "timeout", "REASON=KIND"),
         ("--stop", "=administrative", "REASON=KIND"),
         ("--stop", "a=complete,b=late", "administrative"),

@@ -117,6 +117,17 @@ TEAM = [
 ]
 
 
+def test_confidences_that_are_not_numbers_are_counted(write):
+    turns = [{"role": "assistant", "content": "x", "sure": sure} for sure in ("high", 0.5, None)]
+    log = write("log.json", [{"id": "a", "messages": turns}])
+    read = io.read_runs(log, confidence="sure")
+    assert [step.confidence for step in read[0].steps] == [None, 0.5, None]
+    assert read.notes == ["1 confidence without a number, not read"]
+    log = write("log.json", [{"id": "a", "messages": turns[:1]}])
+    with pytest.raises(ValueError, match="no turn has a number in its field 'sure'"):
+        io.read_runs(log, confidence="sure")
+
+
 def test_roles_that_only_the_user_knows(write):
     path = write("team.json", [{"id": str(k), "messages": TEAM} for k in range(3)])
     runs = io.read_runs(path)

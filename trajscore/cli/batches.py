@@ -10,16 +10,11 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.io.fields import Fields
-from trajscore.io.files import NO_READAHEAD, parquet_dataset, parquet_files
+from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.tables import choose_columns, guess_first_step
-from trajscore.report._inputs import check_by
+from trajscore.report._inputs import check_by, guesses, task_column
 
 _HEAD = 10_000
-
-
-def is_folder_of_parquet(path: Path | None) -> bool:
-    """Tell a folder of Parquet files from a log in a folder."""
-    return path is not None and next(parquet_files(path), None) is not None
 
 
 def batches_of(
@@ -45,25 +40,28 @@ def batches_of(
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
     check_by(by, list(head.columns))
     reason = chosen.stop_reason
-    first = known.get("first_step")
+    group = chosen.group or task_column(head, chosen)
+    named_first = known.get("first_step")
+    first_step = guess_first_step(head, chosen) if named_first is None else named_first
     batches = iter_batches(
         str(path),
         id=chosen.ids[0],
         step=str(chosen.step),
         value=list(chosen.scores),
         outcome=str(chosen.outcome),
-        group=chosen.group,
+        group=group,
         meta=[*by, *(() if reason is None or reason in by else (reason,))],
-        first_step=guess_first_step(head, chosen) if first is None else first,
+        first_step=first_step,
         scattered=scattered,
         progress=_progress(files.count_rows()),
     )
-    guesses = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    notes = "guessed " + "; ".join(guesses) if guesses else ""
+    notes = guesses(guessed, first_step if named_first is None else None)
     outcome = str(chosen.outcome)
     if (bare := bare_name(outcome, head.columns)) != outcome:
-        notes = f"{notes}\n{turned_note(bare)}".strip()
-    return batches, reason, notes
+        notes.append(turned_note(bare))
+    if group is not None:
+        notes.append(f"clusters of runs by {group!r}")
+    return batches, reason, "\n".join(notes)
 
 
 def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tomllib
 from collections.abc import Callable
@@ -183,7 +184,7 @@ def _scale(text: str) -> tuple[str, float]:
         number = float(top)
     except ValueError:
         number = 0.0
-    if not name or not number > 0:
+    if not name or not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not NAME=TOP; give a column and a number, such as verbal=100"
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
-from trajscore.cli.batches import batches_of, is_folder_of_parquet
+from trajscore.cli.batches import batches_of
 from trajscore.cli.inputs import (
     add_censored,
     add_command,
@@ -29,6 +29,7 @@ from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
+from trajscore.io.registry import is_folder_of_tables
 from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
             "--weights linear_front needs a number of steps, over which it falls to zero; add "
             "--horizon 30, say, or --horizon own for the paper's convention"
         )
-    if is_folder_of_parquet(arguments.table):
+    if arguments.table is not None and is_folder_of_tables(arguments.table):
         report, guesses, log = _judge_folder(arguments)
     else:
         report, guesses, log = _judge(arguments)

@@ -134,6 +134,7 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
         warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
         warnings.filterwarnings("ignore", message="score .* is out of range")
+        warnings.filterwarnings("ignore", message="Line search of Newton")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
         table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
     rates = [name for name in RATES if name in table]

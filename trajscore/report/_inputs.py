@@ -202,7 +202,7 @@ def _load_table(
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
     first = guess_first_step(frame, chosen) if first_step is None else first_step
-    group = chosen.group or _task_column(frame, chosen)
+    group = chosen.group or task_column(frame, chosen)
     check_by(by, list(frame.columns))
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
@@ -257,13 +257,13 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    said = (*_guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
+    said = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
     return Inputs(X, y, groups, said, spent, outcome=outcome, has_ids=has_ids, group=group)
 
 
-def _guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
+def guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
     """Say which columns were taken for what, and from which step runs are counted."""
     parts = [
         f"{PARTS.get(part, part)}: column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
@@ -356,7 +356,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
-def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
+def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
     for name in usual_names("task", frame.columns):
