@@ -23,9 +23,9 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._disclosures import sentence
 from trajscore.report._rows import base_rate, predictor_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
+from trajscore.report._sentences import sentence
 from trajscore.report._verdict import without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")

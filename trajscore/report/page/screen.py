@@ -12,7 +12,6 @@ from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._disclosures import counted_as
 from trajscore.report._first_screen import of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
 from trajscore.report._numbers import fixed, with_interval
@@ -40,7 +39,8 @@ def screen(view: View) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
         "rate": f"{data.facts.rate:.0%}",
-        "unknown": f", unknown outcomes {counted_as(data)}" * bool(data.facts.n_censored),
+        "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
+                   * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:

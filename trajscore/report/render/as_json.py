@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
-from trajscore.report._answer import notes_of
 from trajscore.report._data import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures
-from trajscore.report._first_screen import first_screen, without_marks
+from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 
@@ -28,13 +27,13 @@ def to_json(data: ReportData) -> str:
 def document(data: ReportData) -> dict[str, Any]:
     """Return what the JSON of a report holds."""
     facts, options = data.facts, data.options
-    metrics = _metrics(data)
+    metrics, screen = _metrics(data), first_screen(data)
     names = list(dict.fromkeys(data.table.index.get_level_values("predictor")))
     return {
         "format": FORMAT,
         "version": VERSION,
         "source": asdict(data.source),
-        "answer": _answer(data),
+        "answer": _answer(screen),
         "runs": {
             "n_runs": facts.n_runs,
             "n_observed": facts.n_observed,
@@ -70,14 +69,13 @@ def document(data: ReportData) -> dict[str, Any]:
         "by_step": _records(data.by_step.reset_index()),
         "equal_length": _records(data.equal_length.reset_index()),
         "verdicts": verdicts(data),
-        "notes": notes_of(data),
+        "notes": screen.answer.notes,
         "disclosures": disclosures(data),
     }
 
 
-def _answer(data: ReportData) -> dict[str, Any]:
+def _answer(screen: FirstScreen) -> dict[str, Any]:
     """Return the sentences of the first screen."""
-    screen = first_screen(data)
     stated = screen.answer
     said = {name: without_marks(text) for name, text in screen.said.items()}
     return {
