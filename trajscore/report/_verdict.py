@@ -188,5 +188,6 @@ def of_stopping(data: ReportData) -> str:
             at_level = own.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
             key = at_level["power_before_end"].idxmax()
             power, saved = own.loc[key, ["power_before_end", "steps_saved"]]
-            facts |= {"name": key[0], "alpha": key[1], "power": power, "saved": saved}
+            facts |= {"name": key[0], "alpha": f"{100 * key[1]:.3g}%"}
+            facts |= {"power": power, "saved": saved}
     return say("stopping", facts)
