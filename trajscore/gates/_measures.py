@@ -27,7 +27,7 @@ from trajscore.report._rows import base_rate, predictor_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
 from trajscore.report._verdict import without_variation
 
-OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
+OPTIONS = Options(USUAL_SCORES, as_step_weights())
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
 OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]

@@ -101,7 +101,7 @@ def succeeded(data: ReportData) -> str:
 def _facts(data: ReportData) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
     name, cards, n = ranked(data.cards)[0], data.cards, int((~data.runs.observed).sum())
-    card, (best, action) = cards.loc[name], _decision(cards)
+    card, action = cards.loc[name], cards.loc[name, "card"]
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
     hidden, alone = number_of_runs(n) if n else "", _of_choice(data, "observed")
@@ -118,7 +118,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": not_above_counting(data, name),
-        **_others(data, name), "useful": bool(best), **alone, "hidden": hidden,
+        **_others(data, name), "useful": action in (USE, RECALIBRATE), **alone, "hidden": hidden,
         "counted_as": SENTENCES["counted_as"][data.facts.censored], "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",
         **_of_length(data),
@@ -127,10 +127,9 @@ def _facts(data: ReportData) -> dict[str, Any]:
 
 def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     """Return the predictor to use and how; no name where there is none to use."""
-    best, actions = ranked(cards)[0], cards["card"]
-    if actions[best] in (USE, RECALIBRATE):
-        return best, actions[best]
-    return "", actions[best]
+    best = ranked(cards)[0]
+    action = cards["card"][best]
+    return best if action in (USE, RECALIBRATE) else "", action
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
@@ -156,7 +155,7 @@ def _how(action: str) -> str:
 
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
-    three = cards.loc[name, columns_of(form_of(cards, name))]
+    three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
     return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
 
 
@@ -279,7 +278,7 @@ def _of_length(data: ReportData) -> dict[str, Any]:
     runs, seen = data.runs, data.runs.observed
     labels, steps = runs.labels[seen], -data.rows.base.traces.lengths[seen].astype(np.float64)
     units = None if runs.groups is None else runs.groups[seen]
-    stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.draws.confidence_level
+    stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.settings.confidence_level
     area, low, high = auroc_interval(steps, labels, stratum, units, level)
     is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)
     return {

@@ -39,7 +39,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
     source, version = data.source, f"trajscore {data.source.version}"
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
-    counted_as = SENTENCES["counted_as"][facts.censored]
+    counted_as, phi = SENTENCES["counted_as"][facts.censored], options.settings.phi
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
@@ -55,7 +55,7 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "steps beyond the horizon": f"{facts.n_unscored:,} not scored" * bool(facts.n_unscored),
         "horizon beyond the end": number_of_runs(facts.n_beyond)
                                   * bool(weights.is_own and facts.n_beyond),
-        "aggregation": f"{options.phi}: {SENTENCES['score_of'][options.phi]}; failures positive",
+        "aggregation": f"{phi}: {SENTENCES['score_of'][phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
         "censoring": say("censoring", {"counted_as": counted_as}) if facts.n_censored
                      or facts.censored == "drop" else "none",
@@ -86,15 +86,15 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
 
 def _intervals(data: ReportData) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    draws, methods = data.options.draws, data.interval_methods
+    settings, methods = data.options.settings, data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
-        BOOTSTRAP: f"bootstrap (BCa, {draws.n_resamples} replicates)",
+        BOOTSTRAP: f"bootstrap (BCa, {settings.n_resamples} replicates)",
     }
-    usual = BOOTSTRAP if draws.intervals == BOOTSTRAP else INFLUENCE
+    usual = BOOTSTRAP if settings.intervals == BOOTSTRAP else INFLUENCE
     (other,) = ways.keys() - {usual}
     metrics = methods.index[(methods == other).any(axis=1)].unique("metric")
-    parts = [f"{100 * draws.confidence_level:.3g}%", f"by {ways[usual]}"]
+    parts = [f"{100 * settings.confidence_level:.3g}%", f"by {ways[usual]}"]
     if len(metrics):
         parts.append(f"by {ways[other]} for some of {', '.join(metrics)}")
     parts.append(f"paired by {'cluster of runs' if data.runs.groups is not None else 'run'}")

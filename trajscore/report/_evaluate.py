@@ -168,7 +168,6 @@ def evaluate(
     computed = Options(
         several_families(options.families, "families"),
         as_step_weights(weights, options.horizon),
-        options.phi,
         options,
         Work(options.n_jobs, options.progress),
     )

@@ -28,7 +28,6 @@ def document(data: ReportData) -> dict[str, Any]:
     """Return what the JSON of a report holds."""
     facts, options = data.facts, data.options
     metrics, screen = _metrics(data), first_screen(data)
-    names = list(dict.fromkeys(data.table.index.get_level_values("predictor")))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -48,8 +47,8 @@ def document(data: ReportData) -> dict[str, Any]:
             "scores": options.score_names,
             "leading": data.score_name,
             "weights": options.weights.name,
-            "phi": options.phi,
-            "confidence_level": options.draws.confidence_level,
+            "phi": options.settings.phi,
+            "confidence_level": options.settings.confidence_level,
             "lower_is_better": options.lower_is_better,
             "knows_end": dict.fromkeys(data.predictors, facts.knows_end),
             "calibrators": facts.calibrators,
@@ -60,10 +59,8 @@ def document(data: ReportData) -> dict[str, Any]:
         ),
         "pairs": None if data.pairs is None else _records(data.pairs),
         "by": None if data.by is None else _records(data.by.reset_index()),
-        "predictors": {
-            name: _forms(data, metrics, name) for name in names if name not in REFERENCES
-        },
-        "references": {name: _forms(data, metrics, name) for name in names if name in REFERENCES},
+        "predictors": {name: _forms(data, metrics, name) for name in data.predictors},
+        "references": {name: _forms(data, metrics, name) for name in REFERENCES},
         "stopping": None if data.monitoring is None else _records(data.monitoring.reset_index()),
         "sensitivity": _records(data.sensitivity.reset_index()),
         "by_step": _records(data.by_step.reset_index()),
