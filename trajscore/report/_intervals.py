@@ -24,7 +24,7 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units, units_of
+from trajscore.inference.units import Units
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     ALIVE,
@@ -55,8 +55,8 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    settings, every, n_runs = options.settings, list(rows), len(rows.runs)
-    units = units_of(rows.runs.groups, n_runs)
+    settings, every = options.settings, list(rows)
+    n_runs, units = len(rows.runs), rows.runs.units
     steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
     cells, names = _Cells(every, options, units), options.metrics
     known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
