@@ -116,6 +116,20 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
         assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
 
 
+def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, quick):
+    y = rng.integers(0, 2, 180)
+    was_lost, ones = np.arange(180) >= 100, np.ones(180, dtype=int)
+    says = np.where(y == 1, 0.8, 0.2) + rng.uniform(-0.05, 0.05, 180)
+    X = {
+        "early": TrajectoryArray(np.where(was_lost, rng.random(180), says), ones),
+        "late": TrajectoryArray(np.where(was_lost, says, np.nan), ones, missing="allow"),
+    }
+    reasons = np.where(was_lost, "EnvironmentStartTimeoutError", "done")
+    report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
+    assert report.predictors == ["early"]
+    assert "Counted as recorded, the answer would be: use late" in report.notes[-1]
+
+
 def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, quick):
     X, y = chess[0]["material"][:80], chess[1][:80]
     reasons = np.where(y == -1, "timeout", "game_over")

@@ -150,8 +150,7 @@ class Options:
 
     scores: tuple[Any, ...]
     weights: StepWeights
-    phi: str
-    draws: EvaluationOptions = field(default_factory=EvaluationOptions)
+    settings: EvaluationOptions = field(default_factory=EvaluationOptions)
     work: Work = field(default_factory=Work)
 
     @property

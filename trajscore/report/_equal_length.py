@@ -32,7 +32,7 @@ def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
             row.runs.groups,
             forecasts=row.traces if row.is_probability else None,
             score=options.scores[0],
-            confidence_level=options.draws.confidence_level,
+            confidence_level=options.settings.confidence_level,
         )
 
     tables = options.work.share(table, rows)
@@ -49,8 +49,8 @@ def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
 
 
 def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
-    level = options.draws.confidence_level
-    confidence, length = collapse(row.traces, options.phi, options.weights), _length(row)
+    level = options.settings.confidence_level
+    confidence, length = collapse(row.traces, options.settings.phi, options.weights), _length(row)
     stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
     runs = runs_with_a_partner(row.runs.labels, stratum)
     labels, groups = row.runs.labels[runs], row.runs.groups

@@ -25,6 +25,7 @@ from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.inference._bootstrap import check_resamples
 from trajscore.inference.mean_intervals import METHODS
+from trajscore.inference.units import units_of
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._data import (
@@ -168,7 +169,6 @@ def evaluate(
     computed = Options(
         several_families(options.families, "families"),
         as_step_weights(weights, options.horizon),
-        options.phi,
         options,
         Work(options.n_jobs, options.progress),
     )
@@ -190,11 +190,13 @@ def evaluate(
     stops = recorded_stops(sample.X.meta, stop_reason)
     chosen = choose_runs(sample, stops, kind)
     judged = leave_out_missing(chosen, notes)
+    units_of(judged.runs.groups, len(judged.runs))  # refuses a single cluster
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     others = under_other_choices(sample, stops, kind, judged)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
+    by_group = group_table(rows.predictors, groupings, cards, computed) if groupings else None
     other_choices = {
         choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
         for choice, (n, other) in others.items()
@@ -212,7 +214,7 @@ def evaluate(
         monitoring=monitored,
         cards=cards,
         pairs=pairs,
-        by=group_table(rows.predictors, groupings, cards, computed) if groupings else None,
+        by=by_group,
         other_choices=other_choices,
         options=computed,
         facts=Facts(

@@ -68,7 +68,7 @@ def first_screen(
     worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
-    number = collapse(data.traces[key], data.options.phi, data.options.weights)
+    number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
     accept, before = accepting(number, data.runs.labels), decided.before
     rules = {
         "accept": _say_accept(accept, PRICE, score),
@@ -76,7 +76,7 @@ def first_screen(
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
+    words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
     notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
     said = rules | notes | {"worst": _say_worst(data, worst, form)}
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, said)
@@ -84,7 +84,7 @@ def first_screen(
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards, name), forms_of(data, name)
+    form, forms = form_of(data.cards.loc[name]), forms_of(data, name)
     return name, form if form in forms else forms[0]
 
 

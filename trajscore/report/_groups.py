@@ -50,7 +50,7 @@ def group_table(
     options: Options,
 ) -> pd.DataFrame:
     """Return the cards of all predictors in all groups, and whether groups differ."""
-    chosen = [row for row in rows if row.form == form_of(cards, row.predictor)]
+    chosen = [row for row in rows if row.form == form_of(cards.loc[row.predictor])]
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
     for kind, group in options.work.track(parts):
@@ -117,7 +117,7 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
     _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
     places = np.full(len(code), -1)
     places[is_tested] = item
-    seed = options.draws.random_state
+    seed = options.settings.random_state
     shuffled = _shuffles(code[is_tested][first], block[is_tested][first], seed)
     distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
     n, statistics = len(shuffled), np.round(np.stack(distances), 9)

@@ -124,7 +124,7 @@ class RowSums:
         self.options = options
         self.scores = TPSAccumulator(options.scores, options.weights)
         self.steps = CalibrationAccumulator(options.weights)
-        self.runs = RankingAccumulator(options.phi, options.weights)
+        self.runs = RankingAccumulator(options.settings.phi, options.weights)
         self.costs = np.zeros(len(_COSTS))
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
@@ -134,7 +134,7 @@ class RowSums:
         except ValueError as error:  # whose row is one of a batch, and of no use
             text = re.sub(r" \(row \d+\)", "", str(error))
             raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
-        phi, weights = self.options.phi, self.options.weights
+        phi, weights = self.options.settings.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
         self.runs._add_collapsed(runs.label, confidence)
@@ -330,7 +330,7 @@ def evaluate_batches(
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / first.counts.n_runs))
     methods = report.interval_methods.copy()
     for key, sums in rows.items():
-        for metric, ends in sums.ends(options.draws.confidence_level).items():
+        for metric, ends in sums.ends(options.settings.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)

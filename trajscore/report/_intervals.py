@@ -24,7 +24,7 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units, units_of
+from trajscore.inference.units import Units
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     ALIVE,
@@ -55,8 +55,8 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    draws, every, n_runs = options.draws, list(rows), len(rows.runs)
-    units = units_of(rows.runs.groups, n_runs)
+    settings, every = options.settings, list(rows)
+    n_runs, units = len(rows.runs), rows.runs.units
     steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
     cells, names = _Cells(every, options, units), options.metrics
     known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
@@ -97,14 +97,14 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
-            n_resamples=draws.n_resamples,
-            random_state=draws.random_state,
+            n_resamples=settings.n_resamples,
+            random_state=settings.random_state,
             n_jobs=options.work.n_jobs,
             progress=options.work.progress,
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(n_runs, draws.confidence_level))
+            cells.resample(place, values, units.expanded_level(n_runs, settings.confidence_level))
     return cells.tables()
 
 
@@ -117,7 +117,7 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
     runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
-    draws, held = cells.draws, {0: place, **cells.references[place]}
+    settings, held = cells.settings, {0: place, **cells.references[place]}
     wanted = [
         (of, column)
         for level, of in held.items()
@@ -130,12 +130,14 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         return False
     # what a row is worth must not depend on what is drawn for others
     drawn = bootstrap_many_means(
-        np.stack(means, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+        np.stack(means, axis=1),
+        n_resamples=settings.n_resamples,
+        random_state=settings.random_state,
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
     for (of, column), own in zip(wanted, drawn.T, strict=True):
         values[of][:, column] = own
-    cells.resample(place, values, draws.confidence_level)
+    cells.resample(place, values, settings.confidence_level)
     return True
 
 
@@ -197,7 +199,7 @@ class _Cells:
 
     def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
         self.rows, self.options, self.units = rows, options, units
-        self.draws, self.names = options.draws, options.metrics
+        self.settings, self.names = options.settings, options.metrics
         n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
         self.is_rare = is_rare(rows[0].runs.labels)
         self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
@@ -223,13 +225,13 @@ class _Cells:
         for level, at in self.references[place].items():
             self._fill_means(level, place, own - known[at])
         self._fill_errors(place, known)
-        if self.draws.intervals == "auto" and self.is_rare:
+        if self.settings.intervals == "auto" and self.is_rare:
             of_row = self.method[:, place]
             of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def _fill_means(self, level: int, place: int, numbers: _Known) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
-        at, units, draws = (level, place), self.units, self.draws
+        at, units, settings = (level, place), self.units, self.settings
         self.estimate[at] = numbers.values
         known = [(self.names.index(name), name) for name in numbers.influence]
         known = [(column, name) for column, name in known if not np.isnan(numbers.values[column])]
@@ -238,16 +240,16 @@ class _Cells:
             numbers.values[columns],
             np.stack([numbers.influence[name] for _, name in known]).T,
             units,
-            draws.confidence_level,
+            settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for _, name in known],
         )
         holds = intervals.holds
-        if draws.intervals != "auto":
-            holds = np.array(draws.intervals == INFLUENCE)
+        if settings.intervals != "auto":
+            holds = np.array(settings.intervals == INFLUENCE)
         self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        alpha, widths = 1 - draws.confidence_level, (intervals.high - intervals.low) / 2
+        alpha, widths = 1 - settings.confidence_level, (intervals.high - intervals.low) / 2
         for (column, name), width in zip(known, widths, strict=True):
             if name in numbers.change:
                 reach = unseen_reach(numbers.change[name], units, alpha, width)
@@ -272,7 +274,9 @@ class _Cells:
                 if own.values[column] > ROUNDING:  # not calibrated by construction
                     is_zero = reference is None or reference.values[column] <= ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
-                    ends = absolute_interval(ours, theirs, self.units, self.draws.confidence_level)
+                    ends = absolute_interval(
+                        ours, theirs, self.units, self.settings.confidence_level
+                    )
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
 
     def marked(self, places: Sequence[int]) -> list[str]:

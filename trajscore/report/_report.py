@@ -12,7 +12,7 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io import Run
-from trajscore.report._answer import notes_of
+from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures
 from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
@@ -122,7 +122,7 @@ class Report(ReportData):
     @property
     def notes(self) -> list[str]:
         """What a reader should know of single predictors."""
-        return notes_of(self)
+        return answer(self).notes
 
     def verdicts(self) -> list[str]:
         """Say in a few sentences what each predictor is worth over base rate and counting steps.

@@ -76,7 +76,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
     if not varies(card):
         return without_variation(card["only_value"])
     action, is_probability = card["card"], not pd.isna(card[AS_GIVEN])
-    form = AS_GIVEN if action == USE or pd.isna(card["recalibrated"]) else "recalibrated"
+    form = form_of(card)
     how = FORMS[form] + (" (as given it is not a probability)" * (not is_probability))
     low, high = (fixed(card[end], digits_of(data.score_name), "+") for end in columns_of(form)[1:])
     highest = np.nanmax([0, *card[["as_given_high", "recalibrated_high", "signal_high"]]])
@@ -116,7 +116,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
     if not varies(data.cards.loc[name]):
         return []
-    form = form_of(data.cards, name)
+    form = form_of(data.cards.loc[name])
     metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
     return [
         _counting(data, (name, form, metric), way, what)
@@ -128,7 +128,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
 
 def not_above_counting(data: ReportData, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    key = name, form_of(data.cards, name), data.score_name
+    key = name, form_of(data.cards.loc[name]), data.score_name
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
     row = data.intervals.loc[key]
@@ -188,5 +188,6 @@ def of_stopping(data: ReportData) -> str:
             at_level = own.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
             key = at_level["power_before_end"].idxmax()
             power, saved = own.loc[key, ["power_before_end", "steps_saved"]]
-            facts |= {"name": key[0], "alpha": key[1], "power": power, "saved": saved}
+            facts |= {"name": key[0], "alpha": f"{100 * key[1]:.3g}%"}
+            facts |= {"power": power, "saved": saved}
     return say("stopping", facts)

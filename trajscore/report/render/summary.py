@@ -6,7 +6,6 @@ import pandas as pd
 
 from trajscore.core.score_families import digits_of
 from trajscore.report._acting import LOST, PRICE
-from trajscore.report._answer import notes_of
 from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
@@ -80,7 +79,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
 def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
     stated = screen.answer
     sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
-    notes = [f"note: {text}" for text in notes_of(data)
+    notes = [f"note: {text}" for text in stated.notes
              if text != stated.doubts[0]]  # fmt: skip
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
