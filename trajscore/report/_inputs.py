@@ -228,19 +228,11 @@ def _load_table(
     groups = None if group is None else X.meta[group]
     if groups is not None and pd.api.types.infer_dtype(groups).startswith("mixed"):
         groups = groups.astype(str)
-    not_used = []
+    not_used: list[str] = []
     if "scores" in guessed:
-        X, leaks = _without_leaky_columns(X, y, counts)
+        X, not_used = without_leaky_columns(X, y, counts)
         guessed["scores"] = X.channels or ()
-        not_used += [
-            f"Left out: column {name!r} {why}; name it with --score to judge it"
-            for name, why in leaks.items()
-        ]
-    unused, numbers = unused_columns(frame.drop(columns=per_run), chosen)
-    if unused:
-        how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
-        names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
-        not_used.append(f"{number_of(len(unused), 'column')} not used ({names}){how}")
+    not_used += note_on_unused(frame.drop(columns=per_run), chosen)
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; if one means "
@@ -369,10 +361,18 @@ def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     return None
 
 
-def _without_leaky_columns(
+def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[str]:
+    """Name the columns that have neither a part nor a usual name, if there are any."""
+    unused, numbers = unused_columns(frame, chosen)
+    how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
+    names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
+    return [f"{number_of(len(unused), 'column')} not used ({names}){how}"] if unused else []
+
+
+def without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
-) -> tuple[TrajectoryArray, dict[str, str]]:
-    """Leave out columns that leak the outcome, where nobody named them."""
+) -> tuple[TrajectoryArray, list[str]]:
+    """Leave out columns that leak the outcome, where nobody named them, and say so."""
     why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
     refused = {name: how for name, how in why.items() if how}
     if len(refused) == len(why):
@@ -382,7 +382,11 @@ def _without_leaky_columns(
             f"{{argument}} to judge it all the same",
             "scores",
         )
-    return (X[[name for name in why if name not in refused]] if refused else X), refused
+    notes = [
+        f"Left out: column {name!r} {how}; name it with --score to judge it"
+        for name, how in refused.items()
+    ]
+    return (X[[name for name in why if name not in refused]] if refused else X), notes
 
 
 # ------------------------------------------------------------------ logs
