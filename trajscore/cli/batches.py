@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajscore.cli.inputs import progress_bar
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
@@ -24,6 +24,8 @@ from trajscore.report._inputs import (
     task_column,
     without_leaky_columns,
 )
+from trajscore.streaming import iter_batches
+from trajscore.streaming.batches import BATCH_ROWS
 
 _HEAD = 10_000
 
@@ -32,8 +34,6 @@ def batches_of(
     path: Path, known: dict[str, Any], by: Sequence[str], scattered: bool
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
-    from trajscore.streaming import iter_batches
-
     fields: Fields = known["fields"]
     options = {part: getattr(fields, part) for part in ("risks", "scales", "wide")}
     options |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
@@ -61,7 +61,7 @@ def batches_of(
         meta=[*by, *(() if reason is None or reason in by else (reason,))],
         first_step=guess_first_step(head, chosen) if first_step is None else first_step,
         scattered=scattered,
-        progress=_progress(files.count_rows()),
+        progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )
     return batches, reason, "\n".join(notes)
 
@@ -99,21 +99,3 @@ def _columns_of(
     if chosen.group is not None:
         notes.append(f"clusters of runs by {chosen.group!r}")
     return chosen, notes
-
-
-def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what shows how many rows of a pass are read, where tqdm and a terminal are."""
-
-    def over(tables: Iterator[Any]) -> Iterator[Any]:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            yield from tables
-            return
-        with tqdm(total=n_rows, unit=" rows", unit_scale=True, leave=False,
-                  disable=not sys.stderr.isatty()) as bar:  # fmt: skip
-            for table in tables:
-                yield table
-                bar.update(len(table))
-
-    return over

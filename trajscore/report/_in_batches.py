@@ -25,7 +25,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import UNKNOWN, recorded_stops
+from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice, one_per_run, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
@@ -345,9 +345,9 @@ def evaluate_batches(
     counts = report.table[["n_runs", "n_censored"]].copy()
     of_all = ~counts.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
     counts.loc[of_all] = int(n_runs), int(n_runs - n_observed)
-    n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
-    n_of = {"observed": int(n_runs - n_observed), "unknown": n_unknown}
-    others = report.other_choices.items()
+    n_of = Counter({"observed": int(n_runs - n_observed)})
+    for (kind, _), n in first.stops.items():  # "unknown", of which the sample has a share
+        n_of[kind] += n
     return replace(
         report,
         table=row_table(counts, options, intervals),
@@ -355,7 +355,7 @@ def evaluate_batches(
         interval_methods=methods,
         excluded=excluded_table(first.excluded),
         calibration_gain=gain_table(options, intervals),
-        other_choices={choice: (n_of[choice], cards) for choice, (_, cards) in others},
+        other_choices={name: (n_of[name], own[1]) for name, own in report.other_choices.items()},
         facts=replace(
             report.facts,
             n_runs=int(n_runs),
