@@ -107,7 +107,7 @@ def test_a_price_changes_every_sentence_that_uses_it(visit, report):
     page, shown, stated = visit(), *first(report)
     tile = page.locator("[data-tile=accept]")
     field, said = tile.locator("input"), tile.locator(".say")
-    number, labels = collapsed(report.traces[shown]), report.labels[shown]
+    number, labels = collapsed(report.traces[shown]), report.runs.labels
     assert words(tile, ".say") == stated["accept"]
     kinds = set()
     for price in ("1", "2", "3.5", "0.3", "8", "40", "2.25", "0", "1e3"):
@@ -141,7 +141,7 @@ def test_a_loss_changes_every_sentence_that_uses_it(visit, report):
     page, shown, stated = visit(), *first(report)
     tile = page.locator("[data-tile=stop]")
     field, said = tile.locator("input"), tile.locator(".say")
-    trace, labels = report.traces[shown], report.labels[shown]
+    trace, labels = report.traces[shown], report.runs.labels
     assert words(tile, ".say") == stated["stop"]
     lowest, saved = np.minimum.reduceat(trace.cells, trace.offsets[:-1]), []
     for lost in ("0", "1", "5", "12.5", "50", "100"):

@@ -343,7 +343,7 @@ def test_files_of_gates_are_read_strictly(rules, tmp_path):
 
 def test_all_keys_of_a_file_count(rules):
     file = rules(
-        'level = 0.1\nundecided = "pass"\nleast_runs = 20\n[[gate]]\n'
+        'level = 0.005\nundecided = "pass"\nleast_runs = 20\n[[gate]]\n'
         'metric = "TPS log"\npredictor = "judge"\nform = "recalibrated"\nversus = -0.5\n'
         "margin = 0.1\n"
     )
@@ -351,9 +351,9 @@ def test_all_keys_of_a_file_count(rules):
     assert [one.gate for one in result.gates] == [
         Gate("TPS log", "judge", "recalibrated", -0.5, 0.1)
     ]
-    at_005 = gate_of(SAME, None, "TPS log", "judge", "recalibrated", versus=-0.5, margin=0.1)
-    assert result.gates[0].low > at_005.low
-    assert "90%" in str(result)
+    at_05 = gate_of(SAME, None, "TPS log", "judge", "recalibrated", versus=-0.5, margin=0.1)
+    assert result.gates[0].low < at_05.low
+    assert "99.5%" in str(result)
     for undecided in ("pass", "fail", "undecided"):
         result = check(SAME, BASE, rules(f'undecided = "{undecided}"\n[[gate]]\n'))
         assert result.gates[0].verdict == "undecided"

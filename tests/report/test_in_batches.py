@@ -120,13 +120,14 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     n = 24_000  # of which 20,000 are drawn
     q = rng.beta(2, 2, n)
     y = (rng.random(n) < q).astype(int)
+    y[: n // 3] = -1
     table = {"run": np.arange(n), "t": np.ones(n, dtype=int), "judge": q.round(4), "y": y}
-    table["why"] = ["huh"] * n
+    table["why"] = np.where(y == -1, "max_steps", "huh")
     columns = {"id": "run", "step": "t", "value": ["judge"], "outcome": "y"}
     batches = iter_batches(pa.table(table), **columns, meta=["why"])
     options = {"calibrator": None, "families": "log", "intervals": "influence"}
     found = evaluate(batches, stop_reason="why", **options)
-    assert found.other_choices["unknown"][0] == n
+    assert found.other_choices["unknown"][0] == n - n // 3
     X, y = TrajectoryArray.from_frame(pd.DataFrame(table), **columns)
     expected = evaluate(X, y, **options)
     assert len(found.traces["judge", "as_given"]) == 20_000
@@ -137,6 +138,12 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     ratio = (ours["high"] - ours["low"]) / width
     np.testing.assert_allclose(ratio[["AUROC", "AURC", "T-Brier", "TPS log"]], 1, rtol=0.03)
     assert "24,000 runs, read in batches" in found.notes[0]
+    # what is of all runs, and what is of the sample, each with its own number of them
+    assert "24,000 runs · 24,000 steps" in str(found)
+    assert found.disclosures["base rate"] == expected.disclosures["base rate"]
+    seen, text = int((found.runs.y >= 0).sum()), " ".join(str(found).split())
+    assert "8,000 of 24,000 runs have no outcome" in text
+    assert f"the largest of {seen:,} runs with an outcome" in text
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, quick):
     cards = [report.cards.iloc[0] for report in (one, clusters)]
     ends = [card["as_given_high"] - card["as_given_low"] for card in cards]
     assert ends[0] == pytest.approx(ends[1], rel=0.03)
-    assert clusters.facts.is_clustered
+    assert clusters.runs.groups is not None
     assert "paired by cluster of runs" in clusters.disclosures["intervals"]
 
 

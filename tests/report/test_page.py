@@ -178,7 +178,7 @@ def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
     assert data["shown"] == "material"
     assert set(data["stop"]) == set(report.predictors)
     key = "material", "recalibrated"
-    number, failed = weighted_means(report.traces[key]), 1 - report.labels[key]
+    number, failed = weighted_means(report.traces[key]), 1 - report.runs.labels
     curve = data["accept"]
     for t, accepted, failing in zip(curve["t"], curve["a"], curve["f"], strict=True):
         reached = number >= t - 1e-9
@@ -281,8 +281,12 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 @pytest.mark.parametrize(
     ("said", "happens", "words"),
     [
-        ((0.1, 0.9), (0.4, 0.6), ": its 10% means 40% and its 90% means 60%."),
-        ((0.1, 0.9), (0.1, 0.6), ": its 90% means 60%."),
+        (
+            (0.1, 0.9),
+            (0.4, 0.6),
+            ": where it says 10%, 40% succeed and where it says 90%, 60% succeed.",
+        ),
+        ((0.1, 0.9), (0.1, 0.6), ": where it says 90%, 60% succeed."),
         ((0.1, 0.9), (0.1, 0.9), " as it is: these runs show no gap"),
     ],
 )
@@ -330,7 +334,7 @@ def test_useless_and_many_predictors_are_folded(useful, quick):
 
 def losses(report, key):
     """Mean loss of each run over its steps, by hand."""
-    trace, labels = report.traces[key], report.labels[key]
+    trace, labels = report.traces[key], report.runs.labels
     found = []
     for run, label in zip(trace, labels, strict=True):
         p = run.ravel().clip(1e-6, 1 - 1e-6)
@@ -349,11 +353,11 @@ def test_the_worst_runs_are_listed_worst_first(quick):
     outcomes = [re.search(r'data-outcome="([^"]*)"', row)[1] for row in rows]
     assert outcomes == sorted(outcomes, key=lambda one: one == "not observed")  # which come last
     assert set(outcomes[:50]) == {"succeeded", "failed"}
-    loss, seen = losses(report, key), report.outcomes[key] >= 0
+    loss, seen = losses(report, key), report.runs.y >= 0
     worst = np.flatnonzero(seen)[np.argmax(loss[seen])]
     first = json.loads(report.to_json())["answer"]["read_first"]
     assert first.startswith(
-        f"{report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}"
+        f"Run {report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}"
     )
     assert "the largest of 50 runs with an outcome" in first
     found = [float(re.search(r'data-loss="([^"]*)"', row)[1]) for row in rows[:50]]

@@ -46,7 +46,7 @@ def test_all_numbers_are_of_one_vector_of_labels(budget, quick, censored, calibr
     pd.testing.assert_frame_equal(*tables)
     for key in [key for key in expected.traces if key[0] != ends]:
         np.testing.assert_array_equal(found.traces[key].cells, expected.traces[key].cells)
-        np.testing.assert_array_equal(found.labels[key], expected.labels[key])
+    np.testing.assert_array_equal(found.runs.labels, expected.runs.labels)
     assert found.facts.n_censored == (0 if censored == "drop" else (y == -1).sum())
 
 
@@ -114,6 +114,20 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
     for verbose in (True, False):
         text = " ".join(report.to_text(verbose=verbose).split())
         assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
+
+
+def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, quick):
+    y = rng.integers(0, 2, 180)
+    was_lost, ones = np.arange(180) >= 100, np.ones(180, dtype=int)
+    says = np.where(y == 1, 0.8, 0.2) + rng.uniform(-0.05, 0.05, 180)
+    X = {
+        "early": TrajectoryArray(np.where(was_lost, rng.random(180), says), ones),
+        "late": TrajectoryArray(np.where(was_lost, says, np.nan), ones, missing="allow"),
+    }
+    reasons = np.where(was_lost, "EnvironmentStartTimeoutError", "done")
+    report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
+    assert report.predictors == ["early"]
+    assert "Counted as recorded, the answer would be: use late" in report.notes[-1]
 
 
 def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, quick):
@@ -278,7 +292,7 @@ def ending():
 def test_end_says_against_which_counting_predictors_are_held(ending, quick, end, knowing):
     X, y = ending
     report = evaluate(X, y, end=end, **FAST, intervals=quick)
-    assert report.facts.knows_end == dict.fromkeys(X, knowing)
+    assert report.facts.knows_end == knowing
     for name, said in zip(X, report.verdicts(), strict=True):
         row = report.table.loc[(name, "as_given")]
         overs = ["over_alive_end" if knowing else "over_alive"]
@@ -295,6 +309,6 @@ def test_a_calibrator_says_whether_it_knows_the_end(ending, quick):
     for end, knows in ((None, False), ("step", True)):
         model = PrefixForecaster(features="last", pooled=True, end=end)
         report = evaluate(X, y, calibrator=model, families="log", intervals=quick)
-        assert report.facts.knows_end == {"forecast": knows}
+        assert report.facts.knows_end == knows
     said = evaluate(X, y, calibrator=model, end=False, families="log", intervals=quick)
-    assert said.facts.knows_end == {"forecast": False}
+    assert said.facts.knows_end is False

@@ -266,7 +266,7 @@ def test_a_run_that_counts_by_q_z_has_not_come_to_its_end(quick):
     }
     report = evaluate(X, cut, **options)
     found = report.traces[ALIVE_END, "as_given"]
-    codes = report.outcomes[ALIVE_END, "as_given"]
+    codes = report.runs.y
     last = found.cells[found.offsets[1:] - 1]
     assert last[(codes != -1) & (found.lengths == 2)].min() > 0.7  # it has come to its end
     before = found.cells[found.offsets[1:] - 2]
@@ -454,6 +454,20 @@ def test_the_order_of_rows_and_threads_do_not_matter(short_wins, quick):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 
 
+def test_a_random_state_is_drawn_from_once(rng):
+    y = (rng.random(200) < 0.08).astype(int)  # so few that some cards need the bootstrap
+    X = TrajectoryArray(rng.beta(1, 12, 200), np.ones(200, dtype=int))
+    two = {"a": X, "b": X.with_cells(X.cells**2)}
+    one, other = (
+        evaluate(
+            {name: two[name] for name in names}, y, families="log", calibrator=None,
+            random_state=np.random.RandomState(3),
+        ).cards
+        for names in ("ab", "ba")
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(one, other.loc[one.index], rtol=0, atol=0)
+
+
 def test_inputs_in_other_forms(short_wins, quick):
     X, y = short_wins
     options = {"calibrator": None, "families": "log", "intervals": quick}
@@ -463,7 +477,7 @@ def test_inputs_in_other_forms(short_wins, quick):
         pd.testing.assert_frame_equal(evaluate(given, y, **options).table, expected.table)
     order = np.argsort(X.ids)
     np.testing.assert_array_equal(expected.traces["forecast", "as_given"].ids, X.ids[order])
-    np.testing.assert_array_equal(expected.outcomes["forecast", "as_given"], y[order])
+    np.testing.assert_array_equal(expected.runs.y, y[order])
 
 
 def test_progress_wraps_what_takes_long(short_wins, quick):

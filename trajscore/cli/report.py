@@ -190,7 +190,11 @@ def _without_threshold(report: Report) -> str:
     levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
     if not levels:
         return ""
-    ours, more = ("tasks with a success", "tasks") if report.groups else ("successes", "runs")
+    ours, more = (
+        ("tasks with a success", "tasks")
+        if report.runs.groups is not None
+        else ("successes", "runs")
+    )
     needs = conformal_needs(float(levels[0]))
     facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
     return say("no_threshold", facts | {"ours": ours, "more": more})

@@ -22,13 +22,12 @@ from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._disclosures import sentence
+from trajscore.report._data import FORMS, STEP_ERRORS, Options
 from trajscore.report._rows import base_rate, predictor_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
 from trajscore.report._verdict import without_variation
 
-OPTIONS = Options(USUAL_SCORES, as_step_weights(), "weighted")
+OPTIONS = Options(USUAL_SCORES, as_step_weights())
 SUCCESS, LENGTH = "success", "length"
 MARGIN = " margin"
 OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
@@ -164,10 +163,9 @@ def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metric
             f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"
         )
-    notes: list[Note] = []
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
-    alone = leave_out_missing(alone, notes)
-    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), notes)
+    alone = leave_out_missing(alone, [])
+    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), [])
     metrics: Metrics = {}
     # among all runs that count, of which some have no forecast that is judged
     places = runs.places(alone.runs.source_rows)
@@ -179,8 +177,6 @@ def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metric
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
                 margin = statistic - reference
                 metrics[row.form, name + MARGIN] = Measure(replace(margin, rows=places))
-    if not metrics:
-        raise ValueError(" ".join(sentence(note) for note in notes))
     return metrics
 
 

@@ -142,7 +142,7 @@ class CheckResult:
         at_once = ", for all gates at once" if len(self.gates) > 1 else ""
         if not self._has_intervals():
             return came
-        chance = f"{1 - self.rules.level:.0%}"
+        chance = f"{100 * (1 - self.rules.level):.4g}%"
         return f"{came}; each end of an interval holds with a chance of {chance}{at_once}"
 
 

@@ -35,6 +35,7 @@ class DisplayMixin(ABC):
     """A picture of numbers that are its attributes: a display adds these and `_draw`."""
 
     _style_of: ClassVar[str] = "lines.Line2D"  # what takes the options that are not ours
+    _n_panels: ClassVar[int] = 1  # side by side
     line_: Any
     ax_: Any
     figure_: Any
@@ -84,16 +85,18 @@ class DisplayMixin(ABC):
 
     def _new_axes(self) -> Any:
         """Make a figure whose labels are not cut off, however it is saved."""
-        ax = pyplot().subplots(figsize=self._size(), layout="constrained")[1]
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+        n, size = self._n_panels, self._size()
+        axes = pyplot().subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1][0]
+        for ax in axes:
+            ax.spines[["top", "right"]].set_visible(False)
+        return tuple(axes) if n > 1 else axes[0]
 
     def _given_axes(self, ax: Any) -> Any:
         return ax
 
     def _size(self) -> tuple[float, float] | None:
         """Width and height of a new figure in inches, if not matplotlib's."""
-        return None
+        return None if self._n_panels == 1 else (9, 4)
 
     def _legend(self) -> dict[str, Any]:
         """Where the legend goes, if not where matplotlib finds room."""

@@ -18,7 +18,6 @@ from trajscore.plotting._display import (
     draw_with_band,
     next_style,
     plain,
-    pyplot,
     share_axis,
     step_axis,
 )
@@ -61,6 +60,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
     0.5
     """
 
+    _n_panels = 2
     warnings: dict[str, EarlyWarning]
 
     @classmethod
@@ -126,12 +126,6 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             panel.set_ylabel("AUROC of the runs that get there")
             step_axis(panel)
         return lines
-
-    def _new_axes(self) -> Any:
-        axes = pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")[1]
-        for ax in axes:
-            ax.spines[["top", "right"]].set_visible(False)
-        return axes
 
 
 _DOTTED = {"linewidth": 1, "linestyle": ":"}

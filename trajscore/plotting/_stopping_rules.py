@@ -20,7 +20,6 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    pyplot,
     share_axis,
 )
 
@@ -57,6 +56,7 @@ class PowerDisplay(DisplayMixin):
     [0.0, 1.0]
     """
 
+    _n_panels = 2
     reports: dict[str, pd.DataFrame]
 
     @classmethod
@@ -127,9 +127,6 @@ class PowerDisplay(DisplayMixin):
         right.set_ylabel("power (failing runs flagged)")
         share_axis(right, "y")
         return lines
-
-    def _new_axes(self) -> Any:
-        return tuple(pyplot().subplots(1, 2, figsize=(9, 4), layout="constrained")[1])
 
     def _given_axes(self, ax: Any) -> Any:
         if np.ndim(ax):

@@ -10,9 +10,7 @@ import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import FEWEST
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.type_aliases import BoolArray
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -26,20 +24,14 @@ from trajscore.report._cards import (
     ranked,
     varies,
 )
-from trajscore.report._data import (
-    AS_GIVEN,
-    BASE_RATE,
-    CONSTANT,
-    Note,
-    ReportData,
-    columns_of,
-)
-from trajscore.report._disclosures import counted_as, left_out, sentence
+from trajscore.report._data import AS_GIVEN, Note, columns_of
+from trajscore.report._disclosures import left_out
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
-from trajscore.report._sentences import say
+from trajscore.report._sentences import SENTENCES, say, sentence
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, listed, not_above_counting, opening
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
@@ -65,6 +57,7 @@ class Answer(NamedTuple):
     doubts: list[str]  # the reasons, worst first
     unobserved: str  # what runs without an outcome count as, where no reason says so
     before: str  # what comes before what to accept and stop, where it may not hold
+    notes: list[str]  # what a reader should know of predictors and runs
 
     @property
     def lines(self) -> list[str]:
@@ -76,7 +69,8 @@ class Answer(NamedTuple):
 def answer(data: ReportData) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
     facts = _facts(data)
-    problems, looks = list(_problems(data, facts)), list(_looks(data, facts))
+    by_stops = [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
+    problems, looks = list(_problems(data, facts)), list(_looks(data, facts, by_stops))
     reasons, of_hidden = problems + looks, say("choice", facts)
     is_left = bool(facts["hidden"] and reasons and of_hidden not in reasons)
     why, _, reason = say("changes", facts).partition(": ")
@@ -91,12 +85,8 @@ def answer(data: ReportData) -> Answer:
         reasons or [f"{of_hidden} {say('length', facts)}"],
         of_hidden if is_left else "",
         say("doubt", facts),
+        [*map(sentence, data.remarks), *(say("choice", choice) for choice in by_stops)],
     )
-
-
-def notes_of(data: ReportData) -> list[str]:
-    """Say what a reader should know of predictors and runs, in a sentence each."""
-    return [*map(sentence, data.remarks), *(say("choice", of) for of in _of_stops(data))]
 
 
 def succeeded(data: ReportData) -> str:
@@ -111,7 +101,7 @@ def succeeded(data: ReportData) -> str:
 def _facts(data: ReportData) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
     name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
-    card, (best, action) = cards.loc[name], _decision(cards)
+    card, action = cards.loc[name], cards.loc[name, "card"]
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
     hidden, alone = number_of_runs(n) if n else "", _of_choice(data, "observed")
@@ -122,14 +112,14 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
-        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
+        "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": not_above_counting(data, name),
-        **_others(data, name), "useful": bool(best), **alone, "hidden": hidden,
-        "counted_as": counted_as(data), "stands_for": stands_for,
+        **_others(data, name), "useful": action in (USE, RECALIBRATE), **alone, "hidden": hidden,
+        "counted_as": SENTENCES["counted_as"][data.facts.censored], "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",
         **_of_length(data),
     }  # fmt: skip
@@ -137,18 +127,17 @@ def _facts(data: ReportData) -> dict[str, Any]:
 
 def _decision(cards: pd.DataFrame) -> tuple[str, str]:
     """Return the predictor to use and how; no name where there is none to use."""
-    best, actions = ranked(cards)[0], cards["card"]
-    if actions[best] in (USE, RECALIBRATE):
-        return best, actions[best]
-    return "", actions[best]
+    best = ranked(cards)[0]
+    action = cards["card"][best]
+    return best if action in (USE, RECALIBRATE) else "", action
 
 
 def _difference(pairs: pd.DataFrame, name: str, other: str) -> tuple[float, float, float]:
-    """Return what a predictor is above another one, with its interval."""
+    """Return what a predictor is above another one, with its interval; NaN where there is none."""
     table = pairs.set_index(["predictor", "reference"])[["difference", "low", "high"]]
     if (name, other) in table.index:
         return tuple(table.loc[name, other])
-    value, low, high = -table.loc[other, name]
+    value, low, high = -table.reindex([(other, name)]).to_numpy()[0]
     return value, high, low
 
 
@@ -166,8 +155,8 @@ def _how(action: str) -> str:
 
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
-    three = cards.loc[name, columns_of(form_of(cards, name))]
-    return f"{with_interval(three, digits_of(data.score_name), '+')}{data.options.unit}"
+    three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
+    return f"{with_interval(three, digits_of(data.score_name))}{data.options.unit}"
 
 
 def _not_in(data: ReportData, name: str) -> str:
@@ -185,11 +174,11 @@ def _means(data: ReportData, name: str, action: str) -> str:
     if AS_GIVEN not in forms_of(data, name):
         return ": as given it is not a probability"
     bins = reliability(data, (name, AS_GIVEN))
-    gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
+    gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]
     if action != USE:
-        return f": {' and '.join(gaps)}" if gaps else ""
+        return f": where it says {' and where it says '.join(gaps)}" if gaps else ""
     none = "these runs show no gap between what it says and what happens"
-    return f": at worst, {gaps[0]}" if gaps else f": {none}"
+    return f": at worst, where it says {gaps[0]}" if gaps else f": {none}"
 
 
 def _others(data: ReportData, best: str) -> dict[str, Any]:
@@ -205,6 +194,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
+        "best": listed([_quoted(best), *tied], _FEW_NAMED),
         "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
     }  # fmt: skip
@@ -217,20 +207,18 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     """Return which runs could be counted otherwise, and what the answer would be then."""
     n, cards = data.other_choices.get(choice, (0, data.cards))
     have, were = ("has", "was") if n == 1 else ("have", "were")
+    counted_as = SENTENCES["counted_as"][data.facts.censored]
     what, counted, otherwise = {
-        "observed": (f"{have} no outcome", f"counted {counted_as(data)}", "Without them"),
+        "observed": (f"{have} no outcome", f"counted {counted_as}", "Without them"),
         "lost": (f"{were} lost by the harness", "left out", "Counted as recorded,"),
         "unknown": ("ended for reasons that are not known", "counted as recorded", "Without them"),
     }[choice]
-    (name, card), (other, action) = ours, theirs = (
-        _decision(data.cards),
-        ("", "none") if cards is None else _decision(cards),
-    )
-    is_same, is_hidden = ours == theirs, bool(n) and choice == "observed"
-    is_pair = bool(name and other and name != other)
-    if is_pair and cards is not None and data.pairs is not None:  # they may be tied
+    name, card = _decision(data.cards)
+    other, action = ("", "none") if cards is None else _decision(cards)
+    is_same, is_hidden = (name, card) == (other, action), bool(n) and choice == "observed"
+    if cards is not None and data.pairs is not None and name and other and name != other:
         _, low, high = _difference(data.pairs, name, other)
-        is_same = not (low > 0 or high < 0) and cards["card"].get(name) == card
+        is_same = low <= 0 <= high and cards["card"].get(name) == card  # they are tied
     words = {AVOID: "use none of these", "none": "none, as too few runs are left"}
     text = words.get(action, "not known yet")
     if other:
@@ -245,20 +233,11 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_stops(data: ReportData) -> list[dict[str, Any]]:
-    """Return the same of the choices that stop reasons leave open."""
-    return [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
-
-
 def _stopped(data: ReportData) -> str:
     """Say what stopped the runs without an outcome, if all were stopped by one."""
-    hidden, meta = _hidden(data), data.traces[BASE_RATE, CONSTANT].meta
+    meta, hidden = data.rows.base.traces.meta, ~data.runs.observed
     reasons = meta["stop_reason"][hidden].dropna().unique() if "stop_reason" in meta else []
     return f", all stopped by {reasons[0]}" if len(reasons) == 1 else ""
-
-
-def _hidden(data: ReportData) -> BoolArray:
-    return np.asarray(data.outcomes[BASE_RATE, CONSTANT] == CENSORED)
 
 
 # -------------------------------------------------------------------- whether the data are sound
@@ -275,11 +254,13 @@ def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
         yield f"{opening(card_reason(few.iloc[0], data))}."
 
 
-def _looks(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
+def _looks(
+    data: ReportData, facts: dict[str, Any], by_stops: list[dict[str, Any]]
+) -> Iterator[str]:
     """Return what a reader should look at once."""
     if facts["settled"] and data.facts.n_censored > _MANY * data.facts.n_runs:
         yield say("choice", facts)
-    yield from (say("choice", of) for of in _of_stops(data) if not of["settled"])
+    yield from (say("choice", choice) for choice in by_stops if not choice["settled"])
     if facts["is_related"]:
         yield say("length", facts)
     for note in data.remarks:
@@ -295,11 +276,10 @@ def _has_few_tasks(note: Note) -> bool:
 
 def _of_length(data: ReportData) -> dict[str, Any]:
     """Return how the number of steps is related to the outcome, of runs that have one."""
-    key = BASE_RATE, CONSTANT
-    groups, seen = data.groups.get(key), ~_hidden(data)
-    labels, steps = data.labels[key][seen], -data.traces[key].lengths[seen].astype(np.float64)
-    units = None if groups is None else np.unique(groups[seen].astype(str), return_inverse=True)[1]
-    stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.draws.confidence_level
+    runs, seen = data.runs, data.runs.observed
+    labels, steps = runs.labels[seen], -data.rows.base.traces.lengths[seen].astype(np.float64)
+    units = None if runs.groups is None else runs.groups[seen]
+    stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.settings.confidence_level
     area, low, high = auroc_interval(steps, labels, stratum, units, level)
     is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)
     return {

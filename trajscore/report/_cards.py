@@ -30,16 +30,14 @@ from trajscore.inference.mean_intervals import (
 from trajscore.inference.units import Units
 from trajscore.report._data import (
     AS_GIVEN,
-    BASE_RATE,
     FORMS,
     RECALIBRATED,
-    REFERENCES,
     EvaluationOptions,
     Options,
-    ReportData,
     columns_of,
 )
-from trajscore.report._rows import Row
+from trajscore.report._rows import Row, Rows
+from trajscore.report._tables import ReportData
 
 USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "use as it is",
@@ -96,19 +94,18 @@ def decide(card: Any) -> str:
 # -------------------------------------------------------------------- from rows to cards
 
 
-def card_table(rows: list[Row], options: Options, n_tables: int = 1) -> pd.DataFrame:
+def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
     """Return the cards, at a level shared out over all predictors and over as many tables."""
-    base = next(row for row in rows if row.predictor == BASE_RATE)
     forms: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if row.predictor not in REFERENCES:
-            forms.setdefault(row.predictor, {})[row.form] = row
-    level = 1 - (1 - options.draws.confidence_level) / (len(forms) * n_tables)
-    cards = options.work.share(lambda own: _card(own, base, options, level), list(forms.values()))
+    for row in rows.predictors:
+        forms.setdefault(row.predictor, {})[row.form] = row
+    level = 1 - (1 - options.settings.confidence_level) / (len(forms) * n_tables)
+    jobs = list(forms.values())
+    cards = options.work.share(lambda own: _card(own, rows.base, options, level), jobs)
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
-def cards_and_pairs(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return the cards, which predictors are tied with the best, and all pairs of them."""
     cards = card_table(rows, options)
     pairs = pair_table(rows, cards, options)
@@ -134,7 +131,7 @@ def _card(forms: dict[str, Row], base: Row, options: Options, level: float) -> d
     """Decide about one predictor."""
     differences, matters = _differences(forms, base, options)
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
-    ends = _intervals(differences, units, options.draws, level) if n > 1 else {}
+    ends = _intervals(differences, units, options.settings, level) if n > 1 else {}
     if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope, signal_high = None, np.nan
@@ -169,7 +166,7 @@ def _differences(
 
 
 def _intervals(
-    differences: dict[str, MeanOfRuns], units: Units, draws: EvaluationOptions, level: float
+    differences: dict[str, MeanOfRuns], units: Units, settings: EvaluationOptions, level: float
 ) -> dict[str, tuple[float, float, float]]:
     """Return value and interval of each difference."""
     if not differences or units.n_units < 2:
@@ -180,8 +177,8 @@ def _intervals(
         [difference.change(len(values)) for difference in differences.values()],
         units,
         level,
-        n_resamples=draws.n_resamples,
-        random_state=draws.random_state,
+        n_resamples=settings.n_resamples,
+        random_state=settings.random_state,
     )
     return {
         name: (float(mean[k]), float(low[k]), float(high[k])) for k, name in enumerate(differences)
@@ -279,23 +276,22 @@ def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
 # -------------------------------------------------------------------- pairs
 
 
-def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
+def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where none is a probability."""
-    by_key = {row.key: row for row in rows}
-    chosen = [by_key[name, form_of(cards, name)] for name in ranked(cards)]
+    by_key = {row.key: row for row in rows.predictors}
+    chosen = [by_key[name, form_of(cards.loc[name])] for name in ranked(cards)]
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
         return None
     names = [row.predictor for row in chosen]
     n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
-    level = 1 - (1 - options.draws.confidence_level) / n_pairs
+    level = 1 - (1 - options.settings.confidence_level) / n_pairs
     scores = [row.score(options.scores[0], options.weights) for row in chosen]
-    units = chosen[0].runs.units
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - its for other, its in after}
-        ends = _intervals(differences, units, options.draws, level)
+        ends = _intervals(differences, rows.runs.units, options.settings, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 
@@ -303,9 +299,8 @@ def pair_table(rows: list[Row], cards: pd.DataFrame, options: Options) -> pd.Dat
 # -------------------------------------------------------------------- reading cards
 
 
-def form_of(cards: pd.DataFrame, name: str) -> str:
+def form_of(card: pd.Series) -> str:
     """Return the form that a card speaks for: recalibrated if there is one, unless as it is."""
-    card = cards.loc[name]
     return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
 
 
@@ -338,9 +333,11 @@ def ranked(cards: pd.DataFrame) -> list[str]:
     tied = cards.get("tied", pd.Series(False, index=cards.index))
 
     def place(name: str) -> tuple[int, bool, bool, bool, float]:
-        margin, card = cards.loc[name, form_of(cards, name)], cards.loc[name, "card"]
-        needs_map = bool(tied[name]) and card != USE  # of ties, those usable as they are come first
+        card = cards.loc[name]
+        action, margin = card["card"], card[form_of(card)]
+        # of ties, those usable as they are come first
+        needs_map = bool(tied[name]) and action != USE
         least = math.inf if pd.isna(margin) else -margin
-        return order[card], not varies(cards.loc[name]), not tied[name], needs_map, least
+        return order[action], not varies(card), not tied[name], needs_map, least
 
     return sorted(cards.index, key=place)

@@ -1,18 +1,14 @@
-"""What an evaluation found, in numbers; `_disclosures`, `_verdict` and `render` give them words."""
+"""What is computed, and what its parts are called: rows, metrics, columns, options, notes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
-
-import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
-from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import Horizon, StepWeights
 from trajscore.metrics._uncertainty import cost_of_reliance
@@ -154,9 +150,13 @@ class Options:
 
     scores: tuple[Any, ...]
     weights: StepWeights
-    phi: str
-    draws: EvaluationOptions = field(default_factory=EvaluationOptions)
+    settings: EvaluationOptions = field(default_factory=EvaluationOptions)
     work: Work = field(default_factory=Work)
+
+    @property
+    def quiet(self) -> Options:
+        """The same, without showing how far it is."""
+        return replace(self, work=Work(self.work.n_jobs))
 
     @property
     def score_names(self) -> list[str]:
@@ -202,80 +202,3 @@ class Note:
     predictor: str
     kind: str
     facts: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """How the numbers came about."""
-
-    n_runs: int  # that count
-    n_observed: int  # of these, with an observed outcome
-    success_rate: float  # of these
-    censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
-    rate: float  # success rate over forecasts, the best constant under the step weights
-    n_beyond: int  # runs with an observed outcome whose own horizon is longer than they are
-    n_unscored: int  # steps beyond the horizon
-    knows_end: dict[str, bool | None]  # whether each predictor knows the end of a run; None: unsaid
-    is_clustered: bool
-    calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
-    monitoring: MonitoringOptions | None
-
-    @property
-    def n_censored(self) -> int:
-        """Runs that count without an observed outcome."""
-        return self.n_runs - self.n_observed
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the runs come from, and when they were judged."""
-
-    name: str = ""  # of the file
-    outcome: str = ""  # of the outcomes, such as a column
-    command: str = ""
-    guesses: str = ""  # what was guessed of the file, for people
-    created: str = ""  # ISO 8601, UTC
-    version: str = ""  # of trajscore
-
-
-@dataclass(frozen=True)
-class ReportData:
-    """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
-
-    table: pd.DataFrame
-    intervals: pd.DataFrame
-    interval_methods: pd.DataFrame
-    excluded: pd.DataFrame
-    calibration_gain: pd.DataFrame
-    monitoring: pd.DataFrame | None
-    cards: pd.DataFrame
-    pairs: pd.DataFrame | None
-    by: pd.DataFrame | None
-    sensitivity: pd.DataFrame
-    other_choices: dict[str, tuple[int, pd.DataFrame | None]]
-    by_step: pd.DataFrame
-    equal_length: pd.DataFrame
-    options: Options
-    facts: Facts
-    remarks: list[Note]
-    source: Source
-    traces: dict[tuple[str, str], TrajectoryArray] = field(repr=False)
-    outcomes: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
-    labels: dict[tuple[str, str], FloatArray] = field(repr=False)
-    groups: dict[tuple[str, str], NDArray[Any]] = field(repr=False)
-
-    @property
-    def observed_cards(self) -> pd.DataFrame | None:
-        """Cards of the runs with an observed outcome alone; None where all are."""
-        return self.other_choices.get("observed", (0, None))[1]
-
-    @property
-    def score_name(self) -> str:
-        """Name of the leading score, a column of `table`."""
-        return self.options.score_names[0]
-
-    @property
-    def predictors(self) -> list[str]:
-        """Names of the predictors, without the references."""
-        names = self.table.index.get_level_values("predictor")
-        return [name for name in dict.fromkeys(names) if name not in REFERENCES]

@@ -7,34 +7,10 @@ Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification
 
 from __future__ import annotations
 
-from trajscore.inference.influence import FEW_CLUSTERS
-from trajscore.report._data import (
-    BASE_RATE,
-    BOOTSTRAP,
-    CONSTANT,
-    INFLUENCE,
-    Note,
-    ReportData,
-)
+from trajscore.report._data import BOOTSTRAP, INFLUENCE
 from trajscore.report._runs import lacks_values, number_of_runs
 from trajscore.report._sentences import SENTENCES, say
-
-_TOLD = {"stops": "", "not calibrated": "not recalibrated; ", "not monitored": "not monitored; "}
-"""Kinds of notes that are told by what found them, after these words."""
-
-
-def sentence(note: Note) -> str:
-    """Write a note for people."""
-    facts, n = note.facts, note.facts.get("n", 0)
-    words = {
-        "have": "has" if n == 1 else "have", "enough": FEW_CLUSTERS,
-        "first": f" (the first of {n} such values)" if n > 1 else "",
-        "folds": "one of the two" if len(facts.get("maps", ())) == 1 else "both",
-    }  # fmt: skip
-    if note.kind in _TOLD:
-        said = _TOLD[note.kind] + str(facts.get("text") or facts.get("why"))
-        return f"{note.predictor}: {said}"
-    return f"{note.predictor}: {say(f'notes.{note.kind}', facts | words)}"
+from trajscore.report._tables import ReportData
 
 
 def left_out(data: ReportData, most: int = 1000) -> str:
@@ -61,9 +37,9 @@ def disclosures(data: ReportData) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts, options, weights = data.facts, data.options, data.options.weights
     source, version = data.source, f"trajscore {data.source.version}"
-    of_runs = float(data.labels[BASE_RATE, CONSTANT].mean())
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
+    counted_as, phi = SENTENCES["counted_as"][facts.censored], options.settings.phi
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
@@ -72,16 +48,16 @@ def disclosures(data: ReportData) -> dict[str, str]:
     settings = {
         "runs": f"{number_of_runs(facts.n_runs)}, {facts.n_observed:,} with an observed outcome, "
                 f"of which {facts.success_rate:.3f} succeeded",
-        "base rate": f"{facts.rate:.3f} over forecasts, {of_runs:.3f} over runs",
+        "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",
         "weights": f"{weights.name}: {schedule} at step t, divided by {divided}",
         "steps beyond the horizon": f"{facts.n_unscored:,} not scored" * bool(facts.n_unscored),
         "horizon beyond the end": number_of_runs(facts.n_beyond)
                                   * bool(weights.is_own and facts.n_beyond),
-        "aggregation": f"{options.phi}: {SENTENCES['score_of'][options.phi]}; failures positive",
+        "aggregation": f"{phi}: {SENTENCES['score_of'][phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
-        "censoring": say("censoring", {"counted_as": counted_as(data)}) if facts.n_censored
+        "censoring": say("censoring", {"counted_as": counted_as}) if facts.n_censored
                      or facts.censored == "drop" else "none",
         "intervals": _intervals(data),
         "equal length": "the same number of steps; beyond 10, within a tenth of it",
@@ -94,11 +70,6 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
-
-
-def counted_as(data: ReportData) -> str:
-    """Say how runs without an outcome count."""
-    return {"q_z": "with their q_z", "drop": "not at all"}.get(data.facts.censored, "as failures")
 
 
 def _calibration(calibrators: dict[str, str] | None) -> str:
@@ -115,17 +86,17 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
 
 def _intervals(data: ReportData) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    draws, methods = data.options.draws, data.interval_methods
+    settings, methods = data.options.settings, data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
-        BOOTSTRAP: f"bootstrap (BCa, {draws.n_resamples} replicates)",
+        BOOTSTRAP: f"bootstrap (BCa, {settings.n_resamples} replicates)",
     }
-    usual = BOOTSTRAP if draws.intervals == BOOTSTRAP else INFLUENCE
+    usual = BOOTSTRAP if settings.intervals == BOOTSTRAP else INFLUENCE
     (other,) = ways.keys() - {usual}
     metrics = methods.index[(methods == other).any(axis=1)].unique("metric")
-    parts = [f"{100 * draws.confidence_level:.3g}%", f"by {ways[usual]}"]
+    parts = [f"{100 * settings.confidence_level:.3g}%", f"by {ways[usual]}"]
     if len(metrics):
         parts.append(f"by {ways[other]} for some of {', '.join(metrics)}")
-    parts.append(f"paired by {'cluster of runs' if data.facts.is_clustered else 'run'}")
+    parts.append(f"paired by {'cluster of runs' if data.runs.groups is not None else 'run'}")
     parts.append(f"margins of {data.score_name} hold for all {len(data.cards)} predictors at once")
     return "; ".join(parts)

@@ -20,8 +20,8 @@ from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.io.fields import USUAL
-from trajscore.report._data import AS_GIVEN, BASE_RATE, REFERENCES, Note
-from trajscore.report._rows import Row
+from trajscore.report._data import AS_GIVEN, REFERENCES, Note
+from trajscore.report._rows import Row, Rows
 from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
@@ -74,19 +74,18 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
 
 def doubts(
     chosen: Judged,
-    rows: list[Row],
+    rows: Rows,
     intervals: pd.DataFrame,
     weights: StepWeights,
 ) -> list[Note]:
     """Return what a reader should know of predictors and runs."""
-    base = next(row for row in rows if row.predictor == BASE_RATE)
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
         *_out_of_range(chosen.traces),
         *_leaky(chosen),
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
-        *_few_clusters(base.runs),
-        *_heavy_run(base, weights),
+        *_few_clusters(rows.runs),
+        *_heavy_run(rows.base, weights),
         *stop_notes(chosen.stops),
     ]
 

@@ -14,7 +14,7 @@ from trajscore.core.equal_length import has_both, length_bins, runs_with_a_partn
 from trajscore.core.ids import pair_codes
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.report._data import REFERENCES, Options, columns_of
+from trajscore.report._data import Options, columns_of
 from trajscore.report._rows import Row
 
 OVER_LENGTH = columns_of("over_length")
@@ -24,7 +24,6 @@ _COLUMNS = ["n_runs", *AUROC, *OVER_LENGTH]
 
 def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
     """Return AUROC and leading score at steps, of the runs that are at least that long."""
-    judged = [row for row in rows if row.predictor not in REFERENCES]
 
     def table(row: Row) -> pd.DataFrame:
         return step_table(
@@ -33,26 +32,25 @@ def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
             row.runs.groups,
             forecasts=row.traces if row.is_probability else None,
             score=options.scores[0],
-            confidence_level=options.draws.confidence_level,
+            confidence_level=options.settings.confidence_level,
         )
 
-    tables = options.work.share(table, judged)
-    keys = [row.key for row in judged]
+    tables = options.work.share(table, rows)
+    keys = [row.key for row in rows]
     return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
 
 
 def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
-    judged = [row for row in rows if row.predictor not in REFERENCES]
-    index = pd.MultiIndex.from_tuples([row.key for row in judged], names=["predictor", "form"])
-    numbers = options.work.share(lambda row: _of_equals(row, options), judged)
+    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
+    numbers = options.work.share(lambda row: _of_equals(row, options), rows)
     table = pd.DataFrame(list(numbers), index=index, columns=_COLUMNS, dtype=np.float64)
     return table.astype({"n_runs": np.int64})
 
 
 def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
-    level = options.draws.confidence_level
-    confidence, length = collapse(row.traces, options.phi, options.weights), _length(row)
+    level = options.settings.confidence_level
+    confidence, length = collapse(row.traces, options.settings.phi, options.weights), _length(row)
     stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
     runs = runs_with_a_partner(row.runs.labels, stratum)
     labels, groups = row.runs.labels[runs], row.runs.groups

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.ids import check_index
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
+from trajscore.inference._bootstrap import check_resamples
 from trajscore.inference.mean_intervals import METHODS
+from trajscore.inference.units import units_of
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._data import (
-    BASE_RATE,
-    CONSTANT,
     RECALIBRATED,
     EvaluationOptions,
-    Facts,
     MonitoringOptions,
     Note,
     Options,
-    Source,
 )
 from trajscore.report._doubts import doubts
-from trajscore.report._equal_length import by_step_table, equal_length_table
 from trajscore.report._groups import group_table
 from trajscore.report._in_batches import batch_rules, evaluate_batches
 from trajscore.report._intervals import interval_table
@@ -46,6 +43,7 @@ from trajscore.report._monitoring import monitoring_options, monitoring_table
 from trajscore.report._report import Report
 from trajscore.report._rows import make_rows
 from trajscore.report._runs import (
+    MISSING,
     censored_as,
     check_predictors,
     choose_runs,
@@ -55,13 +53,7 @@ from trajscore.report._runs import (
     leave_out_missing,
     under_other_choices,
 )
-from trajscore.report._tables import (
-    count_table,
-    excluded_table,
-    gain_table,
-    row_table,
-    sensitivity_table,
-)
+from trajscore.report._tables import Counts, Facts, Source, excluded_table
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -98,12 +90,12 @@ def evaluate(
         "early" is 1/sqrt(t). "linear_front", over `EvaluationOptions(horizon="own")`, is the
         convention of Raghu et al., which is not proper where the length of a run depends on how it
         ends.
-    calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="auto"
-        What makes the recalibrated rows, out of fold: "auto" is a
-        `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
-        in the tables of Raghu et al., and so on, with the weights above; any other forecaster,
-        pipeline or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be
-        fitted anew for each fold is refused.
+    calibrator : str, forecaster or None, default="auto"
+        What makes the recalibrated rows, out of fold. A text is the `keyword` of a calibrator of
+        `trajscore.calibration`, such as "auto" (`EnsembleCrossFitCalibrator`) or "platt"
+        (`PlattCrossFitCalibrator`, as in the tables of Raghu et al.), with the weights above; any
+        other forecaster, pipeline or search goes through `trajscore.calibration.cross_fit_traces`.
+        What cannot be fitted anew for each fold is refused.
     censored : {"failure", "drop"}, float or array-like of shape (n_runs,), default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
         failures (the simple censored score), are left out, or have these continuation
@@ -169,13 +161,19 @@ def evaluate(
     if not isinstance(options, EvaluationOptions):
         raise ValueError(f"options must be EvaluationOptions(...), got {options!r}")
     check_choice(options.phi, "phi", AGGREGATORS)
+    check_choice(options.intervals, "intervals", METHODS)
+    check_choice(options.missing, "missing", MISSING)
+    as_fraction(options.confidence_level, "confidence_level")
+    check_resamples(options.n_resamples)
+    options = _with_one_seed(options)
     computed = Options(
         several_families(options.families, "families"),
         as_step_weights(weights, options.horizon),
-        options.phi,
         options,
         Work(options.n_jobs, options.progress),
     )
+    maker = calibrator_maker(calibrator, computed.weights)
+    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
             raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
@@ -185,59 +183,45 @@ def evaluate(
         )  # fmt: skip
         rules = batch_rules(X, calibrator, censored, options, stop_reason, by)
         return evaluate_batches(X, computed, rules, calibrator, of_sample)
-    check_choice(options.intervals, "intervals", METHODS)
-    as_fraction(options.confidence_level, "confidence_level")
-    maker = calibrator_maker(calibrator, computed.weights)
     kind, q_z = censored_as(censored)
-    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
     check_index(stop_reason, sample.X.ids, "stop_reason")
     stops = recorded_stops(sample.X.meta, stop_reason)
     chosen = choose_runs(sample, stops, kind)
     judged = leave_out_missing(chosen, notes)
+    units_of(judged.runs.groups, len(judged.runs))  # refuses a single cluster
     refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
-    clusters = np.asarray(groups, dtype=object)
+    others = under_other_choices(sample, stops, kind, judged)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
-    other_choices: dict[str, tuple[int, pd.DataFrame | None]] = {}
-    for choice, (n, other) in under_other_choices(sample, stops, kind, judged).items():
-        anew = None if other is None else make_rows(other, maker, computed, [])
-        other_choices[choice] = n, None if anew is None else cards_and_pairs(anew, computed)[0]
-    observed = judged.runs.observed
-    table, methods = interval_table(rows, computed)
-    notes = [*doubts(chosen, rows, table, computed.weights), *notes]
+    by_group = group_table(rows.predictors, groupings, cards, computed) if groupings else None
+    other_choices = {
+        choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
+        for choice, (n, other) in others.items()
+    }
+    runs = judged.runs
+    intervals, methods = interval_table(rows, computed)
+    notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
+    monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     return Report(
-        table=row_table(count_table(rows), computed, table),
-        intervals=table,
+        rows=rows,
+        intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(judged.excluded),
-        calibration_gain=gain_table(computed, table),
-        monitoring=(
-            None if stopping is None else monitoring_table(rows, stopping, computed.work, notes)
-        ),
+        monitoring=monitored,
         cards=cards,
         pairs=pairs,
-        by=group_table(rows, groupings, cards, computed) if groupings else None,
-        sensitivity=sensitivity_table(
-            rows, cards, other_choices.get("observed", (0, None))[1], computed
-        ),
+        by=by_group,
         other_choices=other_choices,
-        by_step=by_step_table(rows, computed),
-        equal_length=equal_length_table(rows, computed),
         options=computed,
         facts=Facts(
-            n_runs=len(judged.runs),
-            n_observed=int(observed.sum()),
-            success_rate=float(judged.runs.y[observed].mean()),
+            **asdict(Counts.of(runs.y, runs.labels, rows.base.traces, computed.weights)),
             censored=kind,
-            rate=float({row.key: row for row in rows}[BASE_RATE, CONSTANT].traces.cells[0]),
-            n_beyond=int((beyond_end(next(iter(judged.traces.values()))) & observed).sum()),
-            n_unscored=computed.weights.n_unscored(sample.X.lengths[judged.runs.source_rows]),
-            knows_end=dict.fromkeys(judged.traces, is_end_known),
-            is_clustered=groups is not None,
+            rate=float(rows.base.traces.cells[0]),
+            knows_end=is_end_known,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
@@ -245,13 +229,15 @@ def evaluate(
         source=Source(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
         ),
-        traces={row.key: row.traces for row in rows},
-        outcomes={row.key: row.runs.y for row in rows},
-        labels={row.key: row.runs.labels for row in rows},
-        groups={row.key: clusters[row.runs.source_rows] for row in rows}
-        if groups is not None
-        else {},
     )
+
+
+def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:
+    """Draw from a random state once, so that nothing depends on the order of threads."""
+    random = check_random_state(options.random_state)
+    if isinstance(options.random_state, Integral):
+        return options
+    return replace(options, random_state=int(random.randint(np.iinfo(np.int32).max)))
 
 
 def _now() -> str:

@@ -22,9 +22,10 @@ from trajscore.report._acting import (
 )
 from trajscore.report._answer import Answer, answer, succeeded
 from trajscore.report._cards import form_of, forms_of, have_too_few_runs, ranked, varies
-from trajscore.report._data import BASE_RATE, CONSTANT, FORMS, RECALIBRATED, ReportData
+from trajscore.report._data import FORMS, RECALIBRATED
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import of_stopping
 from trajscore.report._worst_runs import worst_runs
 
@@ -62,20 +63,20 @@ def first_screen(
     for name in drawn:
         key = acted_on(data, name)
         own = (costs or {}).get(name, {})
-        curves[name] = stopping(data.traces[key], data.labels[key], own)
+        curves[name] = stopping(data.traces[key], data.runs.labels, own)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
-    number = collapse(data.traces[key], data.options.phi, data.options.weights)
-    accept, before = accepting(number, data.labels[key]), decided.before
+    number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
+    accept, before = accepting(number, data.runs.labels), decided.before
     rules = {
         "accept": _say_accept(accept, PRICE, score),
         "stop": _say_stop(curves, drawn[0], LOST, form),
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    words = {"what": SENTENCES["score_of"][data.options.phi], "form": FORMS[key[1]]}
+    words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
     notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
     said = rules | notes | {"worst": _say_worst(data, worst, form)}
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, said)
@@ -83,7 +84,7 @@ def first_screen(
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards, name), forms_of(data, name)
+    form, forms = form_of(data.cards.loc[name]), forms_of(data, name)
     return name, form if form in forms else forms[0]
 
 
@@ -145,7 +146,7 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
     digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
     facts = {
         "task": f", task {worst['task']}" * bool(worst["task"]), "form": form,
-        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(data.facts.n_observed),
+        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(int(data.runs.observed.sum())),
         "seen": " with an outcome" * bool(data.facts.n_censored),
         "was": "" if worst["outcome"] in _VERBS else "was ",
     }  # fmt: skip
@@ -155,12 +156,11 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
 def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
-    n_steps = int(data.traces[BASE_RATE, CONSTANT].lengths.sum())
     hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
     parts = [
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),
-        f"{n_steps:,} steps",
+        f"{facts.n_steps:,} steps",
         f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",
     ]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from trajscore.core.parallel import Work
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
@@ -31,12 +30,8 @@ from trajscore.report._cards import (
     have_too_few_runs,
     varies,
 )
-from trajscore.report._data import (
-    REFERENCES,
-    Options,
-    columns_of,
-)
-from trajscore.report._rows import Row, base_rate
+from trajscore.report._data import Options, columns_of
+from trajscore.report._rows import Row, Rows, base_rate
 
 ERROR_RATE = 0.05
 """Chance with which groups drawn at random are called different."""
@@ -55,15 +50,13 @@ def group_table(
     options: Options,
 ) -> pd.DataFrame:
     """Return the cards of all predictors in all groups, and whether groups differ."""
-    judged = [row for row in rows if row.predictor not in REFERENCES]
-    chosen = [row for row in judged if row.form == form_of(cards, row.predictor)]
+    chosen = [row for row in rows if row.form == form_of(cards.loc[row.predictor])]
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
-    quiet = replace(options, work=Work(options.work.n_jobs))
     for kind, group in options.work.track(parts):
-        inside = _within(judged, by[kind] == group, options.weights)
-        own = card_table(inside, quiet, n_tables=len(parts))
-        runs, level = inside[0].runs, own["confidence_level"].iloc[0]
+        inside = _within(rows, by[kind] == group, options.weights)
+        own = card_table(inside, options.quiet, n_tables=len(parts))
+        runs, level = inside.runs, own["confidence_level"].iloc[0]
         tables[kind, group] = own.assign(t=runs.units.t_quantile(len(runs), level))
     table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
     for kind, labels in by.items():
@@ -79,12 +72,12 @@ def group_table(
     return pd.concat(decided).drop(columns="t").loc[table.index]
 
 
-def _within(rows: list[Row], members: BoolArray, weights: StepWeights) -> list[Row]:
+def _within(rows: list[Row], members: BoolArray, weights: StepWeights) -> Rows:
     """Keep the runs of one group, with their own base rate."""
     places = np.flatnonzero(members)
     runs = rows[0].runs.take(places)
     inside = [replace(row, traces=row.traces[places], runs=runs) for row in rows]
-    return [*inside, base_rate(inside[0].traces, runs, weights)]
+    return Rows(inside, base_rate(inside[0].traces, runs, weights))
 
 
 def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -124,7 +117,7 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
     _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
     places = np.full(len(code), -1)
     places[is_tested] = item
-    seed = options.draws.random_state
+    seed = options.settings.random_state
     shuffled = _shuffles(code[is_tested][first], block[is_tested][first], seed)
     distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
     n, statistics = len(shuffled), np.round(np.stack(distances), 9)

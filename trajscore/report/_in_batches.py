@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,14 +24,11 @@ from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
-from trajscore.core.outcomes import CENSORED
-from trajscore.core.stops import recorded_stops
+from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import check_choice, one_per_run, run_label, unknown_name
+from trajscore.core.values import one_per_run, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
-    ALIVE,
-    ALIVE_END,
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
@@ -48,14 +45,12 @@ from trajscore.report._data import (
 from trajscore.report._doubts import stop_notes
 from trajscore.report._report import Report
 from trajscore.report._runs import (
-    MISSING,
     Counted,
     counted,
-    knows_end,
     lost_runs,
     whole_runs,
 )
-from trajscore.report._tables import excluded_table, gain_table, row_table
+from trajscore.report._tables import Counts, excluded_table
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
 from trajscore.streaming.labelled_runs import LabelledRuns
@@ -107,8 +102,6 @@ def batch_rules(
             f"calibrator={calibrator!r}"
         )
     columns = batches.columns.meta
-    knows_end(options.end, calibrator)
-    check_choice(options.missing, "missing", MISSING)
     has_q_z = not (isinstance(censored, str) and censored in ("failure", "drop"))
     q_z = censored if has_q_z else None
     named = [("censored", q_z), ("stop_reason", stop_reason)]
@@ -131,7 +124,7 @@ class RowSums:
         self.options = options
         self.scores = TPSAccumulator(options.scores, options.weights)
         self.steps = CalibrationAccumulator(options.weights)
-        self.runs = RankingAccumulator(options.phi, options.weights)
+        self.runs = RankingAccumulator(options.settings.phi, options.weights)
         self.costs = np.zeros(len(_COSTS))
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
@@ -141,7 +134,7 @@ class RowSums:
         except ValueError as error:  # whose row is one of a batch, and of no use
             text = re.sub(r" \(row \d+\)", "", str(error))
             raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
-        phi, weights = self.options.phi, self.options.weights
+        phi, weights = self.options.settings.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
         self.runs._add_collapsed(runs.label, confidence)
@@ -242,8 +235,8 @@ class Pass:
         self.excluded: Counter[str] = Counter()  # runs left out, by reason
         self.stops: Counter[tuple[str, str]] = Counter()  # others that a stop decided
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
-        # runs, those with an observed outcome and its sum, steps beyond the horizon, all steps
-        self.counts = np.zeros(5)
+        self.n_cells = 0  # steps of all runs, those that do not count among them
+        self.counts = Counts()  # of the runs that count
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
@@ -251,7 +244,7 @@ class Pass:
             stated, X = X, X.ffill()
             n_filled = (np.isnan(stated.cells) & ~np.isnan(X.cells)).sum(axis=0)
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
-            self.counts[4] += len(X.cells)
+            self.n_cells += len(X.cells)
         ended = self.rules.apply(y, X)
         self.excluded.update(ended.excluded)
         self.stops.update(ended.stops)
@@ -271,9 +264,7 @@ class Pass:
                 if self.maps is not None:
                     X = X.with_cells(self.maps[name, 1 - half](X.cells))
                 sums.add(runs, X)
-        observed = batch.y != CENSORED
-        n_unscored = self.options.weights.n_unscored(batch.X.lengths)
-        self.counts[:4] += [len(label), observed.sum(), batch.y[observed].sum(), n_unscored]
+        self.counts += Counts.of(batch.y, label, batch.X, self.options.weights)
         if self.maps is None:
             self.sample.add([(batch.hashes(), batch)])
 
@@ -282,7 +273,8 @@ class Pass:
         self.excluded = self.excluded + other.excluded
         self.stops = self.stops + other.stops
         self.filled = self.filled + other.filled
-        self.counts = self.counts + other.counts
+        self.n_cells += other.n_cells
+        self.counts += other.counts
         self.sample.add(other.sample.parts)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
@@ -296,8 +288,8 @@ class Pass:
 
     def notes(self) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": len(self.sample.runs().y), "n_runs": int(self.counts[0])}
-        filled = {name: n / self.counts[4] for name, n in self.filled.items() if n}
+        facts = {"n": len(self.sample.runs().y), "n_runs": self.counts.n_runs}
+        filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         return [
             Note("all", "sampled", facts),
             *stop_notes(self.stops),
@@ -312,7 +304,7 @@ def evaluate_batches(
     maker = calibrator_maker(calibrator, options.weights)
     names = batches.columns.values
     first: Pass = batches.reduce(Pass(options, rules, names))
-    if not first.counts[0]:
+    if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
     reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
@@ -323,9 +315,9 @@ def evaluate_batches(
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
         second: Pass = batches.reduce(Pass(options, rules, names, maps))
         calibrated = second.of_all()
-        if second.counts[0] != first.counts[0]:
+        if second.counts.n_runs != first.counts.n_runs:
             raise ValueError(
-                f"the source had {first.counts[0]:.0f} runs at first and {second.counts[0]:.0f} "
+                f"the source had {first.counts.n_runs} runs at first and {second.counts.n_runs} "
                 f"when it was read again to calibrate; give one that can be read twice, such as a "
                 f"folder, or pass calibrator=None"
             )
@@ -335,35 +327,22 @@ def evaluate_batches(
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
     values = {key: sums.values() for key, sums in rows.items()}
-    n_runs, n_observed, total, n_unscored, _ = first.counts.tolist()
-    intervals = _of_all(report.intervals, values, np.sqrt(len(X) / n_runs))
+    intervals = _of_all(report.intervals, values, np.sqrt(len(X) / first.counts.n_runs))
     methods = report.interval_methods.copy()
     for key, sums in rows.items():
-        for metric, ends in sums.ends(options.draws.confidence_level).items():
+        for metric, ends in sums.ends(options.settings.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
-    counts = report.table[["n_runs", "n_censored"]].copy()
-    of_all = ~counts.index.get_level_values("predictor").isin([ALIVE, ALIVE_END])
-    counts.loc[of_all] = int(n_runs), int(n_runs - n_observed)
-    n_of = Counter({"observed": int(n_runs - n_observed)})
-    for (kind, _), n in first.stops.items():  # "unknown", of which the sample has a share
-        n_of[kind] += n
+    n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
+    n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
+    others = report.other_choices.items()
     return replace(
         report,
-        table=row_table(counts, options, intervals),
         intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(first.excluded),
-        calibration_gain=gain_table(options, intervals),
-        other_choices={name: (n_of[name], own[1]) for name, own in report.other_choices.items()},
-        facts=replace(
-            report.facts,
-            n_runs=int(n_runs),
-            n_observed=int(n_observed),
-            success_rate=total / n_observed,
-            rate=rate,
-            n_unscored=int(n_unscored),
-        ),
+        other_choices={choice: (n_of[choice], cards) for choice, (_, cards) in others},
+        facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[*first.notes(), *(note for note in report.remarks if note.kind != "stops")],
     )
 

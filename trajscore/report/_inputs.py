@@ -126,8 +126,8 @@ def load(
         X = X[list(fields.scores)] if fields.scores else X
         return Inputs(X, y, said=(said,), outcome="won")
     known = format_of(path, format, fields, max_size)
-    asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size}
-    asked |= {"keep_lost": keep_lost}
+    asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size,
+             "keep_lost": keep_lost}  # fmt: skip
     of_logs = {"embedder": embedder, "roles": roles}
     of_tables = {"step": fields.step, "first_step": first_step}
     of_tables |= {part: getattr(fields, part) or None for part in ("risks", "wide")}

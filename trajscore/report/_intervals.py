@@ -15,7 +15,7 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY, weighted_steps
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units, check_resamples
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
@@ -24,7 +24,7 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units, units_of
+from trajscore.inference.units import Units
 from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     ALIVE,
@@ -43,29 +43,28 @@ from trajscore.report._data import (
     VALUE,
     Options,
 )
-from trajscore.report._rows import Metrics, Row, row_metrics
+from trajscore.report._rows import Metrics, Row, Rows, row_metrics
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
 
 
-def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
+def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every row and metric with its differences and intervals, and how these were made.
 
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    draws, base = options.draws, next(row for row in rows if row.predictor == BASE_RATE)
-    check_resamples(draws.n_resamples)
-    n_runs, units = len(base.runs), units_of(base.runs.groups, len(base.runs))
-    steps = weighted_steps(base.runs.labels, base.traces, options.weights)
-    cells, names = _Cells(rows, options, units), options.metrics
+    settings, every = options.settings, list(rows)
+    n_runs, units = len(rows.runs), rows.runs.units
+    steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
+    cells, names = _Cells(every, options, units), options.metrics
     known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
 
     def judge(places: list[int], lent: Sequence[str] = ()) -> None:
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
-            metrics[place] = row_metrics(rows[place], options, steps)
+            metrics[place] = row_metrics(every[place], options, steps)
             known[place] = _known(metrics[place], n_runs, names)
             cells.fill(place, known)
         marked = cells.marked(places)
@@ -75,18 +74,18 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
                 known[place] = _known(_some(metrics[place], lent), n_runs, names)
             metrics[place] = _some(metrics[place], {*marked, *lent})
 
-    by_predictor = groupby(range(len(rows)), key=lambda place: rows[place].predictor)
+    by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
     judge(jobs.pop(BASE_RATE), names)
     for name in (ALIVE, ALIVE_END):
         judge(jobs.pop(name), [*options.score_names, "AUROC"])
     # memory would not hold the metrics of two predictors with very many steps
-    is_large = max(len(row.traces.cells) for row in rows) > MANY
+    is_large = max(len(row.traces.cells) for row in every) > MANY
     work = replace(options.work, n_jobs=1) if is_large else options.work
     list(work.share(judge, list(jobs.values())))
     slow = [
         place
-        for place in range(len(rows))
+        for place in range(len(every))
         if cells.marked([place]) and not _drawn_quickly(cells, place, metrics)
     ]
     if slow:
@@ -98,14 +97,14 @@ def interval_table(rows: list[Row], options: Options) -> tuple[pd.DataFrame, pd.
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
-            n_resamples=draws.n_resamples,
-            random_state=draws.random_state,
+            n_resamples=settings.n_resamples,
+            random_state=settings.random_state,
             n_jobs=options.work.n_jobs,
             progress=options.work.progress,
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(n_runs, draws.confidence_level))
+            cells.resample(place, values, units.expanded_level(n_runs, settings.confidence_level))
     return cells.tables()
 
 
@@ -118,7 +117,7 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
     runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
-    draws, held = cells.draws, {0: place, **cells.references[place]}
+    settings, held = cells.settings, {0: place, **cells.references[place]}
     wanted = [
         (of, column)
         for level, of in held.items()
@@ -131,12 +130,14 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         return False
     # what a row is worth must not depend on what is drawn for others
     drawn = bootstrap_many_means(
-        np.stack(means, axis=1), n_resamples=draws.n_resamples, random_state=draws.random_state
+        np.stack(means, axis=1),
+        n_resamples=settings.n_resamples,
+        random_state=settings.random_state,
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
     for (of, column), own in zip(wanted, drawn.T, strict=True):
         values[of][:, column] = own
-    cells.resample(place, values, draws.confidence_level)
+    cells.resample(place, values, settings.confidence_level)
     return True
 
 
@@ -198,7 +199,7 @@ class _Cells:
 
     def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
         self.rows, self.options, self.units = rows, options, units
-        self.draws, self.names = options.draws, options.metrics
+        self.settings, self.names = options.settings, options.metrics
         n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
         self.is_rare = is_rare(rows[0].runs.labels)
         self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
@@ -224,13 +225,13 @@ class _Cells:
         for level, at in self.references[place].items():
             self._fill_means(level, place, own - known[at])
         self._fill_errors(place, known)
-        if self.draws.intervals == "auto" and self.is_rare:
+        if self.settings.intervals == "auto" and self.is_rare:
             of_row = self.method[:, place]
             of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def _fill_means(self, level: int, place: int, numbers: _Known) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
-        at, units, draws = (level, place), self.units, self.draws
+        at, units, settings = (level, place), self.units, self.settings
         self.estimate[at] = numbers.values
         known = [(self.names.index(name), name) for name in numbers.influence]
         known = [(column, name) for column, name in known if not np.isnan(numbers.values[column])]
@@ -239,16 +240,16 @@ class _Cells:
             numbers.values[columns],
             np.stack([numbers.influence[name] for _, name in known]).T,
             units,
-            draws.confidence_level,
+            settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for _, name in known],
         )
         holds = intervals.holds
-        if draws.intervals != "auto":
-            holds = np.array(draws.intervals == INFLUENCE)
+        if settings.intervals != "auto":
+            holds = np.array(settings.intervals == INFLUENCE)
         self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        alpha, widths = 1 - draws.confidence_level, (intervals.high - intervals.low) / 2
+        alpha, widths = 1 - settings.confidence_level, (intervals.high - intervals.low) / 2
         for (column, name), width in zip(known, widths, strict=True):
             if name in numbers.change:
                 reach = unseen_reach(numbers.change[name], units, alpha, width)
@@ -273,7 +274,9 @@ class _Cells:
                 if own.values[column] > ROUNDING:  # not calibrated by construction
                     is_zero = reference is None or reference.values[column] <= ROUNDING
                     theirs = None if reference is None or is_zero else reference.parts(name)
-                    ends = absolute_interval(ours, theirs, self.units, self.draws.confidence_level)
+                    ends = absolute_interval(
+                        ours, theirs, self.units, self.settings.confidence_level
+                    )
                 self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
 
     def marked(self, places: Sequence[int]) -> list[str]:

@@ -13,14 +13,8 @@ from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import (
-    ALIVE,
-    AS_GIVEN,
-    REFERENCES,
-    MonitoringOptions,
-    Note,
-)
-from trajscore.report._rows import Row
+from trajscore.report._data import AS_GIVEN, MonitoringOptions, Note
+from trajscore.report._rows import Row, Rows
 
 
 def monitoring_options(
@@ -45,21 +39,21 @@ def monitoring_options(
 
 
 def monitoring_table(
-    rows: list[Row], options: MonitoringOptions, work: Work, notes: list[Note]
+    rows: Rows, options: MonitoringOptions, work: Work, notes: list[Note]
 ) -> pd.DataFrame:
     """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    given = [row for row in rows if row.form == AS_GIVEN and row.predictor not in REFERENCES]
+    given = [row for row in rows.predictors if row.form == AS_GIVEN]
     followed = [row for row in given if np.isnan(row.only_value)]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
-    alive = next(row for row in rows if row.predictor == ALIVE)
+    alive = rows.counting[0]
     steps = -step_numbers(alive.traces).astype(np.float64)
     followed.append(replace(alive, traces=alive.traces.with_cells(steps)))
     for row in work.track(followed):
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
         except ValueError as error:
-            notes.append(Note(row.predictor, "not monitored", {"why": str(error)}))
+            notes.append(Note(row.predictor, "without", {"what": "monitored", "why": error}))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
 

@@ -11,8 +11,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference.rate_intervals import wilson_interval
-from trajscore.inference.units import any_units
-from trajscore.report._data import ReportData
+from trajscore.report._tables import ReportData
 
 _FEWEST_IN_A_BIN = 10
 _MOST_BINS = 10
@@ -49,9 +48,8 @@ def reliability(data: ReportData, key: tuple[str, str], part: str | None = None)
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
     many runs as would vary as much.
     """
-    X, labels = data.traces[key], data.labels[key]
-    codes = any_units(data.groups.get(key), len(X)).codes
-    unit = np.arange(len(X)) if codes is None else codes
+    X, labels = data.traces[key], data.runs.labels
+    unit = np.arange(len(X)) if data.runs.groups is None else data.runs.groups
     weight, run = data.options.weights.of(X).cells(), run_numbers(X)
     used = weight > 0
     if part is not None:

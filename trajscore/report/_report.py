@@ -12,9 +12,9 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io import Run
-from trajscore.report._answer import notes_of
-from trajscore.report._data import ReportData
+from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
@@ -94,12 +94,15 @@ class Report(ReportData):
         Score, weights, calibration, censoring assumption and the like.
     notes : list of str
         What a reader should know of single predictors.
-    traces, outcomes, labels, groups : dict keyed by (predictor, form)
-        The traces that were scored, their runs' outcomes (-1: not observed), the same as labels in
-        [0, 1], behind every number, and their clusters (empty without).
-    options, facts, remarks, source
-        What was computed, of which runs, and the notes, before they are put into words; what was
-        judged, when, and by which command.
+    traces : dict keyed by (predictor, form)
+        The traces that were scored.
+    runs
+        Their runs, the same for all of them, in the order of their ids: outcomes ``y`` (-1: not
+        observed), the same as ``labels`` in [0, 1], behind every number, ``groups``, codes of
+        clusters (None without), and ``source_rows``, the row of each run in the input.
+    rows, options, facts, remarks, source
+        What tables are made from, what was computed, of which runs, and the notes, before they are
+        put into words; what was judged, when, and by which command.
 
     Examples
     --------
@@ -119,7 +122,7 @@ class Report(ReportData):
     @property
     def notes(self) -> list[str]:
         """What a reader should know of single predictors."""
-        return notes_of(self)
+        return answer(self).notes
 
     def verdicts(self) -> list[str]:
         """Say in a few sentences what each predictor is worth over base rate and counting steps.

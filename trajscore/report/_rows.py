@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -77,34 +77,54 @@ class Row:
         return only_value(self.traces.cells)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a report, of the same runs: predictors in each form, and the references."""
+
+    predictors: list[Row]
+    base: Row
+    counting: Sequence[Row] = ()  # what counting steps is worth: the end not known, and known
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter((*self.predictors, self.base, *self.counting))
+
+    @property
+    def runs(self) -> Coverage:
+        """The runs that all rows are of."""
+        return self.base.runs
+
+
 def make_rows(
     judged: Judged,
     maker: CalibratorMaker | None,
     options: Options,
     notes: list[Note],
-) -> list[Row]:
+) -> Rows:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
-    alive = alive_rates(trace, judged.runs)
-    base = base_rate(trace, judged.runs, options.weights)
-    return [*predictor_rows(judged, maker, options.work, notes), base, *alive]
+    return Rows(
+        predictor_rows(judged, maker, options.work, notes),
+        base_rate(trace, judged.runs, options.weights),
+        alive_rates(trace, judged.runs),
+    )
 
 
 def predictor_rows(
     judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
 ) -> list[Row]:
     """Return the rows of all predictors, whose runs have no missing value."""
-    calibrators: list[tuple[Row, Any]] = []
+    given: list[Row] = []
     for name, trace in judged.traces.items():
-        is_probability, given = are_probabilities(trace.cells), trace
-        if is_probability:  # what rounding puts outside becomes 0 or 1
-            given = check_trajectories(trace, probabilities=True)
-        raw = Row(name, AS_GIVEN, given, judged.runs, is_probability)
-        calibrators.append((raw, maker and maker(is_probability)))
+        raw = Row(name, AS_GIVEN, trace, judged.runs, are_probabilities(trace.cells))
+        if raw.is_probability:  # what rounding puts outside becomes 0 or 1
+            raw = replace(raw, traces=check_trajectories(trace, probabilities=True))
+        given.append(raw)
+    if maker is None:
+        return given
     rows: list[Row] = []
-    jobs = work.share(lambda job: recalibrated(*job), calibrators)
-    for (raw, _), (recalibrated_rows, own_notes) in zip(calibrators, jobs, strict=True):
-        rows += [raw, *recalibrated_rows]
+    jobs = work.share(lambda raw: recalibrated(raw, maker(raw.is_probability)), given)
+    for raw, (anew, own_notes) in zip(given, jobs, strict=True):
+        rows += [raw, *anew]
         notes += own_notes
     return rows
 
@@ -145,8 +165,6 @@ def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -
 
 def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     """Return the row of out-of-fold traces; where there can be none, a note says why."""
-    if calibrator is None:
-        return [], []
     runs = raw.runs
     # by the labels that everything is scored with, whatever a calibrator makes of -1
     sample = Sample({"": raw.traces}, runs.labels, np.ones(len(runs)), runs.groups)
@@ -156,7 +174,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [], [Note(raw.predictor, "not calibrated", {"why": str(error)})]
+        return [], [Note(raw.predictor, "without", {"what": "recalibrated", "why": error})]
     maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
@@ -176,7 +194,7 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
         metrics |= zip(options.score_names, shared, strict=True)
     confidence = np.full(len(labels), row.rate)
     if row.rate is None:
-        confidence = collapse(row.traces, options.phi, options.weights)
+        confidence = collapse(row.traces, options.settings.phi, options.weights)
     collapsed = CollapsedRuns(confidence, labels)
     of_runs = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
     if counts_steps:

@@ -221,7 +221,6 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
 
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
     """Let a stated value hold until the next one is, if that is wanted."""
-    check_choice(missing, "missing", MISSING)
     if missing != "ffill":
         return sample
     filled = {name: X.ffill() for name, X in sample.traces.items()}

@@ -9,7 +9,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from trajscore.report._data import RUN_METRICS, Options
+from trajscore.inference.influence import FEW_CLUSTERS
+from trajscore.report._data import RUN_METRICS, Note, Options
 
 _FILE = files("trajscore.report").joinpath("sentences.toml")
 SENTENCES: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
@@ -30,6 +31,17 @@ def say(topic: str, facts: dict[str, Any]) -> str:
 def _holds(when: str, facts: dict[str, Any]) -> bool:
     """Whether all facts named hold, and those after a ! do not."""
     return all(bool(facts[name.lstrip("!")]) != name.startswith("!") for name in when.split())
+
+
+def sentence(note: Note) -> str:
+    """Write a note for people."""
+    facts, n = note.facts, note.facts.get("n", 0)
+    words = {
+        "enough": FEW_CLUSTERS,
+        "first": f" (the first of {n} such values)" if n > 1 else "",
+        "folds": "one of the two" if len(facts.get("maps", ())) == 1 else "both",
+    }
+    return f"{note.predictor}: {say(f'notes.{note.kind}', facts | words)}"
 
 
 def explain(name: str) -> str:

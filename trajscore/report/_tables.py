@@ -1,60 +1,227 @@
-"""The tables of an evaluation."""
+"""What an evaluation found, in numbers; `_disclosures`, `_verdict` and `render` give them words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property
+from operator import add
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import count_clipped
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
-    BASE_RATE,
     GAIN,
     MARGIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
     OVER_AS_GIVEN,
     RECALIBRATED,
+    MonitoringOptions,
+    Note,
     Options,
 )
-from trajscore.report._rows import Row
+from trajscore.report._equal_length import by_step_table, equal_length_table
+from trajscore.report._rows import Row, Rows
+from trajscore.report._runs import Coverage
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
 
 
-def count_table(rows: list[Row]) -> pd.DataFrame:
-    """Return how many runs each row is of, and how many of these have no observed outcome."""
-    counts = [(len(row.runs), int((~row.runs.observed).sum())) for row in rows]
-    return pd.DataFrame(counts, index=_index(rows), columns=["n_runs", "n_censored"])
+@dataclass(frozen=True)
+class Counts:
+    """How many runs count, and how long they are."""
+
+    n_runs: int = 0
+    n_observed: int = 0  # with an observed outcome
+    n_steps: int = 0
+    n_unscored: int = 0  # steps beyond the horizon
+    n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
+    success: float = 0.0  # sum of observed outcomes
+    label: float = 0.0  # sum over all runs, unobserved ones by what they stand for
+
+    @classmethod
+    def of(
+        cls, y: NDArray[Any], label: FloatArray, X: TrajectoryArray, weights: StepWeights
+    ) -> Self:
+        """Count runs with outcomes and labels."""
+        observed = y != CENSORED
+        return cls(
+            n_runs=len(y),
+            n_observed=int(observed.sum()),
+            n_steps=int(X.lengths.sum()),
+            n_unscored=weights.n_unscored(X.lengths),
+            n_beyond=int((beyond_end(X) & observed).sum()),
+            success=float(y[observed].sum()),
+            label=float(label.sum()),
+        )
+
+    def __add__(self, other: Counts) -> Self:
+        return type(self)(*map(add, astuple(self), astuple(other)))
+
+    @property
+    def n_censored(self) -> int:
+        """Runs that count without an observed outcome."""
+        return self.n_runs - self.n_observed
+
+    @property
+    def success_rate(self) -> float:
+        """Share of successes among the runs with an observed outcome."""
+        return self.success / self.n_observed
+
+    @property
+    def rate_of_runs(self) -> float:
+        """The best constant for one number a run."""
+        return self.label / self.n_runs
 
 
-def row_table(counts: pd.DataFrame, options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return counts, all metrics, and what scores and AUROC are above the references."""
-    values = intervals["value"].unstack("metric")
-    table = counts.join(values.reindex(index=counts.index, columns=options.metrics))
-    for metric in (*options.score_names, "AUROC"):
-        differences = intervals.xs(metric, level="metric")
-        over = OVER_ALIVE + OVER_ALIVE_END
-        for column in over if metric == "AUROC" else MARGIN + over:
-            table[f"{metric} {column}"] = differences[column]
-    return table
+@dataclass(frozen=True, kw_only=True)
+class Facts(Counts):
+    """How the numbers came about."""
+
+    censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
+    rate: float  # success rate over forecasts, the best constant under the step weights
+    knows_end: bool | None  # whether predictors know the end of a run; None: unsaid
+    calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
+    monitoring: MonitoringOptions | None
 
 
-def gain_table(options: Options, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return what recalibration does to each metric of each predictor; a gain above 0 is better."""
-    is_calibrated = intervals.index.get_level_values("form") == RECALIBRATED
-    rows = intervals[is_calibrated].droplevel("form").dropna(subset=OVER_AS_GIVEN[0])
-    is_lower = rows.index.get_level_values("metric").isin(options.lower_is_better)
-    change, low, high = (rows[name] for name in OVER_AS_GIVEN)
-    ends = {
-        GAIN[0]: change.mask(is_lower, -change),
-        GAIN[1]: low.mask(is_lower, -high),
-        GAIN[2]: high.mask(is_lower, -low),
-    }
-    return pd.DataFrame({"as_given": rows["value"] - change, "recalibrated": rows["value"], **ends})
+@dataclass(frozen=True)
+class Source:
+    """Where the runs come from, and when they were judged."""
+
+    name: str = ""  # of the file
+    outcome: str = ""  # of the outcomes, such as a column
+    command: str = ""
+    guesses: str = ""  # what was guessed of the file, for people
+    created: str = ""  # ISO 8601, UTC
+    version: str = ""  # of trajscore
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
+
+    rows: Rows = field(repr=False)
+    intervals: pd.DataFrame
+    interval_methods: pd.DataFrame
+    excluded: pd.DataFrame
+    monitoring: pd.DataFrame | None
+    cards: pd.DataFrame
+    pairs: pd.DataFrame | None
+    by: pd.DataFrame | None
+    other_choices: dict[str, tuple[int, pd.DataFrame | None]]
+    options: Options
+    facts: Facts
+    remarks: list[Note]
+    source: Source
+
+    # -------------------------------------------------------------------- what was judged
+
+    @property
+    def runs(self) -> Coverage:
+        """The runs that every row is of."""
+        return self.rows.runs
+
+    @property
+    def traces(self) -> dict[tuple[str, str], TrajectoryArray]:
+        """The traces that were scored, by predictor and form."""
+        return {row.key: row.traces for row in self.rows}
+
+    @property
+    def predictors(self) -> list[str]:
+        """Names of the predictors, without the references."""
+        return list(dict.fromkeys(row.predictor for row in self.rows.predictors))
+
+    @property
+    def score_name(self) -> str:
+        """Name of the leading score, a column of `table`."""
+        return self.options.score_names[0]
+
+    @property
+    def observed_cards(self) -> pd.DataFrame | None:
+        """Cards of the runs with an observed outcome alone; None where all are."""
+        return self.other_choices.get("observed", (0, None))[1]
+
+    # -------------------------------------------------------------------- tables, once asked for
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Counts, all metrics, and what scores and AUROC are above the references."""
+        intervals, options, facts = self.intervals, self.options, self.facts
+        counts = pd.DataFrame(index=_index(self.rows))
+        counts[["n_runs", "n_censored"]] = facts.n_runs, facts.n_censored
+        for row in self.rows.counting:  # of batches, these are of the sample
+            counts.loc[row.key] = len(row.runs), int((~row.runs.observed).sum())
+        values = intervals["value"].unstack("metric")
+        table = counts.join(values.reindex(index=counts.index, columns=options.metrics))
+        for metric in (*options.score_names, "AUROC"):
+            differences = intervals.xs(metric, level="metric")
+            over = OVER_ALIVE + OVER_ALIVE_END
+            for column in over if metric == "AUROC" else MARGIN + over:
+                table[f"{metric} {column}"] = differences[column]
+        return table
+
+    @cached_property
+    def calibration_gain(self) -> pd.DataFrame:
+        """What recalibration does to each metric of each predictor; a gain above 0 is better."""
+        is_calibrated = self.intervals.index.get_level_values("form") == RECALIBRATED
+        rows = self.intervals[is_calibrated].droplevel("form").dropna(subset=OVER_AS_GIVEN[0])
+        is_lower = rows.index.get_level_values("metric").isin(self.options.lower_is_better)
+        change, low, high = (rows[name] for name in OVER_AS_GIVEN)
+        gain = {
+            GAIN[0]: change.mask(is_lower, -change),
+            GAIN[1]: low.mask(is_lower, -high),
+            GAIN[2]: high.mask(is_lower, -low),
+        }
+        return pd.DataFrame(
+            {"as_given": rows["value"] - change, "recalibrated": rows["value"], **gain}
+        )
+
+    @cached_property
+    def by_step(self) -> pd.DataFrame:
+        """AUROC and leading score at steps, of the runs that are at least that long."""
+        return by_step_table(self.rows.predictors, self.options.quiet)
+
+    @cached_property
+    def equal_length(self) -> pd.DataFrame:
+        """AUROC over pairs of equally long runs, and what it is above that of length there."""
+        return equal_length_table(self.rows.predictors, self.options.quiet)
+
+    @cached_property
+    def sensitivity(self) -> pd.DataFrame:
+        """The margin of each probability, of the observed runs alone, and with other clips."""
+        options = self.options
+        judged = [row for row in self.rows.predictors if row.is_probability]
+        table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
+        if self.observed_cards is not None:
+            table["observed_only"] = _margins(judged, self.observed_cards)
+        clipping = [family for family in options.families if family.clip is not None]
+        if clipping:
+            table["clipped"] = [
+                count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
+            ]
+        leading = options.families[0]
+        for name, clip in CLIPS.items() if leading.clip is not None else ():
+            score = replace(leading, clip=clip)  # type: ignore[call-arg]
+            is_leading = clip == leading.clip
+            table[name] = table["margin"] if is_leading else self._margins_by(score, judged)
+        return table
+
+    def _margins_by(self, score: Any, judged: list[Row]) -> list[float]:
+        """Return margins over the base rate by another score."""
+        constant, once = self.rows.base.score(score, self.options.weights), np.ones(len(self.runs))
+        scores = [row.score(score, self.options.weights) for row in judged]
+        return [float((own - constant)(once)) for own in scores]
 
 
 def excluded_table(excluded: Mapping[str, int]) -> pd.DataFrame:
@@ -63,36 +230,9 @@ def excluded_table(excluded: Mapping[str, int]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
 
-def sensitivity_table(
-    rows: list[Row], cards: pd.DataFrame, observed: pd.DataFrame | None, options: Options
-) -> pd.DataFrame:
-    """Return the margin of each probability, of the observed runs alone, and with other clips."""
-    judged = [row for row in rows if row.predictor in cards.index and row.is_probability]
-    base = next(row for row in rows if row.predictor == BASE_RATE)
-    table = pd.DataFrame({"margin": _margins(judged, cards)}, index=_index(judged))
-    if observed is not None:
-        table["observed_only"] = _margins(judged, observed)
-    clipping = [family for family in options.families if family.clip is not None]
-    if clipping:
-        table["clipped"] = [
-            count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
-        ]
-    if options.families[0].clip is not None:
-        for name, clip in CLIPS.items():
-            is_leading = clip == options.families[0].clip
-            table[name] = table["margin"] if is_leading else _with_clip(judged, base, clip, options)
-    return table
-
-
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
     return [float(cards.loc[row.predictor, row.form]) for row in rows]
 
 
-def _with_clip(rows: list[Row], base: Row, clip: float, options: Options) -> list[float]:
-    score = replace(options.families[0], clip=clip)  # type: ignore[call-arg]
-    constant, once = base.score(score, options.weights), np.ones(len(base.runs))
-    return [float((row.score(score, options.weights) - constant)(once)) for row in rows]
-
-
-def _index(rows: list[Row]) -> pd.MultiIndex:
+def _index(rows: Iterable[Row]) -> pd.MultiIndex:
     return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])

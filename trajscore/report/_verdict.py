@@ -27,12 +27,12 @@ from trajscore.report._data import (
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
-    ReportData,
     columns_of,
 )
 from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 from trajscore.report._sentences import SENTENCES, say
+from trajscore.report._tables import ReportData
 
 _MOST_NAMED = 5
 
@@ -76,7 +76,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
     if not varies(card):
         return without_variation(card["only_value"])
     action, is_probability = card["card"], not pd.isna(card[AS_GIVEN])
-    form = AS_GIVEN if action == USE or pd.isna(card["recalibrated"]) else "recalibrated"
+    form = form_of(card)
     how = FORMS[form] + (" (as given it is not a probability)" * (not is_probability))
     low, high = (fixed(card[end], digits_of(data.score_name), "+") for end in columns_of(form)[1:])
     highest = np.nanmax([0, *card[["as_given_high", "recalibrated_high", "signal_high"]]])
@@ -116,7 +116,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
     if not varies(data.cards.loc[name]):
         return []
-    form = form_of(data.cards, name)
+    form = form_of(data.cards.loc[name])
     metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
     return [
         _counting(data, (name, form, metric), way, what)
@@ -128,7 +128,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
 
 def not_above_counting(data: ReportData, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    key = name, form_of(data.cards, name), data.score_name
+    key = name, form_of(data.cards.loc[name]), data.score_name
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
     row = data.intervals.loc[key]
@@ -138,7 +138,7 @@ def not_above_counting(data: ReportData, name: str) -> str:
 
 def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
-    knows, row = data.facts.knows_end.get(key[0]), data.intervals.loc[key]
+    knows, row = data.facts.knows_end, data.intervals.loc[key]
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
     is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])
@@ -188,5 +188,6 @@ def of_stopping(data: ReportData) -> str:
             at_level = own.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
             key = at_level["power_before_end"].idxmax()
             power, saved = own.loc[key, ["power_before_end", "steps_saved"]]
-            facts |= {"name": key[0], "alpha": key[1], "power": power, "saved": saved}
+            facts |= {"name": key[0], "alpha": f"{100 * key[1]:.3g}%"}
+            facts |= {"power": power, "saved": saved}
     return say("stopping", facts)

@@ -10,7 +10,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
 from trajscore.report._answer import succeeded
-from trajscore.report._data import ReportData
+from trajscore.report._tables import ReportData
 
 
 def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
     Each has its row, id, outcome, label, loss, steps, values (first, last, and at a step to look
     at, the flag), the reason why it ended, and task.
     """
-    trace, labels, y = data.traces[key], data.labels[key], data.outcomes[key]
+    trace, labels, y = data.traces[key], data.runs.labels, data.runs.y
     score = data.options.scores[0]
     sums = run_sums(labels, trace, score, data.options.weights)
     # of its own steps; those of a run may all be without weight

@@ -10,8 +10,8 @@ from typing import Any
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
 from trajscore.io import Run
-from trajscore.report._data import ReportData
 from trajscore.report._sentences import explain
+from trajscore.report._tables import ReportData
 from trajscore.report.page.numbers import numbers
 from trajscore.report.page.runs import runs
 from trajscore.report.page.screen import screen

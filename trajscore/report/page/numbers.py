@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-from trajscore.report._answer import notes_of
 from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures
 from trajscore.report._sentences import GLOSSARY, SENTENCES
@@ -30,7 +29,7 @@ def numbers(view: View) -> Drawer:
         },
         "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),
-        "notes": notes_of(data),
+        "notes": view.screen.answer.notes,
         "disclosures": disclosures(data),
         "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
         "references": SENTENCES["literature"],

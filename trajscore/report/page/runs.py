@@ -33,7 +33,7 @@ def runs(view: View) -> Drawer:
         }
         for place, run in enumerate(worst)
     ]  # fmt: skip
-    which = f"{len(rows)} of {view.data.facts.n_runs:,}, those that {view.called(key[0])} got most"
+    which = f"{len(rows)} of {len(view.data.runs):,}, those that {view.called(key[0])} got most"
     about = f"{which} wrong first; a row opens in place"
     parts: dict[str, Any] = {
         "rows": rows, "first": FIRST, "has_log": bool(texts),

@@ -12,7 +12,6 @@ from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._disclosures import counted_as
 from trajscore.report._first_screen import of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
 from trajscore.report._numbers import fixed, with_interval
@@ -40,7 +39,8 @@ def screen(view: View) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
         "rate": f"{data.facts.rate:.0%}",
-        "unknown": f", unknown outcomes {counted_as(data)}" * bool(data.facts.n_censored),
+        "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
+                   * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:
@@ -114,7 +114,7 @@ def _strips(view: View) -> dict[str, Any]:
     useful = [name for name in view.names if cards.loc[name, "card"] != AVOID]
     shown = (useful or view.names)[:_MOST_ROWS]
     folded = [name for name in view.names if name not in shown]
-    threes = {name: _three(cards.loc[name], form_of(cards, name)) for name in view.names}
+    threes = {name: _three(cards.loc[name], form_of(cards.loc[name])) for name in view.names}
     matters = float(cards.loc[view.names[0], "matters"])
     axis = axis_of([*(threes[name] for name in shown), [-matters, 0, matters]], 3)
     n_tied = int(cards["tied"].sum())
@@ -134,7 +134,7 @@ def _row(view: View, name: str, three: list[float], axis: Axis) -> dict[str, Any
     card, drawn = view.data.cards.loc[name], view.screen.drawn
     why, other = card_reason(card, view.data), card[AS_GIVEN]
     as_given = "" if pd.isna(other) else f"as given {fixed(other, view.digits, '+')}"
-    if form_of(view.data.cards, name) == AS_GIVEN:
+    if form_of(card) == AS_GIVEN:
         as_given = ""
     return _interval(view, card, three, axis) | {
         "name": name, "as_given": as_given if varies(card) else why, "card": card["card"],
@@ -164,7 +164,7 @@ def _interval(view: View, card: pd.Series, three: list[float], axis: Axis) -> di
 def _groups(view: View) -> list[dict[str, Any]]:
     """Return the cards of the first predictor within each kind of groups."""
     table, name, kinds = view.data.by, view.names[0], []
-    form = form_of(view.data.cards, name)
+    form = form_of(view.data.cards.loc[name])
     whole = float(view.data.cards.loc[name, form])
     if table is None:
         return []

@@ -15,8 +15,9 @@ from trajscore.core.values import is_number
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
 from trajscore.report._cards import TOO_FEW, forms_of, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, FORMS, ReportData
+from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
+from trajscore.report._tables import ReportData
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost

@@ -113,7 +113,7 @@ def _bars(view: View, name: str) -> dict[str, Any]:
 
 def _profile(view: View, key: tuple[str, str]) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
-    trace, labels = view.data.traces[key], view.data.labels[key]
+    trace, labels = view.data.traces[key], view.data.runs.labels
     family = get_family(view.data.options.scores[0])
     constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)

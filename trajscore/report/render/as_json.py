@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
-from trajscore.report._answer import notes_of
-from trajscore.report._data import LEVELS, REFERENCES, VALUE, ReportData
+from trajscore.report._data import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures
-from trajscore.report._first_screen import first_screen, without_marks
+from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 
 FORMAT, VERSION = "trajscore report", 2
@@ -27,20 +27,19 @@ def to_json(data: ReportData) -> str:
 def document(data: ReportData) -> dict[str, Any]:
     """Return what the JSON of a report holds."""
     facts, options = data.facts, data.options
-    metrics = _metrics(data)
-    names = list(dict.fromkeys(data.table.index.get_level_values("predictor")))
+    metrics, screen = _metrics(data), first_screen(data)
     return {
         "format": FORMAT,
         "version": VERSION,
         "source": asdict(data.source),
-        "answer": _answer(data),
+        "answer": _answer(screen),
         "runs": {
             "n_runs": facts.n_runs,
             "n_observed": facts.n_observed,
             "success_rate": facts.success_rate,
             "rate_over_forecasts": facts.rate,
             "censored": facts.censored,
-            "clustered": facts.is_clustered,
+            "clustered": data.runs.groups is not None,
             "left_out": _records(data.excluded),
             "steps_not_scored": facts.n_unscored,
         },
@@ -48,10 +47,10 @@ def document(data: ReportData) -> dict[str, Any]:
             "scores": options.score_names,
             "leading": data.score_name,
             "weights": options.weights.name,
-            "phi": options.phi,
-            "confidence_level": options.draws.confidence_level,
+            "phi": options.settings.phi,
+            "confidence_level": options.settings.confidence_level,
             "lower_is_better": options.lower_is_better,
-            "knows_end": facts.knows_end,
+            "knows_end": dict.fromkeys(data.predictors, facts.knows_end),
             "calibrators": facts.calibrators,
         },
         "cards": data.cards.to_dict("index"),
@@ -60,23 +59,20 @@ def document(data: ReportData) -> dict[str, Any]:
         ),
         "pairs": None if data.pairs is None else _records(data.pairs),
         "by": None if data.by is None else _records(data.by.reset_index()),
-        "predictors": {
-            name: _forms(data, metrics, name) for name in names if name not in REFERENCES
-        },
-        "references": {name: _forms(data, metrics, name) for name in names if name in REFERENCES},
+        "predictors": {name: _forms(data, metrics, name) for name in data.predictors},
+        "references": {name: _forms(data, metrics, name) for name in REFERENCES},
         "stopping": None if data.monitoring is None else _records(data.monitoring.reset_index()),
         "sensitivity": _records(data.sensitivity.reset_index()),
         "by_step": _records(data.by_step.reset_index()),
         "equal_length": _records(data.equal_length.reset_index()),
         "verdicts": verdicts(data),
-        "notes": notes_of(data),
+        "notes": screen.answer.notes,
         "disclosures": disclosures(data),
     }
 
 
-def _answer(data: ReportData) -> dict[str, Any]:
+def _answer(screen: FirstScreen) -> dict[str, Any]:
     """Return the sentences of the first screen."""
-    screen = first_screen(data)
     stated = screen.answer
     said = {name: without_marks(text) for name, text in screen.said.items()}
     return {

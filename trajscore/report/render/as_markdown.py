@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from trajscore.report._answer import notes_of
 from trajscore.report._cards import ranked
-from trajscore.report._data import ReportData
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report._runs import number_of_runs
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 
@@ -32,7 +31,7 @@ def to_markdown(data: ReportData) -> str:
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         *map(_section, shown),
         _list("In words", map(escaped, verdicts(data))),
-        _list("Notes", [escaped(note) for note in notes_of(data)]),
+        _list("Notes", [escaped(note) for note in stated.notes]),
         _list("How this was made", settings),
         "</details>",
     ]

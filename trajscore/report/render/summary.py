@@ -5,14 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
-from trajscore.report._acting import PRICE
-from trajscore.report._answer import notes_of
-from trajscore.report._cards import TOO_FEW, ranked, varies
-from trajscore.report._data import AS_GIVEN, FORMS, ReportData
+from trajscore.report._acting import LOST, PRICE
+from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
+from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
 from trajscore.report._sentences import say
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
@@ -36,8 +36,9 @@ def _actions(screen: FirstScreen) -> list[str]:
         return []
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     texts = [
-        f"{whose}{said['accept']} {say('price', {'price': PRICE})}",
+        f"{whose}{said['accept']}",
         f"{whose}{said['stop']}",
+        say("thresholds", {"price": PRICE, "lost": LOST}),
         f"Read first: {said['worst']}",
     ]
     return list(map(without_marks, texts))
@@ -78,19 +79,20 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
 def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
     stated = screen.answer
     sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
-    notes = [f"note: {text}" for text in notes_of(data)
+    notes = [f"note: {text}" for text in stated.notes
              if text != stated.doubts[0]]  # fmt: skip
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    return [*sentences, _more(data.source.command), screen.about.partition(" · judged")[0]]
+    how = ", with how to recalibrate new runs" * (stated.action == RECALIBRATE)
+    return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 
-def _more(command: str) -> str:
+def _more(command: str, how: str) -> str:
     """Say where there is more, to who came by a command or by Python."""
     if not command:
-        return "All numbers: report.to_text(verbose=True); a page: report.to_html('report.html')"
-    page = "" if " --out" in command else "; a page: --out report.html"
+        return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
+    page = "" if " --out" in command else f"; a page{how}: --out report.html"
     return f"All numbers: --verbose{page}"

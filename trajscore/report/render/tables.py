@@ -19,21 +19,19 @@ from trajscore.core.ties import group_ties
 from trajscore.report._cards import GAINED, ranked
 from trajscore.report._data import (
     AS_GIVEN,
-    BASE_RATE,
     CONSTANT,
     FORMS,
     GAIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
     REFERENCES,
-    ReportData,
     columns_of,
 )
 from trajscore.report._equal_length import OVER_LENGTH
 from trajscore.report._groups import shown_groups
 from trajscore.report._numbers import fixed, short_number, with_interval
 from trajscore.report._sentences import GLOSSARY, arrow, explain
-from trajscore.report._tables import CLIPS
+from trajscore.report._tables import CLIPS, ReportData
 from trajscore.report._verdict import of_groups
 
 _OVER = {
@@ -243,8 +241,7 @@ def _equal_length(data: ReportData) -> Table:
 
 def _stops(data: ReportData) -> Table:
     """Count the stop reasons, where the runs have some."""
-    key = BASE_RATE, CONSTANT
-    meta, y, rows = data.traces[key].meta, data.outcomes[key], {}
+    meta, y, rows = data.rows.base.traces.meta, data.runs.y, {}
     if "stop_reason" in meta:
         reasons = meta["stop_reason"].astype(object).where(meta["stop_reason"].notna(), "(none)")
         for reason, n in Counter(reasons).most_common(_MOST_REASONS):

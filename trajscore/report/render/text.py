@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trajscore.report._answer import answer, notes_of
-from trajscore.report._data import ReportData
+from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures, left_out
+from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
@@ -15,12 +15,12 @@ def to_text(data: ReportData, *, verbose: bool = False) -> str:
     """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
     if not verbose:
         return to_summary(data)
-    short = short_names(data.predictors)
+    short, stated = short_names(data.predictors), answer(data)
     parts = [
-        lines(answer(data).lines),
+        lines(stated.lines),
         lines(verdicts(data)),
         *(_table(table, short) for table in tables_of(data)),
-        lines(f"note: {note}" for note in notes_of(data)),
+        lines(f"note: {note}" for note in stated.notes),
         lines([left_out(data)]),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
     ]
