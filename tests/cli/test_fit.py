@@ -145,4 +145,6 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     assert code == 0
     assert "200 of 200 runs" in said
     assert "flagged 0% of successes, 100% of failures" in said
-    assert isinstance(Guard.load(out), Guard)
+    assert Guard.load(out).process_.forecaster_.end == "step"
+    assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
+    assert Guard.load(out).process_.forecaster_.end is None

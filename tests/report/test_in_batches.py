@@ -269,7 +269,8 @@ def test_the_command_line_reads_a_folder(frame, tmp_path, capsys):
     ]
     assert main([*command, "--by", "model", "--missing", "ffill"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "guessed stop reason: column 'end_reason' clusters of runs by 'task'" in said
+    assert "guessed stop reason: column 'end_reason' 2 columns not used (why, chance)" in said
+    assert "clusters of runs by 'task'" in said
     assert "140 runs, read in batches" in said
     assert main([*command, "--by", "kind"]) == 2
     assert "--by: " in capsys.readouterr().err

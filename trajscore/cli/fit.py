@@ -55,8 +55,7 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     """Fit a process on the predictors of a table or a log, and write it."""
     runs = read(arguments.table, arguments)
     X, whole = _channels(runs, arguments.scores)
-    end = None if arguments.end == "unknown" else arguments.end
-    process = _process(arguments, PrefixForecaster(features="running", pooled=True, end=end))
+    process = _process(arguments)
     outcome = np.repeat(runs.y, X.lengths)[:, None]
     if (as_table(X.cells) == outcome).all(axis=0).any():
         raise ArgumentError(
@@ -96,9 +95,10 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     _try_out(guard.process_, X, inputs.y, inputs.groups)
 
 
-def _process(arguments: argparse.Namespace, forecaster: Any = None) -> DensityRatioEProcess:
+def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
+    end = None if arguments.end == "unknown" else arguments.end
     return DensityRatioEProcess(
-        forecaster,
+        PrefixForecaster(features="running", pooled=True, end=end),
         threshold=arguments.threshold,
         alpha=arguments.alpha or 0.05,
         end_worth=arguments.end_worth,
@@ -108,7 +108,7 @@ def _process(arguments: argparse.Namespace, forecaster: Any = None) -> DensityRa
 def _describe(
     process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any, n_runs: int
 ) -> None:
-    """Print what a process was fitted on, when it flags a run, and what it does on new runs."""
+    """Print what a process was fitted on, and when it flags a run."""
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
             "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.cli.inputs import add_command, add_input_options, check_folder, reading, whole_number
-from trajscore.cli.report import progress_bar
+from trajscore.cli.inputs import (
+    add_command,
+    add_input_options,
+    check_folder,
+    progress_bar,
+    reading,
+    whole_number,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
 from trajscore.core.storage import replacing

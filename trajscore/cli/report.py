@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from trajscore.cli.inputs import (
     add_input_options,
     check_folder,
     number,
+    progress_bar,
     reading,
     whole_number,
 )
@@ -38,8 +38,6 @@ from trajscore.report._sentences import say
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
 
-# A progress bar is shown for work that takes longer than this many seconds.
-_PATIENCE = 1.5
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
     ".json": lambda report, path, log: report.to_json(path),
@@ -230,14 +228,3 @@ def _family(text: str) -> ScoreFamily:
         return get_family(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def progress_bar() -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return list
-    return lambda jobs: tqdm(
-        list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
-    )

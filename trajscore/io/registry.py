@@ -15,7 +15,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import unknown_name
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._vocabulary import as_fields, as_list
+from trajscore.io._vocabulary import first_object
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -276,7 +276,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         return known
     head = _head(path, max_size)
     steps = head.fields.get(steps_field(head.fields) or "")
-    fields = {**head.fields, **as_fields(next(iter(as_list(steps)), None))}
+    fields = {**head.fields, **first_object(steps)}
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     if known is not None and any(usual_names(part, fields) for part in (*OF_STEPS, "text")):

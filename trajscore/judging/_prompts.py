@@ -18,16 +18,11 @@ def make_prompt(record: str, question: str, answer: str) -> str:
 
 def prefixes(run: Run) -> Iterator[str]:
     """Write, for each turn of the agent, the task and the messages up to and including it."""
-    heard = _heard(run)
-    lines: list[str] = []
-    task = (run.task or "").strip()
-    is_shown = not is_prose(task)  # the id of a task tells a judge nothing
+    heard, task = _heard(run), (run.task or "").strip()
+    # the id of a task tells a judge nothing, and most runs begin with their task
+    lines = [f"task: {task}"] if is_prose(task) and task not in run.steps[0].text else []
     for place, step in enumerate(run.steps):
-        lines += heard[place]
-        if step.actor == "agent" and not is_shown:
-            lines[:0] = [f"task: {task}"] * all(task not in line for line in lines)
-            is_shown = True
-        lines += _turn(step)
+        lines += heard[place] + _turn(step)
         if step.actor == "agent":
             yield "\n".join(lines)
 
