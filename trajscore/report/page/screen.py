@@ -77,7 +77,7 @@ def said_against_happened(
     """Draw the share of successes against the forecast; None where no bin has enough runs."""
     data, plot = view.data, Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
-    bins = {form: reliability(data, (name, form), part) for form in view.forms(name)}
+    bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
     bins = {form: own for form, own in bins.items() if len(own.rate)}
     for form, own in bins.items():
         plot.spans(own.forecast, own.low, own.high, form)

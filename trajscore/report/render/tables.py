@@ -268,7 +268,7 @@ def _values(data: ReportData) -> Table:
     rows = {}
     for name in ranked(data.cards):
         cells = data.traces[name, AS_GIVEN].cells
-        is_probability = not pd.isna(data.table.loc[(name, AS_GIVEN), data.score_name])
+        is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
         rows[name] = {
             "lowest": f"{cells.min():.3f}", "median": f"{np.median(cells):.3f}",
