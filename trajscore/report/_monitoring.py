@@ -53,7 +53,7 @@ def monitoring_table(
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
         except ValueError as error:
-            notes.append(Note(row.predictor, "without", {"what": "monitored", "why": error}))
+            notes.append(Note(row.predictor, "text", {"text": f"not monitored; {error}"}))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
 
