@@ -116,7 +116,7 @@ def test_too_few_runs_or_tasks_are_said(folder, fit, monkeypatch, capsys):
     pd.read_csv("runs.csv").query("run_id < 12").to_csv("few.csv", index=False)
     code, out, _ = fit("few.csv --score judge --out p.skops")
     assert code == 0
-    assert "flags no run" in out
+    assert "alpha = 0.05: no run will be flagged" in out
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert main(["monitor", "--model", "p.skops"]) == 0
     assert "warning: p.skops can flag no run" in capsys.readouterr().err

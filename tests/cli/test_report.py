@@ -165,13 +165,7 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
     (predictor,) = json.loads(Path("r.json").read_text())["predictors"].values()
     value = predictor["forms"]["as_given"]["metrics"]["TPS log"]["value"]
     assert value == pytest.approx(metrics.tps_score(y, X))
-    for words in (
-        "--risk noise",
-        "--wide p_",
-        "--map yes=1",
-        "--id run_id --id step",
-        "--by modle",
-    ):
+    for words in ("--risk noise", "--wide p_", "--map yes=1", "--id step --id run_id", "--by x"):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
     leaky = frame.assign(judge=1 - frame["failed"], role="assistant", task=frame["run_id"] // 2)

@@ -117,6 +117,19 @@ TEAM = [
 ]
 
 
+def test_outcomes_that_disagree_are_counted(write):
+    turns = [{"role": "assistant", "content": "x"}]
+    pairs = [(True, False), (True, 1), (False, 0.5), (True, None), (True, "fine")]
+    runs = [
+        {"id": k, "messages": turns, "success": success, "passed": passed}
+        for k, (success, passed) in enumerate(pairs)
+    ]
+    log = write("log.json", runs)
+    disagree = "1 run with two outcomes that disagree; name the field with outcome="
+    assert io.read_runs(log).notes == [disagree]
+    assert io.read_runs(log, outcome="success").notes == []
+
+
 def test_confidences_that_are_not_numbers_are_counted(write):
     turns = [{"role": "assistant", "content": "x", "sure": sure} for sure in ("high", 0.5, None)]
     log = write("log.json", [{"id": "a", "messages": turns}])

@@ -256,17 +256,8 @@ def test_the_command_line_reads_a_folder(frame, tmp_path, capsys):
         part = pa.Table.from_pandas(frame[frame["task"] % 2 == k], preserve_index=False)
         parquet.write_table(part, tmp_path / f"{k}.parquet")
     scores = ["--score", "judge", "--score", "verbal", "--resamples", "20", "--jobs", "1"]
-    command = [
-        "report",
-        str(tmp_path),
-        "--id",
-        "run",
-        "--step",
-        "t",
-        "--outcome",
-        "solved",
-        *scores,
-    ]
+    named = ["--id", "run", "--step", "t", "--outcome", "solved"]
+    command = ["report", str(tmp_path), *named, *scores]
     assert main([*command, "--by", "model", "--missing", "ffill"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "guessed stop reason: column 'end_reason' 2 columns not used (why, chance)" in said

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.cli.inputs import progress_bar
 from trajscore.core.array import TrajectoryArray
@@ -27,7 +26,7 @@ from trajscore.report._inputs import (
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import BATCH_ROWS
 
-_HEAD = 10_000
+_HEAD = 10_000  # rows by which columns are chosen
 
 
 def batches_of(
@@ -46,10 +45,7 @@ def batches_of(
                 part,
             )
     files = parquet_dataset(path)
-    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
-    check_by(by, list(head.columns))
-    first_step = known["first_step"]
-    chosen, notes = _columns_of(head, fields, by, first_step)
+    chosen, first_step, notes = _columns_of(files, fields, by, known["first_step"])
     reason = chosen.stop_reason
     batches = iter_batches(
         str(path),
@@ -59,7 +55,7 @@ def batches_of(
         outcome=str(chosen.outcome),
         group=chosen.group,
         meta=[*by, *(() if reason is None or reason in by else (reason,))],
-        first_step=guess_first_step(head, chosen) if first_step is None else first_step,
+        first_step=first_step,
         scattered=scattered,
         progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )
@@ -67,15 +63,20 @@ def batches_of(
 
 
 def _columns_of(
-    head: pd.DataFrame, fields: Fields, by: Sequence[str], first_step: int | None
-) -> tuple[Fields, list[str]]:
-    """Choose columns by the first rows, as for a table; also return what was guessed."""
+    files: Any, fields: Fields, by: Sequence[str], first_step: int | None
+) -> tuple[Fields, int, list[str]]:
+    """Return columns and first step, by the first rows as for a table, and what was guessed."""
+    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
+    check_by(by, list(head.columns))
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
     if agent_rows(head, chosen)[1]:
         raise ValueError("not all rows are the agent's, by a column of roles; write these alone")
-    chosen = replace(chosen, group=chosen.group or task_column(head, chosen))
+    task = task_column(head, chosen)
+    if task is not None and _has_missing(files, task):
+        task = None
+    chosen = replace(chosen, group=chosen.group or task)
     unused = note_on_unused(head.drop(columns=list(by)), chosen)
     leaks: list[str] = []
     if "scores" in guessed:
@@ -91,11 +92,17 @@ def _columns_of(
         X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
         guessed["scores"] = X.channels or ()
     chosen = replace(chosen, scores=guessed.get("scores", chosen.scores))
-    counted = guess_first_step(head, chosen) if first_step is None else None
-    notes = [*guesses(guessed, counted), *leaks, *unused]
+    first = guess_first_step(head, chosen) if first_step is None else first_step
+    notes = [*guesses(guessed, first if first_step is None else None), *leaks, *unused]
     outcome = str(chosen.outcome)
     if (bare := bare_name(outcome, head.columns)) != outcome:
         notes.append(turned_note(bare))
     if chosen.group is not None:
         notes.append(f"clusters of runs by {chosen.group!r}")
-    return chosen, notes
+    return chosen, first, notes
+
+
+def _has_missing(files: Any, name: str) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(files.count_rows(filter=pc.field(name).is_null(nan_is_null=True)))

@@ -70,8 +70,7 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     first = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
     score = dict(zip(names, first, strict=True)) if len(first) > 1 else first[0]
     print(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
-    flags = ", which flags no run" if np.isinf(process.thresholds_).all() else ""
-    print(f"wrote {arguments.out}{flags}; use it with: trajscore monitor --model {arguments.out}")
+    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
     _try_out(process, X, y, groups)
 
 

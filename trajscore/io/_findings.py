@@ -28,6 +28,7 @@ _ODD = {  # what is counted, and what is said of it
     "call": ("call", "of a tool without a name"),
     "unanswered": ("call", "of a model without an answer, which is not a turn"),
     "confidence": ("confidence", "without a number, not read"),
+    "contrary": ("run", "with two outcomes that disagree; name the field with {argument:outcome}"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),

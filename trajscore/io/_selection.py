@@ -17,7 +17,7 @@ from trajscore.core.meanings import (
     check_map,
     check_polarity,
 )
-from trajscore.core.outcomes import CENSORED, FAILURE
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
@@ -29,6 +29,7 @@ from trajscore.io.fields import (
     named_path,
     scalar,
     stop_paths,
+    usual_names,
 )
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
 from trajscore.io.tally import Tally
@@ -155,6 +156,10 @@ class Selection:
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
+        if chosen == name and named is None and self.table is None:  # by a usual name
+            others = usual_names("outcome", record.keys() - {name})
+            grades = [as_grade(as_mapped(scalar(record[k]), self.meanings)) for k in others]
+            tally.odd["contrary"] += outcome in (SUCCESS, FAILURE) and 1 - outcome in grades
 
     def _as_outcome(self, value: Any, name: str, run: Run, tally: Tally) -> float:
         meaning = as_mapped(value, self.meanings)
