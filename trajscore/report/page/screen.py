@@ -135,7 +135,7 @@ def _row(view: View, name: str, three: list[float], axis: Axis) -> dict[str, Any
     """Return the margin of a predictor in the form to use, and what to do with it."""
     card, drawn = view.data.cards.loc[name], view.screen.drawn
     why, other = card_reason(card, view.data), card[AS_GIVEN]
-    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.digits, '+')}"
+    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.data.digits, '+')}"
     if form_of(card) == AS_GIVEN:
         as_given = ""
     return _interval(view, card, three, axis) | {
@@ -158,7 +158,7 @@ def _interval(view: View, card: pd.Series, three: list[float], axis: Axis) -> di
     """Return a margin with its interval on an axis, and in words."""
     return {
         "places": axis(three).tolist(), "known": np.isfinite(three).tolist(),
-        "margin": "" if np.isnan(three[0]) else with_interval(three, view.digits, "+"),
+        "margin": "" if np.isnan(three[0]) else with_interval(three, view.data.digits, "+"),
         "style": STYLES[card["card"]],
     }  # fmt: skip
 
