@@ -87,7 +87,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
         "small": n_rarer(card) < FEWEST, "tried": not pd.isna(card[GAINED]),
         "known": not pd.isna(card[form]), "how": how, "size": _size(card, form, data),
         "gain": _size(card, GAINED, data), "least": amount(card["matters"], data),
-        "most": amount(max(highest, 0.0), data), "enough": FEWEST, "low": low, "high": high,
+        "most": amount(highest, data), "enough": FEWEST, "low": low, "high": high,
         "more": f"{card['n_needed']:,}", "rarer": f"{n_rarer(card):.0f}",
         "n": f"{card['n_runs']:,}",
         "outcome": "failed" if card["success_rate"] > 0.5 else "succeeded",
