@@ -25,7 +25,7 @@ from trajscore.report._cards import (
 from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import left_out
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import with_interval
+from trajscore.report._numbers import of_hundred, with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say, sentence
@@ -110,7 +110,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
-        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": data.facts.rate,
+        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": of_hundred(data.facts.rate),
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),

@@ -14,9 +14,8 @@ from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._first_screen import of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
-from trajscore.report._numbers import fixed, with_interval
+from trajscore.report._numbers import fixed, of_hundred, with_interval
 from trajscore.report._reliability import Bins, reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES
@@ -40,7 +39,7 @@ def screen(view: View) -> dict[str, Any]:
     of, data = view.screen, view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": f"{data.facts.rate:.0%}",
+        "rate": f"{of_hundred(data.facts.rate)}%",
         "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
