@@ -229,6 +229,13 @@ def test_a_report_draws_itself(report):
         report.plot("S-EC")
 
 
+def test_small_rates_are_not_written_as_none(quick):
+    y = np.arange(400) % 200 == 0
+    X = TrajectoryArray(np.linspace(0, 1, 400), np.ones(400, dtype=int))
+    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
+    assert str(report).endswith("400 runs · 400 steps · 0.5% succeeded")
+
+
 def test_sentences_are_few():
     text = files("trajscore.report").joinpath("sentences.toml").read_text()
     lists = (

@@ -22,9 +22,10 @@ from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, STEP_ERRORS, Options
+from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
 from trajscore.report._rows import base_rate, predictor_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
+from trajscore.report._sentences import sentence
 from trajscore.report._verdict import without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights())
@@ -63,7 +64,7 @@ class Measures:
 
     def __init__(self, runs: RunSet) -> None:
         self.runs = runs
-        self._of_predictor = cache(partial(_predictor_metrics, runs))
+        self._of_predictor = cache(partial(_metrics_of, runs))
 
     def __getitem__(self, key: Key) -> Measure:
         runs = self.runs
@@ -77,12 +78,12 @@ class Measures:
             return Measure(_mean_where_known(runs.spent[key.metric]))
         if not key.predictor:
             raise unknown_metric(key.metric, runs)
-        known = self._of_predictor(key.predictor, options_of(key.metric))
+        known, notes = self._of_predictor(key.predictor, options_of(key.metric))
         if (key.form, key.metric) in known:
             return known[key.form, key.metric]
         names = [name for form, name in known if form == key.form]
         if not names:  # forecasts as given have some metric always
-            raise ValueError(f"predictor {key.predictor!r} could not be calibrated")
+            raise ValueError(" ".join(map(sentence, notes)))
         raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
     def key(self, metric: str, predictor: str | None, form: str) -> Key:
@@ -153,8 +154,8 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metrics:
-    """All metrics of a predictor in each form, and what they are above the base rate."""
+def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics, list[Note]]:
+    """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
     judged = runs.judged
     if predictor not in runs.predictors:
         raise ValueError(unknown_name("predictor", predictor, runs.predictors))
@@ -165,19 +166,21 @@ def _predictor_metrics(runs: RunSet, predictor: str, options: Options) -> Metric
         )
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, [])
-    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), [])
     metrics: Metrics = {}
+    notes: list[Note] = []
+    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), notes)
+    base = base_rate(alone.traces[predictor], alone.runs, options.weights)
+    constant = row_metrics(base, options)
     # among all runs that count, of which some have no forecast that is judged
     places = runs.places(alone.runs.source_rows)
     for row in rows:
-        constant = row_metrics(base_rate(row.traces, row.runs, options.weights), options)
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
                 margin = statistic - reference
                 metrics[row.form, name + MARGIN] = Measure(replace(margin, rows=places))
-    return metrics
+    return metrics, notes
 
 
 def _mean_where_known(numbers: FloatArray) -> MeanOfRuns:

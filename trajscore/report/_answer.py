@@ -10,7 +10,6 @@ import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.equal_length import FEWEST
-from trajscore.core.score_families import digits_of
 from trajscore.report._cards import (
     AVOID,
     MATTERS,
@@ -155,7 +154,7 @@ def _how(action: str) -> str:
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
     three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
-    return f"{with_interval(three, digits_of(data.score_name))}{data.options.unit}"
+    return f"{with_interval(three, data.digits)}{data.options.unit}"
 
 
 def _not_in(data: ReportData, name: str) -> str:
@@ -188,7 +187,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     other = next((one for one in useful if cards["card"][one] == USE), next(iter(useful), ""))
     behind = ""
     if other and data.pairs is not None:
-        text = with_interval(_difference(data.pairs, best, other), digits_of(data.score_name))
+        text = with_interval(_difference(data.pairs, best, other), data.digits)
         behind = f" and is {text}{data.options.unit} behind"
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
     return {

@@ -114,7 +114,7 @@ class EvaluationOptions:
     n_resamples : int, default=1000
         Number of bootstrap replicates, where intervals are made by bootstrap.
     random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap.
+        Seed of the bootstrap, and of what is shuffled; a random state is drawn from once.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     progress : callable, optional

@@ -23,6 +23,7 @@ from trajscore.report._acting import (
 from trajscore.report._answer import Answer, answer, succeeded
 from trajscore.report._cards import form_of, have_too_few_runs, ranked, varies
 from trajscore.report._data import FORMS, RECALIBRATED
+from trajscore.report._numbers import of_hundred
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
 from trajscore.report._tables import ReportData
@@ -125,14 +126,6 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str
     return text
 
 
-def of_hundred(share: float) -> str:
-    """Write a share as a number of 100; small ones with a decimal."""
-    value = 100 * float(share)
-    if 0 < value < 1:
-        return f"{np.floor(10 * value + 0.5 + 1e-9) / 10:g}"
-    return f"{np.floor(value + 0.5 + 1e-9):.0f}"
-
-
 def without_marks(text: str) -> str:
     """Take the marks of bold words off a sentence."""
     return text.replace("**", "")
@@ -161,7 +154,7 @@ def _about(data: ReportData) -> str:
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),
         f"{facts.n_steps:,} steps",
-        f"{facts.success_rate:.0%} {succeeded(data)}{hidden}",
+        f"{of_hundred(facts.success_rate)}% {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",
     ]
     return " · ".join(parts)

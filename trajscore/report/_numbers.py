@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 
 def short_number(value: float, digits: int) -> str:
     """Write a number as printed tables do: .714, -.684.
@@ -51,3 +53,15 @@ def digits_that_show(value: float, digits: int) -> int:
     if not value or round(value, digits) or not math.isfinite(value):
         return digits
     return math.ceil(-math.log10(abs(value)))
+
+
+def of_hundred(share: float) -> str:
+    """Write a share as a number of 100; small ones with a decimal, as the page's script does.
+
+    >>> of_hundred(0.125), of_hundred(0.004)
+    ('13', '0.4')
+    """
+    value = 100 * float(share)
+    if 0 < value < 1:
+        return f"{np.floor(10 * value + 0.5 + 1e-9) / 10:g}"
+    return f"{np.floor(value + 0.5 + 1e-9):.0f}"

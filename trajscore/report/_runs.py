@@ -238,17 +238,21 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
         notes.append(Note(name, "text", {"text": text}))
         del whole[name]
     if not whole:
-        raise ValueError(
+        raise ArgumentError(
             f"no predictor has enough runs without missing values; each of "
-            f"{', '.join(judged.traces)} needs complete runs of both outcomes. missing='ffill' "
-            f"repeats the value before"
+            f"{', '.join(judged.traces)} needs complete runs of both outcomes. {{argument}} "
+            f"repeats the value before",
+            "missing",
+            "ffill",
         )
     common = np.logical_and.reduce(list(whole.values()))
     if not differ(judged.runs.y[common]):
-        raise ValueError(
+        raise ArgumentError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
             f"step, and they do not include both a success and a failure; judge one predictor at a "
-            f"time, or pass missing='ffill' to let a value hold until the next one"
+            f"time, or pass {{argument}} to let a value hold until the next one",
+            "missing",
+            "ffill",
         )
     traces = {name: judged.traces[name] for name in whole}
     excluded = judged.excluded | lost_runs(whole)

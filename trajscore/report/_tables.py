@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import beyond_end
-from trajscore.core.score_families import count_clipped
+from trajscore.core.score_families import count_clipped, digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.report._data import (
@@ -151,6 +151,11 @@ class ReportData:
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""
         return self.options.score_names[0]
+
+    @property
+    def digits(self) -> int:
+        """Digits with which the leading score is written."""
+        return digits_of(self.score_name)
 
     @property
     def observed_cards(self) -> pd.DataFrame | None:

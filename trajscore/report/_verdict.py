@@ -78,7 +78,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
     action, is_probability = card["card"], not pd.isna(card[AS_GIVEN])
     form = form_of(card)
     how = FORMS[form] + (" (as given it is not a probability)" * (not is_probability))
-    low, high = (fixed(card[end], digits_of(data.score_name), "+") for end in columns_of(form)[1:])
+    low, high = (fixed(card[end], data.digits, "+") for end in columns_of(form)[1:])
     highest = np.nanmax([0, *card[["as_given_high", "recalibrated_high", "signal_high"]]])
     if action == AVOID and is_probability and form != AS_GIVEN:
         how = "recalibrated or not"
@@ -87,7 +87,7 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
         "small": n_rarer(card) < FEWEST, "tried": not pd.isna(card[GAINED]),
         "known": not pd.isna(card[form]), "how": how, "size": _size(card, form, data),
         "gain": _size(card, GAINED, data), "least": amount(card["matters"], data),
-        "most": amount(max(highest, 0.0), data), "enough": FEWEST, "low": low, "high": high,
+        "most": amount(highest, data), "enough": FEWEST, "low": low, "high": high,
         "more": f"{card['n_needed']:,}", "rarer": f"{n_rarer(card):.0f}",
         "n": f"{card['n_runs']:,}",
         "outcome": "failed" if card["success_rate"] > 0.5 else "succeeded",
@@ -97,16 +97,12 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
 
 def _size(card: pd.Series, name: str, data: ReportData) -> str:
     value, low, high = card[columns_of(name)]
-    return f"{amount(value, data)} {interval(low, high, _digits(value, data))}"
+    return f"{amount(value, data)} {interval(low, high, digits_that_show(value, data.digits))}"
 
 
 def amount(value: float, data: ReportData) -> str:
     """Write a difference of the leading score, with as many digits as tell it from zero."""
-    return f"{fixed(value, _digits(value, data))}{data.options.unit}"
-
-
-def _digits(value: float, data: ReportData) -> int:
-    return digits_that_show(value, digits_of(data.score_name))
+    return f"{fixed(value, digits_that_show(value, data.digits))}{data.options.unit}"
 
 
 # -------------------------------------------------------------------- counting steps

@@ -14,9 +14,8 @@ from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._first_screen import of_hundred
 from trajscore.report._groups import ERROR_RATE, shown_groups
-from trajscore.report._numbers import fixed, with_interval
+from trajscore.report._numbers import fixed, of_hundred, with_interval
 from trajscore.report._reliability import Bins, reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES
@@ -40,7 +39,7 @@ def screen(view: View) -> dict[str, Any]:
     of, data = view.screen, view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": f"{data.facts.rate:.0%}",
+        "rate": f"{of_hundred(data.facts.rate)}%",
         "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
@@ -135,7 +134,7 @@ def _row(view: View, name: str, three: list[float], axis: Axis) -> dict[str, Any
     """Return the margin of a predictor in the form to use, and what to do with it."""
     card, drawn = view.data.cards.loc[name], view.screen.drawn
     why, other = card_reason(card, view.data), card[AS_GIVEN]
-    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.digits, '+')}"
+    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.data.digits, '+')}"
     if form_of(card) == AS_GIVEN:
         as_given = ""
     return _interval(view, card, three, axis) | {
@@ -158,7 +157,7 @@ def _interval(view: View, card: pd.Series, three: list[float], axis: Axis) -> di
     """Return a margin with its interval on an axis, and in words."""
     return {
         "places": axis(three).tolist(), "known": np.isfinite(three).tolist(),
-        "margin": "" if np.isnan(three[0]) else with_interval(three, view.digits, "+"),
+        "margin": "" if np.isnan(three[0]) else with_interval(three, view.data.digits, "+"),
         "style": STYLES[card["card"]],
     }  # fmt: skip
 

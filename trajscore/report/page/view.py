@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
@@ -53,11 +52,6 @@ class View:
         """Whether there are too few runs to draw anything."""
         few = have_too_few_runs(self.data.cards).all()
         return bool(few and self.screen.answer.action == TOO_FEW)
-
-    @property
-    def digits(self) -> int:
-        """Digits of the leading score."""
-        return digits_of(self.data.score_name)
 
     @property
     def won(self) -> str:

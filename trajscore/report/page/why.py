@@ -102,8 +102,8 @@ def _bars(view: View, name: str) -> dict[str, Any]:
         row |= {
             "to": float(axis(row["knows"])), "end": float(axis(row["margin"])),
             "is_cut": row["margin"] < axis.low,
-            "knows_text": f"knows {fixed(row['knows'], view.digits)}",
-            "margin_text": fixed(row["margin"], view.digits, "+"),
+            "knows_text": f"knows {fixed(row['knows'], view.data.digits)}",
+            "margin_text": fixed(row["margin"], view.data.digits, "+"),
         }  # fmt: skip
     return {"rows": rows, "zero": float(axis(0.0))}
 
@@ -135,7 +135,7 @@ def _timing(view: View, profile: Profile) -> str:
     if not len(clear):
         return say("steps.unclear", {})
     best = int(np.argmax(np.where(np.isin(profile.step, clear), profile.margin, -np.inf)))
-    margin = fixed(profile.margin[best], view.digits, "+")
+    margin = fixed(profile.margin[best], view.data.digits, "+")
     facts = {"first": int(clear[0]), "best": int(profile.step[best]), "n": profile.n[best]}
     return say("steps.clear", facts | {"margin": margin})
 

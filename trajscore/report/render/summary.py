@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajscore.core.score_families import digits_of
 from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE
 from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
@@ -46,7 +45,7 @@ def _actions(screen: FirstScreen) -> list[str]:
 
 
 def _table(data: ReportData, names: list[str]) -> str:
-    short, digits = short_names(names), digits_of(data.score_name)
+    short, digits = short_names(names), data.digits
     cards = data.cards.loc[names]
     columns = {"what to do": list(cards["card"])}
     if (cards["card"] == TOO_FEW).any():

@@ -142,7 +142,7 @@ def _of_card(data: ReportData, name: str, column: str, own: pd.Series) -> pd.Ser
 
 def _pairs(data: ReportData) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    names, digits = ranked(data.cards)[:_MOST_PAIRED], digits_of(data.score_name)
+    names, digits = ranked(data.cards)[:_MOST_PAIRED], data.digits
     rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
     pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
     for name, other, value, low, high in pairs:
@@ -192,7 +192,7 @@ def _groups(data: ReportData) -> Iterator[Table]:
         }
         for form, words in FORMS.items():
             ends = cards[columns_of(form)].to_numpy(dtype=float)
-            columns[words] = _cells(ends, digits_of(data.score_name), "+")
+            columns[words] = _cells(ends, data.digits, "+")
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         said = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
         frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
@@ -282,7 +282,7 @@ def _values(data: ReportData) -> Table:
 
 def _sensitivity(data: ReportData) -> Table:
     """Return margins on the observed runs alone, and with other clips, where these change any."""
-    table, digits = data.sensitivity.dropna(subset="margin"), digits_of(data.score_name)
+    table, digits = data.sensitivity.dropna(subset="margin"), data.digits
     heads = {"margin": "all runs", "observed_only": "observed alone"}
     if "clipped" in table and table["clipped"].any():
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}
