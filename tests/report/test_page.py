@@ -327,6 +327,9 @@ def test_useless_and_many_predictors_are_folded(useful, quick):
     assert "7 more: p9, noise" in said or "7 more: p0, noise" in said
     assert "and 2 more" in said
     assert "and 6 more predictors: do not use 6" in " ".join(str(report).split())
+    eleven = {name: X[name] for name in report.predictors[:11]}
+    report = evaluate(eleven, y, calibrator=None, families="log", intervals=quick)
+    assert "and 1 more predictor: do not use 1" in " ".join(str(report).split())
 
 
 # ------------------------------------------------------------------ runs

@@ -190,11 +190,8 @@ def _without_threshold(report: Report) -> str:
     levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
     if not levels:
         return ""
-    ours, more = (
-        ("tasks with a success", "tasks")
-        if report.runs.groups is not None
-        else ("successes", "runs")
-    )
+    by_task = report.runs.groups is not None
+    ours, more = ("tasks with a success", "tasks") if by_task else ("successes", "runs")
     needs = conformal_needs(float(levels[0]))
     facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
     return say("no_threshold", facts | {"ours": ours, "more": more})

@@ -19,7 +19,6 @@ from trajscore.report._cards import (
     UNSCORED,
     USE,
     form_of,
-    forms_of,
     have_too_few_runs,
     ranked,
     varies,
@@ -171,7 +170,7 @@ def _not_in(data: ReportData, name: str) -> str:
 
 def _means(data: ReportData, name: str, action: str) -> str:
     """Say what values of a predictor mean, where that is not what they say."""
-    if AS_GIVEN not in forms_of(data, name):
+    if AS_GIVEN not in data.forms_of(name):
         return ": as given it is not a probability"
     bins = reliability(data, (name, AS_GIVEN))
     gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]

@@ -37,7 +37,6 @@ from trajscore.report._data import (
     columns_of,
 )
 from trajscore.report._rows import Row, Rows
-from trajscore.report._tables import ReportData
 
 USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "use as it is",
@@ -302,16 +301,6 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
 def form_of(card: pd.Series) -> str:
     """Return the form that a card speaks for: recalibrated if there is one, unless as it is."""
     return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
-
-
-def forms_of(data: ReportData, name: str) -> list[str]:
-    """Return the forms of a predictor that are probabilities."""
-    return [
-        form
-        for form in FORMS
-        if (name, form) in data.table.index
-        and not pd.isna(data.table.loc[(name, form), data.score_name])
-    ]
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:

@@ -201,7 +201,6 @@ def evaluate(
         choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
         for choice, (n, other) in others.items()
     }
-    runs = judged.runs
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
@@ -218,7 +217,7 @@ def evaluate(
         other_choices=other_choices,
         options=computed,
         facts=Facts(
-            **asdict(Counts.of(runs.y, runs.labels, rows.base.traces, computed.weights)),
+            **asdict(Counts.of(rows.runs.y, rows.runs.labels, rows.base.traces, computed.weights)),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
             knows_end=is_end_known,

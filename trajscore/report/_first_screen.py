@@ -21,7 +21,7 @@ from trajscore.report._acting import (
     stopping,
 )
 from trajscore.report._answer import Answer, answer, succeeded
-from trajscore.report._cards import form_of, forms_of, have_too_few_runs, ranked, varies
+from trajscore.report._cards import form_of, have_too_few_runs, ranked, varies
 from trajscore.report._data import FORMS, RECALIBRATED
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
@@ -56,7 +56,7 @@ def first_screen(
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
     decided, about = answer(data), _about(data)
     varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
-    drawn = [name for name in varying if forms_of(data, name)][:MOST_DRAWN]
+    drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
     if not drawn or have_too_few_runs(data.cards).all():
         return FirstScreen(about, decided, drawn)
     curves = {}
@@ -84,7 +84,7 @@ def first_screen(
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards.loc[name]), forms_of(data, name)
+    form, forms = form_of(data.cards.loc[name]), data.forms_of(name)
     return name, form if form in forms else forms[0]
 
 

@@ -343,7 +343,10 @@ def evaluate_batches(
         excluded=excluded_table(first.excluded),
         other_choices={choice: (n_of[choice], cards) for choice, (_, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
-        remarks=[*first.notes(), *(note for note in report.remarks if note.kind != "stops")],
+        remarks=[
+            *first.notes(),
+            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "text")),
+        ],
     )
 
 

@@ -128,15 +128,8 @@ def load(
     known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size,
              "keep_lost": keep_lost}  # fmt: skip
-    of_logs = {"embedder": embedder, "roles": roles}
-    of_tables = {"step": fields.step, "first_step": first_step}
-    of_tables |= {part: getattr(fields, part) or None for part in ("risks", "wide")}
-    others, found = (of_logs, "a table") if known is None else (of_tables, "a log")
-    for part, value in others.items():
-        if value is not None:
-            what = "is for logs" if known is None else "names a column of a table"
-            raise ArgumentError(f"{{argument}} {what}, but {path} is {found}; leave it out", part)
     if known is None:
+        _refuse(f"is for logs, but {path} is a table", embedder=embedder, roles=roles)
         asked["may_be_runs"] = not needs_scores
         try:
             return _load_table(path, fields, first_step, by, **asked)
@@ -144,11 +137,19 @@ def load(
             if needs_scores or fields.scores or error.part != "scores":
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
+    of_tables = {"step": fields.step, "risks": fields.risks, "wide": fields.wide}
+    _refuse(f"is for tables, but {path} is a log", first_step=first_step, **of_tables)
     asked |= {"roles": roles} | ({"fields": fields.named_parts} if fields.named_parts else {})
     own_embedder = (embedder or "char") if needs_scores else None
     inputs = _load_log(path, known, fields, own_embedder, missing, asked)
     check_by(by, list(io.meta(inputs.log)))
     return inputs
+
+
+def _refuse(why: str, **options: Any) -> None:
+    for name, value in options.items():
+        if value not in (None, ()):
+            raise ArgumentError(f"{{argument}} {why}; leave it out", name)
 
 
 def format_of(path: Path, name: str | None, fields: Fields, max_size: int | None) -> Format | None:

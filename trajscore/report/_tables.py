@@ -142,6 +142,11 @@ class ReportData:
         """Names of the predictors, without the references."""
         return list(dict.fromkeys(row.predictor for row in self.rows.predictors))
 
+    def forms_of(self, name: str) -> list[str]:
+        """Return the forms of a predictor that are probabilities."""
+        rows = self.rows.predictors
+        return [row.form for row in rows if row.predictor == name and row.is_probability]
+
     @property
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""

@@ -19,7 +19,7 @@ FIRST = 20
 def runs(view: View) -> Drawer:
     """Return the worst runs of the best predictor, with what was said in them."""
     key = view.shown
-    if not view.forms(key[0]):
+    if not view.data.forms_of(key[0]):
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
     worst = worst_runs(view.data, key, _MOST)
     texts = transcripts(view, key, worst) if view.log else {}

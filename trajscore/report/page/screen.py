@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajscore.core.equal_length import FEWEST
+from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
@@ -45,7 +47,7 @@ def screen(view: View) -> dict[str, Any]:
     }  # fmt: skip
     if view.has_few:
         n, more = data.cards.loc[view.names[0], ["n_runs", "n_needed"]].astype(int)
-        return parts | {"share": 100 * n / (n + more), "n": number_of_runs(n)}
+        return parts | {"share": 100 * n / (n + more), "n": number_of_runs(n), "enough": FEWEST}
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
         parts |= {
@@ -75,7 +77,7 @@ def said_against_happened(
     """Draw the share of successes against the forecast; None where no bin has enough runs."""
     data, plot = view.data, Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
-    bins = {form: reliability(data, (name, form), part) for form in view.forms(name)}
+    bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
     bins = {form: own for form, own in bins.items() if len(own.rate)}
     for form, own in bins.items():
         plot.spans(own.forecast, own.low, own.high, form)
@@ -189,9 +191,10 @@ def _groups(view: View) -> list[dict[str, Any]]:
             })  # fmt: skip
         title = f"Groups by {kind} differ"
         kinds.append({
-            "rows": rows, "more": more, "zero": float(axis(0.0)), "ticks": axis.ticks,
+            "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
             "whole": float(axis(whole)), "name": name,
             "sentence": opening(of_groups(view.data, kind)),
+            "more": number_of(more, "smaller group") if more else "",
             "title": title if differ else f"No sign of a difference between groups by {kind}",
         })  # fmt: skip
     return kinds

@@ -14,7 +14,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
-from trajscore.report._cards import TOO_FEW, forms_of, have_too_few_runs, ranked
+from trajscore.report._cards import TOO_FEW, have_too_few_runs, ranked
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 from trajscore.report._tables import ReportData
@@ -44,7 +44,7 @@ class View:
     @cached_property
     def screen(self) -> FirstScreen:
         """The first screen, with what steps cost where the log says it."""
-        scored = [name for name in self.names if forms_of(self.data, name)]
+        scored = [name for name in self.names if self.data.forms_of(name)]
         costs = {name: self.costs(acted_on(self.data, name)) for name in scored if self.log}
         return first_screen(self.data, costs)
 
@@ -70,13 +70,9 @@ class View:
         drawn = self.screen.drawn
         return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
 
-    def forms(self, name: str) -> list[str]:
-        """Return the forms of a predictor that are probabilities."""
-        return forms_of(self.data, name)
-
     def called(self, name: str) -> str:
         """Name a predictor with the form that is acted on."""
-        return f"{name} {FORMS[acted_on(self.data, name)[1]]}" if self.forms(name) else name
+        return f"{name} {FORMS[acted_on(self.data, name)[1]]}" if self.data.forms_of(name) else name
 
     # ---------------------------------------------------------------- turns of a log
 

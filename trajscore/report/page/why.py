@@ -72,7 +72,7 @@ def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
     table = view.data.table[f"S-ECE {part}"]
     return [
         (form, f"{FORMS[form]} off by {100 * table[name, form]:.0f} points")
-        for form in view.forms(name)
+        for form in view.data.forms_of(name)
         if np.isfinite(table[name, form])
     ]
 
@@ -91,7 +91,7 @@ def _bars(view: View, name: str) -> dict[str, Any]:
     """Return what each form knows, and the margin that miscalibration leaves of it."""
     data = view.data
     rows: list[dict[str, Any]] = []
-    for form in view.forms(name):
+    for form in view.data.forms_of(name):
         lost = float(data.table.loc[(name, form), data.options.miscalibration])
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
         rows.append({"form": form, "called": FORMS[form], "knows": margin + lost, "margin": margin})

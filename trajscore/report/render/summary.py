@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.score_families import digits_of
+from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE
 from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
@@ -63,7 +64,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
     if more := names[_MOST_ROWS:]:
         rest = data.cards.loc[more, "card"].value_counts()
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
-        sentences.append(f"and {len(more)} more predictors: {actions}")
+        sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(f"Margins of {data.score_name} over the base rate{unit}.")
     cards = data.cards.loc[names[:_MOST_ROWS]]
@@ -83,7 +84,7 @@ def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
              if text != stated.doubts[0]]  # fmt: skip
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
-        sentences.append(f"and {len(notes) - _MOST_NOTES} more notes")
+        sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
     how = ", with how to recalibrate new runs" * (stated.action == RECALIBRATE)

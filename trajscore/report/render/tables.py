@@ -16,6 +16,7 @@ from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
+from trajscore.core.values import number_of
 from trajscore.report._cards import GAINED, ranked
 from trajscore.report._data import (
     AS_GIVEN,
@@ -192,7 +193,7 @@ def _groups(data: ReportData) -> Iterator[Table]:
         for form, words in FORMS.items():
             ends = cards[columns_of(form)].to_numpy(dtype=float)
             columns[words] = _cells(ends, digits_of(data.score_name), "+")
-        rest = f" {more} smaller groups are not shown." if more else ""
+        rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         said = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
         frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
         yield Table(f"By {kind}", frame, about, said=said)
@@ -267,7 +268,7 @@ def _values(data: ReportData) -> Table:
     rows = {}
     for name in ranked(data.cards):
         cells = data.traces[name, AS_GIVEN].cells
-        is_probability = not pd.isna(data.table.loc[(name, AS_GIVEN), data.score_name])
+        is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
         rows[name] = {
             "lowest": f"{cells.min():.3f}", "median": f"{np.median(cells):.3f}",
