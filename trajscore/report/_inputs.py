@@ -371,8 +371,7 @@ def without_leaky_columns(
 ) -> tuple[TrajectoryArray, list[str]]:
     """Leave out columns that leak the outcome, where nobody named them, and say so."""
     why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
-    kept = [name for name, how in why.items() if not how]
-    if not kept:
+    if all(why.values()):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
         raise ArgumentError(
             f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
@@ -384,7 +383,7 @@ def without_leaky_columns(
         for name, how in why.items()
         if how
     ]
-    return (X[kept] if notes else X), notes
+    return (X[[name for name, how in why.items() if not how]] if notes else X), notes
 
 
 # ------------------------------------------------------------------ logs
