@@ -116,6 +116,7 @@ def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_pa
         ("Find my bag.", "Hello", 1),
         ("Find my bag.", "Task: Find my bag. Go!", 1),
         ("bag_7", "Hi", 0),
+        (str({"ask": "Find my bag.", "answer": "It is in Oslo."}), "Hi", 0),
     ],
 )
 def test_the_task_is_shown_from_the_start_and_once(task, first, n_shown):

@@ -138,6 +138,9 @@ def test_confidences_whose_scale_is_not_known_are_not_read(tmp_path, run):
     assert "pass --scale verbal=10" in out
     _, out, _ = run(log, "--scale", "verbal=5", "--calibrator", "none")
     assert "verbal: in 100% of the agent's turns" in out
+    runs[0]["messages"] = [{"role": "assistant", "content": "Confidence: 40"}]
+    log.write_text(json.dumps(runs))
+    assert "39 stated confidences not read; pass --scale verbal=100" in run(log)[1]
 
 
 def test_a_confidence_needs_whole_runs_of_both_outcomes(tmp_path, run):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from trajscore.core.values import parse_number
+from trajscore.core.values import parse_number, run_label
 from trajscore.io._messages import as_chat
 from trajscore.io._run import (
     Actor,
@@ -265,6 +265,6 @@ def as_number(value: Any, name: str, index: int) -> float | None:
     number = parse_number(str(value))
     if number is None or math.isinf(number):
         raise MalformedRunError(
-            f"message {index}: its {name} is {value!r}; write a number, such as 0.9 for high"
+            f"message {index}: its {name} is {run_label(value)}; write a number, such as 0.9"
         )
     return number

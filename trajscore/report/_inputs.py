@@ -371,8 +371,7 @@ def without_leaky_columns(
 ) -> tuple[TrajectoryArray, list[str]]:
     """Leave out columns that leak the outcome, where nobody named them, and say so."""
     why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
-    kept = [name for name, how in why.items() if not how]
-    if not kept:
+    if all(why.values()):
         reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
         raise ArgumentError(
             f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
@@ -384,7 +383,7 @@ def without_leaky_columns(
         for name, how in why.items()
         if how
     ]
-    return (X[kept] if notes else X), notes
+    return (X[[name for name, how in why.items() if not how]] if notes else X), notes
 
 
 # ------------------------------------------------------------------ logs
@@ -487,11 +486,12 @@ def _confidences(
 def _unknown_scale(runs: list[io.Run]) -> list[str]:
     """Say how many stated confidences are missing because their scale is not known."""
     steps = [step for run in runs for step in run.steps if step.actor == "agent"]
-    unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(StatedConfidence(scale=10.0)(steps))
+    percent = StatedConfidence(scale=100.0)(steps)
+    unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(percent)
     if not unread.any():
         return []
-    n = number_of(int(unread.sum()), "stated confidence")
-    return [f"{n} not read; pass {{argument:scales=verbal=10}}, if 10 means certainty"]
+    n, top = number_of(int(unread.sum()), "stated confidence"), 100 if (percent > 0.1).any() else 10
+    return [f"{n} not read; pass {{argument:scales=verbal={top}}}, if {top} means certainty"]
 
 
 def _risks(
