@@ -17,7 +17,7 @@ mean ranks, below which two entries are tied. `public_sets.py` says what the set
 
 --entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
 is judged on the logs beside the others. --data is a folder whose subfolder tau2 has results of
-tau2-bench; the other sets are fetched, to --data-home if it is given. The page of the docs is built
+tau2-bench; the other sets are fetched, to --data-home if it is args. The page of the docs is built
 from ``--out docs/stored/board.json``.
 """
 
@@ -221,16 +221,16 @@ def show(one: dict[str, Any]) -> None:
 
 def main() -> int:
     """Judge the sets, print them as they come, and write all numbers; 1 where one is refused."""
-    given = options(__doc__, data_home=Path, only=[""], entry=Path, out=Path, jobs=2)
-    read_entry(given.entry)
+    args = options(__doc__, data_home=Path, only=[""], entry=Path, out=Path, jobs=2)
+    read_entry(args.entry)
     started = time.perf_counter()
-    names = [name for name in SOURCES if any(word in name for word in given.only)]
+    names = [name for name in SOURCES if any(word in name for word in args.only)]
     if not names:
         known = ", ".join(SOURCES)
-        raise SystemExit(f"no set is named {' or '.join(given.only)}; the sets: {known}")
+        raise SystemExit(f"no set is named {' or '.join(args.only)}; the sets: {known}")
     judged: dict[str, Any] = {}
-    todo = Parallel(given.jobs, return_as="generator_unordered")(
-        delayed(of_set)(name, given.data_home, given.data, given.entry) for name in names
+    todo = Parallel(args.jobs, return_as="generator_unordered")(
+        delayed(of_set)(name, args.data_home, args.data, args.entry) for name in names
     )
     left_out = []
     for done, (one, seconds) in enumerate(todo, start=1):
@@ -247,8 +247,8 @@ def main() -> int:
         "sets": sets, "ranks": rank(sets),
         "left_out": [one.partition(":")[0] for one in left_out],
     }  # fmt: skip
-    if given.out is not None:
-        given.out.write_text(as_text(result) + "\n", encoding="utf-8")
+    if args.out is not None:
+        args.out.write_text(as_text(result) + "\n", encoding="utf-8")
     if result["ranks"]:
         print(f"\n{as_text(result['ranks'])}")
     print(f"\n{len(sets)} sets in {time.perf_counter() - started:.0f} s")

@@ -87,16 +87,16 @@ def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str
 
 def main() -> None:
     """Print how often each card comes up, and how often it is wrong."""
-    given = options(__doc__, simulations=1000, seed=0, jobs=2)
+    args = options(__doc__, simulations=1000, seed=0, jobs=2)
     rows = {}
     for name, (make, how, sizes, wrong, right) in DESIGNS.items():
         for n_runs in sizes:
-            seeds = range(given.seed, given.seed + given.simulations)
-            found = over(decided, [(make, how, n_runs, seed) for seed in seeds], given.jobs)
-            share = {card: found.count(card) / len(found) for card in CARDS}
-            said = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
-            rows[f"{name}, {n_runs} runs"] = share | said
-    show(f"{given.simulations} simulations of each", rows)
+            seeds = range(args.seed, args.seed + args.simulations)
+            decisions = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
+            share = {card: decisions.count(card) / len(decisions) for card in CARDS}
+            of_kind = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
+            rows[f"{name}, {n_runs} runs"] = share | of_kind
+    show(f"{args.simulations} simulations of each", rows)
 
 
 if __name__ == "__main__":

@@ -72,45 +72,45 @@ def one_sample(
     whole, outcome = X[rows], y[rows]
     cut = (whole.lengths > BUDGET) & (rng.random(n_runs) < 0.5)
     lengths = np.where(cut, BUDGET, whole.lengths)
-    seen = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
+    history = TrajectoryArray(whole.truncate(lengths).cells, lengths, ids=np.arange(n_runs))
     known = np.where(cut, -1, outcome)
     audited = cut & (rng.random(n_runs) < AUDITED)
     branches = [[one] if a else None for one, a in zip(outcome, audited, strict=True)]
     plug_in = ContinuationModel(cv=None, allow_predictor=True)  # there is but one signal
-    guessed = plug_in.fit(seen, known).predict(seen)
+    guessed = plug_in.fit(history, known).predict(history)
     how: dict[str, dict[str, Any]] = {
         "outcomes known": {},
         "simple, q_Z = 0": {},
         "exact, true shares": {"q_z": share[rows]},
-        "plug-in": {"q_z": plug_in, "history": seen},
+        "plug-in": {"q_z": plug_in, "history": history},
         "plug-in, q_Z taken as known": {"q_z": guessed},
-        "hybrid": {"q_z": plug_in, "history": seen, "branches": branches},
+        "hybrid": {"q_z": plug_in, "history": history, "branches": branches},
     }
     out = {}
     for name, more in how.items():
         of = outcome if name == "outcomes known" else known
         one = censored_tps_interval(
-            of, seen, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
+            of, history, score=SCORE, n_resamples=N_RESAMPLES, random_state=seed, **more
         )
         reach = 1.96 * one.std_error
         out[name] = [one.value, one.value - reach, one.value + reach]
     return out
 
 
-def budget(given: Any) -> None:
+def budget(args: Any) -> None:
     """Print bias and coverage under a budget."""
-    X, y = Data(given.data).runs("hotpotqa")
+    X, y = Data(args.data).runs("hotpotqa")
     share, n_runs = shares_of(X, y), 1500
     sums = [run_sums(y, one, SCORE, as_step_weights()) for one in (X, X.prefix(BUDGET))]
     # half of the long runs are cut, by chance
     target = sum(one.total.sum() for one in sums) / sum(one.divisor.sum() for one in sums)
-    calls = [(X, y, share, n_runs, seed) for seed in range(given.repeats)]
-    drawn, rows = over(one_sample, calls, given.jobs), {}
+    calls = [(X, y, share, n_runs, seed) for seed in range(args.repeats)]
+    drawn, rows = over(one_sample, calls, args.jobs), {}
     for name in drawn[0]:
         value, low, high = np.array([one[name] for one in drawn]).T
         covered = ((low <= target) & (target <= high)).mean()
         rows[name] = {"bias": value.mean() - target, "coverage": covered}
-    show(f"score in the population {target:.4f}; {given.repeats} samples of {n_runs}", rows, 4)
+    show(f"score in the population {target:.4f}; {args.repeats} samples of {n_runs}", rows, 4)
 
 
 # --------------------------------------------------------------------------- stops by forecast
@@ -164,21 +164,21 @@ def repaired(n_runs: int, design: Design, seed: int) -> dict[str, list[float]]:
     return out
 
 
-def stops(given: Any) -> None:
+def stops(args: Any) -> None:
     """Print error and coverage for each design and number of runs."""
     rows = {}
     for name, design in DESIGNS.items():
         target = np.mean([truth(100_000, design, 10**6 + seed) for seed in range(5)])
-        for n_runs in given.runs:
-            seeds = range(given.seed, given.seed + given.repeats)
-            drawn = over(repaired, [(n_runs, design, seed) for seed in seeds], given.jobs)
+        for n_runs in args.runs:
+            seeds = range(args.seed, args.seed + args.repeats)
+            drawn = over(repaired, [(n_runs, design, seed) for seed in seeds], args.jobs)
             row = rows[f"{name}, {n_runs} runs"] = {}
             for how in drawn[0]:
                 error, value, low, high = np.array([one[how] for one in drawn]).T
                 covered = ((low <= target) & (target <= high)).mean()
                 row[f"{how}: error"], row[f"{how}: spread"] = error.mean(), value.std(ddof=1)
                 row[f"{how}: coverage"] = covered
-    show(f"{given.repeats} repeats", rows)
+    show(f"{args.repeats} repeats", rows)
 
 
 # --------------------------------------------------------------------------- the test of stops
@@ -198,31 +198,31 @@ def runs_of_tasks(
     return TrajectoryArray.from_padded(signal).truncate(np.minimum(stop, whole)), y, task
 
 
-def stop_test(given: Any) -> None:
+def stop_test(args: Any) -> None:
     """Print the shares of repeats in which the test rejects, with groups and without."""
     rows = {}
     for n_tasks, n_trials in ((20, 10), (40, 5), (100, 5)):
         row = rows[f"{n_tasks} tasks of {n_trials}"] = {}
         for by_signal in (0.0, 0.15, 0.3):
             # without groups the level does not hold, so power says nothing
-            for said in ("groups", "no groups") if not by_signal else ("groups",):
-                found = []
-                for seed in range(given.seed, given.seed + given.repeats):
+            for by in ("groups", "no groups") if not by_signal else ("groups",):
+                alarms = []
+                for seed in range(args.seed, args.seed + args.repeats):
                     X, y, task = runs_of_tasks(n_tasks, n_trials, by_signal, seed)
-                    groups = task if said == "groups" else None
-                    found.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
-                row[f"by signal {by_signal}, {said}"] = np.mean(found)
-    show(f"rejected at .05 in {given.repeats} repeats", rows)
+                    groups = task if by == "groups" else None
+                    alarms.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
+                row[f"by signal {by_signal}, {by}"] = np.mean(alarms)
+    show(f"rejected at .05 in {args.repeats} repeats", rows)
 
 
 # --------------------------------------------------------------------------- cut anywhere
 
 
-def shift(given: Any) -> None:
+def shift(args: Any) -> None:
     """Print the shift of the score of recalibrated judges."""
     rows = {}
     for name in ("hotpotqa", "gsm8k"):
-        X, y = Data(given.data).runs(name)
+        X, y = Data(args.data).runs(name)
         forecasts = PlattCrossFitCalibrator().fit_transform(X, y)
         table = censoring_shift(y, forecasts, kept_steps(X.lengths, 0.75))
         rows[f"{name}, {y.mean():.3f} succeed"] = table.loc["all"]

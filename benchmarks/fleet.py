@@ -136,26 +136,26 @@ def follow(table: Table, n: int, change: str, seed: Any) -> tuple[float, float]:
 
 def main() -> None:
     """Print two tables for each population."""
-    given = options(__doc__, streams=500, changed=100, runs=10_000, seed=0, jobs=2, only=[])
-    for name, table, n in populations(given.data):
-        if given.only and not any(part in name for part in given.only):
+    args = options(__doc__, streams=500, changed=100, runs=10_000, seed=0, jobs=2, only=[])
+    for name, table, n in populations(args.data):
+        if args.only and not any(part in name for part in args.only):
             continue
         rows = {}
         for how, k in QUIET.items():
-            calls = [(table, n, given.runs, how, [given.seed, k, s]) for s in range(given.streams)]
-            rows[how] = {"with an alarm": np.mean(over(quiet, calls, given.jobs))}
-        show(f"{name}, a reference of {n}: {given.streams} streams of {given.runs:,} runs", rows)
+            calls = [(table, n, args.runs, how, [args.seed, k, s]) for s in range(args.streams)]
+            rows[how] = {"with an alarm": np.mean(over(quiet, calls, args.jobs))}
+        show(f"{name}, a reference of {n}: {args.streams} streams of {args.runs:,} runs", rows)
         rows = {}
         for k, change in enumerate(CAUSE):
             if change == "lengths" and not np.ptp(table.X.lengths):
                 continue
-            seeds = [[given.seed, 50 + k, s] for s in range(given.changed)]
-            found = np.array(over(follow, [(table, n, change, s) for s in seeds], given.jobs))
-            found = found[~np.isnan(found[:, 0])]
-            noticed = np.isfinite(found[:, 0])
-            rows[change] = {"noticed": noticed.mean(), "delay": np.median(found[:, 0])} | {
-                said: (found[noticed, 1] == verdict).mean()
-                for said, verdict in (("right", 1), ("unclear", 0), ("wrong", -1))
+            seeds = [[args.seed, 50 + k, s] for s in range(args.changed)]
+            followed = np.array(over(follow, [(table, n, change, s) for s in seeds], args.jobs))
+            followed = followed[~np.isnan(followed[:, 0])]
+            noticed = np.isfinite(followed[:, 0])
+            rows[change] = {"noticed": noticed.mean(), "delay": np.median(followed[:, 0])} | {
+                word: (followed[noticed, 1] == verdict).mean()
+                for word, verdict in (("right", 1), ("unclear", 0), ("wrong", -1))
             }
         show(f"{name}, changes", rows, 2)
 

@@ -137,19 +137,19 @@ def designs() -> Iterator[tuple[str, Design]]:
                 yield name, Design("paired", tasks, n, k, rate, drop)
 
 
-def grid(given: Any) -> None:
+def grid(args: Any) -> None:
     """Print the worst wrong passes and fails of each kind of design."""
     agree()
-    repeats, seed, first = given.repeats, given.seed, {}
+    repeats, seed, first = args.repeats, args.seed, {}
     for name, one in designs():
         few = repeats if one.n_tasks < 500 else max(repeats // 2, 1)
         first.setdefault(name, []).append((one, wrong(one, few, seed)))
     rows = {}
-    for name, found in first.items():
-        rows[name] = {"designs": len(found)}
+    for name, drawn_once in first.items():
+        rows[name] = {"designs": len(drawn_once)}
         for k, what in enumerate(("wrong pass", "wrong fail")):
-            found.sort(key=lambda row, k=k: -row[1][k])
-            again = [(wrong(one, 10 * repeats, seed + 1)[k], one) for one, _ in found[:12]]
+            drawn_once.sort(key=lambda row, k=k: -row[1][k])
+            again = [(wrong(one, 10 * repeats, seed + 1)[k], one) for one, _ in drawn_once[:12]]
             value, one = max(again, key=lambda row: row[0])
             rows[name] |= {what: value, f"{what}, of": ", ".join(map(str, one[1:]))}
     show("worst of designs", rows, 4)
@@ -169,22 +169,22 @@ def agree() -> None:
             X = TrajectoryArray(np.full(len(y), 0.5), np.ones(len(y), dtype=int))
             runs.append(RunSet(X, y, tasks=[f"t{name}" for name in names]))
         gate = Gate(versus=0.5) if kind == "one set" else Gate()
-        found = check(runs[-1], runs[0] if len(runs) > 1 else None, gate).gates[0]
+        result = check(runs[-1], runs[0] if len(runs) > 1 else None, gate).gates[0]
         possible = np.clip(np.ravel(bounds(one, sets)), 0 if kind == "one set" else -1, 1)
-        wanted = possible - (0.5 if kind == "one set" else 0)
-        np.testing.assert_allclose([found.low, found.high], wanted, atol=1e-9)
+        expected = possible - (0.5 if kind == "one set" else 0)
+        np.testing.assert_allclose([result.low, result.high], expected, atol=1e-9)
 
 
-def verdicts(given: Any) -> None:
+def verdicts(args: Any) -> None:
     """Print the shares of the verdicts."""
     rows = {}
     for drop, margin in ((0.0, 0.0), (0.0, 0.05), (0.05, 0.0), (0.1, 0.0), (0.15, 0.0)):
         one = Design("paired", "differ", 40, 5, 0.6, drop)
-        low, high = bounds(one, list(drawn(one, given.sets, np.random.default_rng(given.seed))))
+        low, high = bounds(one, list(drawn(one, args.sets, np.random.default_rng(args.seed))))
         failed, passed = (high < -margin).mean(), (low >= -margin).mean()
         shares = {"fail": failed, "pass": passed, "undecided": 1 - failed - passed}
         rows[f"40 x 5, drop of {drop}, margin {margin}"] = shares
-    show(f"{given.sets} pairs of sets; shares of verdicts", rows)
+    show(f"{args.sets} pairs of sets; shares of verdicts", rows)
 
 
 if __name__ == "__main__":

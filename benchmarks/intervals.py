@@ -42,7 +42,7 @@ from trajscore.report import EvaluationOptions
 
 
 def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
-    """Return value, low and high of what a report says of forecasts as given."""
+    """Return value, low and high of what a report says of forecasts as args."""
     X, y, tasks = table
     draws = EvaluationOptions(n_resamples=n_resamples)
     report = evaluate(X, y, groups=tasks, calibrator=None, options=draws)
@@ -65,15 +65,15 @@ def show_coverage(title: str, truth: pd.Series, drawn: list[Table], jobs: int) -
     """Print how often the intervals of samples hold the truth."""
     every = pd.concat(over(of_report, [(table, 1000) for table in drawn], jobs))
     every = every[every.index.isin(truth.index)]
-    told = every.dropna()
-    target = truth.loc[told.index].to_numpy()
+    stated = every.dropna()
+    target = truth.loc[stated.index].to_numpy()
     # a rounding error is not a miss: a constant's margin is 0
     slack = 1e-9 * (1 + np.abs(target))
-    told = told.assign(covered=covered(told["low"] - slack, told["high"] + slack, target))
-    told["width"] = told["high"] - told["low"]
-    found = told.groupby(level=0, sort=False)[["covered", "width"]].mean()
+    stated = stated.assign(covered=covered(stated["low"] - slack, stated["high"] + slack, target))
+    stated["width"] = stated["high"] - stated["low"]
+    table = stated.groupby(level=0, sort=False)[["covered", "width"]].mean()
     counts = every.groupby(level=0).size()
-    show(title, found.assign(truth=truth.reindex(found.index), samples=counts))
+    show(title, table.assign(truth=truth.reindex(table.index), samples=counts))
 
 
 def covered(low: Any, high: Any, truth: Any) -> Any:
@@ -130,15 +130,15 @@ SETTINGS = {
 ERRORS = ("S-ECE", "S-ECE early", "T-ECE", "MCB log")
 
 
-def simulated(given: Any) -> None:
+def simulated(args: Any) -> None:
     """Print a table for each setting."""
-    for name in given.only or SETTINGS:
-        setting, rng = SETTINGS[name], np.random.default_rng(given.seed)
+    for name in args.only or SETTINGS:
+        setting, rng = SETTINGS[name], np.random.default_rng(args.seed)
         truth = of_report(setting.draw(np.random.default_rng(1), N_TRUTH), 2)["value"]
         if not setting.grid:
             truth[truth.index.isin(ERRORS)] = 0.0  # of true chances
-        drawn = [setting.draw(rng, setting.sizes) for _ in range(given.simulations)]
-        show_coverage(name, truth, drawn, given.jobs)
+        drawn = [setting.draw(rng, setting.sizes) for _ in range(args.simulations)]
+        show_coverage(name, truth, drawn, args.jobs)
 
 
 # ---------------------------------------------------------------- public tables
@@ -160,18 +160,18 @@ def sample(table: Table, n: int, rng: np.random.Generator) -> Table:
             return Table(TrajectoryArray(X[rows].cells, X.lengths[rows]), y[rows], drawn)
 
 
-def public(given: Any) -> None:
+def public(args: Any) -> None:
     """Print the coverage in samples of each public table."""
-    for name, (X, y, tasks) in public_tables(given.data):
-        if given.only and not any(one in name for one in given.only):
+    for name, (X, y, tasks) in public_tables(args.data):
+        if args.only and not any(one in name for one in args.only):
             continue
         known = y >= 0
         table = Table(X[known], y[known].astype(float), None if tasks is None else tasks[known])
         truth = of_report(table, 2)["value"]
         for n in (60, 200):
-            rng = np.random.default_rng([given.seed, n])
-            drawn = [sample(table, n, rng) for _ in range(given.samples)]
-            show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, given.jobs)
+            rng = np.random.default_rng([args.seed, n])
+            drawn = [sample(table, n, rng) for _ in range(args.samples)]
+            show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, args.jobs)
 
 
 # ---------------------------------------------------------------- few labels
@@ -186,32 +186,32 @@ def labelled(table: Table, seed: int) -> dict[tuple[str, str], tuple[float, floa
     design = LabelDesign(n_labels, random_state=seed).fit(X, judge=judge)
     chosen = {"uniform": (rng.choice(n, n_labels, replace=False), n_labels / n)}
     chosen["chosen"] = design.query(), design.probabilities_
-    found = {}
+    ends = {}
     for how, (rows, chance) in chosen.items():
         known = np.full(n, -1.0)
         known[rows] = y[rows]
         of = label_intervals(X, known, label_probability=chance, judge=judge)
-        found |= {(metric, how): (of.low[metric], of.high[metric]) for metric in LABELLED}
-    return found
+        ends |= {(metric, how): (of.low[metric], of.high[metric]) for metric in LABELLED}
+    return ends
 
 
 LABELLED = ("success rate", "TPS log", "TPS log margin")
 
 
-def labels(given: Any) -> None:
+def labels(args: Any) -> None:
     """Print how often intervals from few labels hold the truth."""
-    made = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
-    table = Table(made.data, made.target.astype(float))
+    runs = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
+    table = Table(runs.data, runs.target.astype(float))
     score = tps_score(table.y, table.X)
     rate = as_step_weights().of(table.X).rate(table.y)
     constant = tps_score(table.y, table.X.with_cells(np.full(len(table.X.cells), rate)))
     truth = dict(zip(LABELLED, (table.y.mean(), score, score - constant), strict=True))
-    found = over(labelled, [(table, seed) for seed in range(given.samples)], given.jobs)
+    samples = over(labelled, [(table, seed) for seed in range(args.samples)], args.jobs)
     rows: dict[str, dict[str, float]] = {}
-    for metric, how in found[0]:
-        ends = np.array([one[metric, how] for one in found])
+    for metric, how in samples[0]:
+        ends = np.array([one[metric, how] for one in samples])
         rows.setdefault(metric, {})[how] = covered(*ends.T, truth[metric]).mean()
-    show(f"coverage in {given.samples} simulations", rows)
+    show(f"coverage in {args.samples} simulations", rows)
 
 
 if __name__ == "__main__":

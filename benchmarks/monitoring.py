@@ -61,39 +61,39 @@ def one_split(
     return [*process.report(X[new], y[new])[SHOWN].iloc[0], early[y[new] == 0].mean()]
 
 
-def compared(given: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
+def compared(args: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
     """Print what is shown of methods over random splits, with 95% intervals.
 
     A method that is named by a number has so many known runs.
     """
     warnings.filterwarnings("ignore")  # of runs longer than the longest in fitting
     for name in ("hotpotqa", "gsm8k"):
-        X, y = Data(given.data).runs(name)
-        seeds = [[*first, seed] if first else seed for seed in range(given.splits)]
+        X, y = Data(args.data).runs(name)
+        seeds = [[*first, seed] if first else seed for seed in range(args.splits)]
         rows = {}
         for label, method in methods.items():
-            known = label if isinstance(label, int) else given.share
-            of_splits = over(one_split, [(X, y, seed, known, method) for seed in seeds], given.jobs)
+            known = label if isinstance(label, int) else args.share
+            of_splits = over(one_split, [(X, y, seed, known, method) for seed in seeds], args.jobs)
             columns = zip([*SHOWN, "by half"], np.transpose(of_splits), strict=True)
             rows[label] = {column: plus_minus(values) for column, values in columns}
-        known = "some" if methods is KNOWN else f"{given.share:.0%}"
+        known = "some" if methods is KNOWN else f"{args.share:.0%}"
         title = f"{name}, alpha = {ALPHA}: {known} of {len(X):,} runs known"
-        show(f"{title}, {given.splits} splits", rows)
+        show(f"{title}, {args.splits} splits", rows)
 
 
-def power(given: Any) -> None:
+def power(args: Any) -> None:
     """Print power, and what it is made of."""
-    compared(given, METHODS)
+    compared(args, METHODS)
 
 
-def worth(given: Any) -> None:
+def worth(args: Any) -> None:
     """Print the same over `end_worth`."""
-    compared(given, WORTH, (SEED,))
+    compared(args, WORTH, (SEED,))
 
 
-def curve(given: Any) -> None:
+def curve(args: Any) -> None:
     """Print the same over the number of known runs."""
-    compared(given, KNOWN)
+    compared(args, KNOWN)
 
 
 # --------------------------------------------------------------------------- simulations
@@ -112,7 +112,7 @@ def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:
 def rates_above(sets: int) -> None:
     """Print how often, and by how much, the rate of false alarms exceeds its level."""
     alpha, delta = 0.2, 0.1
-    y, found = np.r_[np.ones(60), np.zeros(60)], {}
+    y, rows = np.r_[np.ones(60), np.zeros(60)], {}
     for discrete in (False, True):
         rng = np.random.default_rng(0)
         worst = np.sort(drawn(rng, 400_000, discrete).min(axis=1))
@@ -129,8 +129,8 @@ def rates_above(sets: int) -> None:
             above = (rates > alpha).mean(axis=0)
             row = {"mean rate": rates[:, 0].mean(), "P(rate > alpha)": above[0]}
             kind = "3 values" if discrete else "continuous"
-            found[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
-    show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", found)
+            rows[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
+    show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", rows)
 
 
 def lengths_that_tell(sets: int) -> dict[str, np.ndarray]:
@@ -187,20 +187,20 @@ MEMORISED = PrefixForecaster(
 )
 
 
-def guarantee(given: Any) -> None:
+def guarantee(args: Any) -> None:
     """Print false alarms of all rules."""
-    rates_above(given.sets)
-    found = lengths_that_tell(given.sets)
-    few = range(max(given.sets // 5, 2))
+    rates_above(args.sets)
+    by_design = lengths_that_tell(args.sets)
+    few = range(max(args.sets // 5, 2))
     learners = {"default": None, "a tree that memorised": MEMORISED}
     for (name, learner), discrete, ties, n in product(
         learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
     ):
         kind = "3 values" if discrete else "continuous"
-        found[f"{name}, {kind}, {ties}, {n} runs"] = [
+        by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
             one_set(k, n, discrete, forecaster=learner, ties=ties) for k in few
         ]
-    rows = {name: {"false alarms": plus_minus(rates)} for name, rates in found.items()}
+    rows = {name: {"false alarms": plus_minus(rates)} for name, rates in by_design.items()}
     show(f"alpha = {ALPHA}, simulated", rows)
 
 

@@ -337,14 +337,14 @@ def needed(sample: Sample, first: Array, second: Array) -> Array:
 
 def needed_in_logs(data: Data) -> Array:
     """Runs needed to tell recalibrated forecasts from a constant: the median over real ones."""
-    found = []
+    sizes = []
     for X, y in ((X[y >= 0], y[y >= 0]) for _, X, y in forecasts_of(data)):
         sample = as_sample(X.lengths, y, X.ids)
         constant = np.full(len(X.cells), y.mean())
         for one in [X] if X.channels is None else [X[name] for name in X.channels]:
             stated = PlattCrossFitCalibrator().fit_transform(one, y).cells
-            found.append(needed(sample, stated, constant))
-    return np.median(found, axis=0)
+            sizes.append(needed(sample, stated, constant))
+    return np.median(sizes, axis=0)
 
 
 def in_random_laws(n_laws: int, n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -377,16 +377,16 @@ def schedules(
 
 def main() -> None:
     """Print the tables."""
-    given = options(__doc__, seed=1, quick=False, data_home=Path)
-    n_laws, n_runs, n_tried = (20, 5_000, 5) if given.quick else (200, 20_000, 30)
-    data, rng = Data(given.data), np.random.default_rng([given.seed, 1])
+    args = options(__doc__, seed=1, quick=False, data_home=Path)
+    n_laws, n_runs, n_tried = (20, 5_000, 5) if args.quick else (200, 20_000, 30)
+    data, rng = Data(args.data), np.random.default_rng([args.seed, 1])
     show(
         "1. The truth and the tilted forecast, in the simulation", truth_and_tilt(10 * n_runs, rng)
     )
-    sets = dict(real_logs(data, given.data_home))
-    ahead = before_and_after(sets, np.random.default_rng(given.seed))
+    sets = dict(real_logs(data, args.data_home))
+    ahead = before_and_after(sets, np.random.default_rng(args.seed))
     show("2. What the rate of runs still running is ahead of the tilted one by, in nats", ahead)
-    table = schedules(sets, needed_in_logs(data), n_laws, n_runs, n_tried, given.seed)
+    table = schedules(sets, needed_in_logs(data), n_laws, n_runs, n_tried, args.seed)
     show(f"3. Schedules; {n_laws} random laws of {n_runs:,} runs each", table.astype(float))
 
 

@@ -55,7 +55,7 @@ class Archive(NamedTuple):
 
     repository: str
     commit: str
-    wanted: str  # pattern of paths; its first group is the name
+    pattern: str  # pattern of paths; its first group is the name
     sha256: str  # of these names and their contents, as the bytes of an archive may differ
     kind: str
 
@@ -72,7 +72,7 @@ class Archive(NamedTuple):
     def contents(self, data_home: Path | None) -> dict[str, bytes]:
         """Return the wanted files by their names, checked."""
         path = self.path(data_home)
-        files = unpack(path, self.wanted)
+        files = unpack(path, self.pattern)
         actual = checksum(files)
         if actual != self.sha256:
             raise ValueError(
@@ -82,9 +82,9 @@ class Archive(NamedTuple):
         return files
 
 
-def unpack(archive: Path, wanted: str) -> dict[str, bytes]:
+def unpack(archive: Path, pattern: str) -> dict[str, bytes]:
     """Return the files of an archive whose path matches, by its first group, in order of name."""
-    pattern, files = re.compile(wanted), {}
+    pattern, files = re.compile(pattern), {}
     with tarfile.open(archive) as members:
         for member in members:
             path = pattern.fullmatch(member.name)
@@ -243,7 +243,7 @@ def balrog(game: str, data_home: Path | None) -> pd.DataFrame:
 def balrog_moves(game: str, data_home: Path | None) -> dict[str, list[Step]]:
     """Return the moves of each episode, which stand in a CSV file beside its result."""
     archive = balrog_archive(game)
-    tables = unpack(archive.path(data_home), archive.wanted.replace(r"\.json", r"\.csv"))
+    tables = unpack(archive.path(data_home), archive.pattern.replace(r"\.json", r"\.csv"))
     return {name: list(moves_of(content)) for name, content in tables.items()}
 
 

@@ -91,21 +91,21 @@ def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def few_runs(given: Any) -> None:
+def few_runs(args: Any) -> None:
     """Print what maps gain over Platt's, with 95% intervals over the splits."""
     lines = {}
-    for name, (X, y, tasks) in public_tables(given.data):
+    for name, (X, y, tasks) in public_tables(args.data):
         table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)
         for n_runs in sorted({min(n, len(X)) for n in (200, 1000)}):
-            scores = few(table, n_runs, given.splits, given.seed)
+            scores = few(table, n_runs, args.splits, args.seed)
             line = {"Platt": f"{(scores['Platt'] - scores['base rate']).mean():+.4f}"}
             for other in ("beta", "isotonic", "ensemble"):
                 gain = scores[other] - scores["Platt"]
-                half = t.ppf(0.975, given.splits - 1) * gain.std() / np.sqrt(given.splits)
+                half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
                 line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
             lines[f"{name}, {n_runs} runs"] = line
             print(name, n_runs, *line.values(), sep="  ", flush=True)
-    show(f"{given.splits} splits", lines)
+    show(f"{args.splits} splits", lines)
 
 
 def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarray]]:
@@ -114,19 +114,19 @@ def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarr
         yield name, *Data(folder).runs(name)
 
 
-def judged(given: Any) -> None:
+def judged(args: Any) -> None:
     """Print metrics of the judges."""
-    for name, X, y in judges(given.data):
-        report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=given.jobs))
+    for name, X, y in judges(args.data):
+        report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=args.jobs))
         print(f"\n{report}")
         show(name, report.table.reindex(columns=SHOWN).T, 4)
 
 
-def maps(given: Any) -> None:
+def maps(args: Any) -> None:
     """Print the score of each map."""
     games, ended = load_chess(return_X_y=True)
     chess = [(f"chess, {name}", games[name], ended) for name in games.channels]
-    for name, X, y in [*judges(given.data), *chess]:
+    for name, X, y in [*judges(args.data), *chess]:
         show(f"{name}, {len(X)} runs", compared(X, y), 5)
 
 

@@ -141,7 +141,7 @@ def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
     return None
 
 
-def page(name: str, found: dict[str, list[Cell]], data: Data, docs: Path) -> str:
+def page(name: str, cells_of: dict[str, list[Cell]], data: Data, docs: Path) -> str:
     """Write a paper's part of the page."""
     items = PAPERS[name].items
     summary = [
@@ -149,23 +149,23 @@ def page(name: str, found: dict[str, list[Cell]], data: Data, docs: Path) -> str
             "Item": item.name,
             "What": item.what,
             "How ours is made": item.how,
-            "Largest difference": largest(found[item.name]),
-            "Status": status(item, found[item.name], data),
+            "Largest difference": largest(cells_of[item.name]),
+            "Status": status(item, cells_of[item.name], data),
         }
         for item in items
     ]
     lines = list(csv_table(pd.DataFrame(summary), "9 20 26 9 36"))
     for item in items:
         picture = draw(item, name, data, docs / "_static" / "reproduction")
-        lines += details(item, found[item.name], data, picture)
+        lines += details(item, cells_of[item.name], data, picture)
     return "\n".join(lines)
 
 
-def write(name: str, found: dict[str, list[Cell]], data: Data, docs: Path = DOCS) -> None:
+def write(name: str, cells_of: dict[str, list[Cell]], data: Data, docs: Path = DOCS) -> None:
     """Write a paper's part of the page, and all of its cells as a table."""
     folder = docs / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.inc").write_text(page(name, found, data, docs))
+    (folder / f"{name}.inc").write_text(page(name, cells_of, data, docs))
     rows = [
         {
             "item": item,
@@ -176,17 +176,17 @@ def write(name: str, found: dict[str, list[Cell]], data: Data, docs: Path = DOCS
             "difference": f"{one.difference:+.{one.decimals}f}" if one.holds is None else "",
             "status": one.status,
         }
-        for item, cells in found.items()
+        for item, cells in cells_of.items()
         for one in cells
     ]
     pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def show_items(name: str, found: dict[str, list[Cell]], data: Data) -> None:
+def show_items(name: str, cells_of: dict[str, list[Cell]], data: Data) -> None:
     """Print every item, and every cell that differs."""
     print(f"\n== {PAPERS[name].title}")
     for item in PAPERS[name].items:
-        cells = found[item.name]
+        cells = cells_of[item.name]
         print(f"{item.name}: {item.what}\n    {status(item, cells, data)}")
         for one in cells:
             if not one.equal:
@@ -195,16 +195,16 @@ def show_items(name: str, found: dict[str, list[Cell]], data: Data) -> None:
 
 def main() -> None:
     """Make all cells; print, and write the page where asked to."""
-    given = options(__doc__, only=[], splits=50, write=False)
+    args = options(__doc__, only=[], splits=50, write=False)
     mpl.use("Agg")
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the tables
-    data = Data(given.data, given.splits)
-    for name in given.only or PAPERS:
+    data = Data(args.data, args.splits)
+    for name in args.only or PAPERS:
         start = time.perf_counter()
-        found = {item.name: item.found(data) for item in PAPERS[name].items}
-        show_items(name, found, data)
-        if given.write:
-            write(name, found, data)
+        cells_of = {item.name: item.found(data) for item in PAPERS[name].items}
+        show_items(name, cells_of, data)
+        if args.write:
+            write(name, cells_of, data)
         print(f"    {time.perf_counter() - start:.0f} s", flush=True)
 
 

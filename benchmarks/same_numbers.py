@@ -346,12 +346,12 @@ SECTIONS: dict[str, Callable[[Data], Numbers]] = {
 # ------------------------------------------------------------------------------ write and compare
 
 
-def write(given: Any) -> None:
+def write(args: Any) -> None:
     """Write the numbers of sections as JSON."""
     warnings.simplefilter("ignore")  # they are about the data, which are the same
-    (path,), data = given.files, Data(given.data, given.splits)
+    (path,), data = args.files, Data(args.data, args.splits)
     numbers: dict[str, float | None] = {}
-    for name in given.only or SECTIONS:
+    for name in args.only or SECTIONS:
         start, before = time.perf_counter(), len(numbers)
         try:
             for key, value in SECTIONS[name](data):
@@ -366,10 +366,10 @@ def write(given: Any) -> None:
     Path(path).write_text(json.dumps(numbers, indent=0))
 
 
-def compare(given: Any) -> None:
+def compare(args: Any) -> None:
     """Print what differs; exit with 1 where nobody has announced it."""
-    old, new = (json.loads(Path(file).read_text()) for file in given.files)
-    missing = [key for key in old if key not in new and not key.startswith(tuple(given.gone))]
+    old, new = (json.loads(Path(file).read_text()) for file in args.files)
+    missing = [key for key in old if key not in new and not key.startswith(tuple(args.gone))]
     added = [key for key in new if key not in old]
     changed = [key for key in old if key in new and not same(old[key], new[key])]
     for key in changed:

@@ -70,7 +70,7 @@ def as_frame(traces: dict[str, TrajectoryArray], y: np.ndarray, first_run: int =
 def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
     """Call once, and print what it took."""
     wall, cpu = time.perf_counter(), time.process_time()
-    found = function()
+    result = function()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
@@ -78,7 +78,7 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
         f"peak {peak:6.0f} MB",
         flush=True,
     )
-    return found
+    return result
 
 
 # ------------------------------------------------------------------ targets
@@ -122,18 +122,18 @@ def import_seconds(module: str) -> float:
     return float(np.median([float(run) for run in runs]))
 
 
-def targets(given: Any) -> None:
+def targets(args: Any) -> None:
     """Print speed and memory of the spine against the targets that the project sets itself."""
     n, rng = 1_000_000, np.random.default_rng(0)
     traces, y = make_runs(n, predictors=PREDICTORS[:1])
-    X, few = traces["judge"], traces["judge"][: n // (120 if given.quick else 12)]
+    X, few = traces["judge"], traces["judge"][: n // (120 if args.quick else 12)]
     P, label = rng.dirichlet(np.ones(10), n), rng.integers(0, 10, n)
     task = np.arange(16_110) // 5
     samples = rng.normal(size=(len(task), 12))
     columns = {f"predictor {k}": column for k, column in enumerate(samples.T)}
     options = {"groups": task, "random_state": 0, "n_resamples": 10_000, "n_jobs": 2}
     a, b = rng.random((2, len(task)))
-    made, outcomes = make_runs(16_110, predictors=PREDICTORS[:1])
+    runs, outcomes = make_runs(16_110, predictors=PREDICTORS[:1])
     jobs = EvaluationOptions(n_jobs=2)
     passes = {
         "logs": median_seconds(lambda: np.log(X.cells)),
@@ -156,7 +156,7 @@ def targets(given: Any) -> None:
             lambda: tps_decomposition(y[: len(few)], few), "s", 2,
         ),
         "evaluate, 16,110 runs, 1,000 replicates, 2 jobs": (
-            lambda: evaluate(made["judge"], outcomes, options=jobs), "s", 5,
+            lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5,
         ),
     }  # fmt: skip
     for name, (call, unit, target) in calls.items():
@@ -172,19 +172,19 @@ def targets(given: Any) -> None:
 # ------------------------------------------------------------------ in memory
 
 
-def in_memory(given: Any) -> None:
+def in_memory(args: Any) -> None:
     """Time evaluate."""
-    traces, y = make_runs(given.runs)
-    jobs = EvaluationOptions(n_jobs=given.jobs)
-    name = f"evaluate, {given.runs:,} runs, {given.jobs} threads"
+    traces, y = make_runs(args.runs)
+    jobs = EvaluationOptions(n_jobs=args.jobs)
+    name = f"evaluate, {args.runs:,} runs, {args.jobs} threads"
     measure(name, lambda: evaluate(traces, y, options=jobs), len(traces["judge"].cells))
 
 
-def monitoring(given: Any) -> None:
+def monitoring(args: Any) -> None:
     """Time a monitoring fit."""
-    traces, y = make_runs(given.runs)
+    traces, y = make_runs(args.runs)
     X, process = traces["judge"], DensityRatioEProcess(random_state=0)
-    measure(f"monitoring, {given.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
+    measure(f"monitoring, {args.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
     measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
 
 
@@ -206,37 +206,37 @@ def folder_of(n_steps: int, folder: Path) -> Path:
     return folder
 
 
-def in_batches(given: Any) -> None:
+def in_batches(args: Any) -> None:
     """Time one score of one predictor, and the whole report."""
-    n_steps = given.steps
-    source = str(folder_of(n_steps, Path(given.folder)))
+    n_steps = args.steps
+    source = str(folder_of(n_steps, Path(args.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
-    found = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
-    print(found.compute()[["n_runs", "value", "low", "high"]].to_string())
+    result = measure("TPS alone, one predictor", lambda: one.reduce(TPSAccumulator()), n_steps)
+    print(result.compute()[["n_runs", "value", "low", "high"]].to_string())
     three = iter_batches(source, value=list(PREDICTORS), **COLUMNS)
     report = measure("report, 3 predictors, 3 scores", lambda: evaluate(three), n_steps)
     print(report.table[["n_runs", "TPS log", "AUROC"]].round(4).to_string())
 
 
-def same_in_memory(given: Any) -> None:
+def same_in_memory(args: Any) -> None:
     """Show by how much values in batches differ from those in memory."""
-    source = str(folder_of(given.steps, Path(given.folder)))
-    found = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
+    source = str(folder_of(args.steps, Path(args.folder)))
+    result = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
     X, y = TrajectoryArray.from_frame(table, value=list(PREDICTORS), **COLUMNS)
     expected = evaluate(X, y).intervals
-    gap = abs(found["value"] - expected["value"])
+    gap = abs(result["value"] - expected["value"])
     shown = {"gap": gap, "of the interval": gap / (expected["high"] - expected["low"])}
     largest = pd.DataFrame(shown).loc[list(PREDICTORS)].groupby(["metric", "form"]).max()
     print(largest.unstack("form").to_string(float_format=lambda number: f"{number:.1e}"))
 
 
-def on_dask(given: Any) -> None:
+def on_dask(args: Any) -> None:
     """Compare partitions of whole runs with one process."""
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 
-    n_steps, folder = given.steps, Path(given.folder)
+    n_steps, folder = args.steps, Path(args.folder)
     # workers keep some of the memory that they free
     environment = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25}
     config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in environment.items()})

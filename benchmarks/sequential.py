@@ -108,18 +108,18 @@ RULES = {
 
 def main() -> None:
     """Print how often each rule ever says that the mean is above 0, within 400 runs."""
-    given = options(__doc__, streams=10_000, seed=1)
+    args = options(__doc__, streams=10_000, seed=1)
     warnings.simplefilter("ignore")
-    of_class = agents(0.6, 0.1)(np.random.default_rng(given.seed), 3)
+    of_class = agents(0.6, 0.1)(np.random.default_rng(args.seed), 3)
     for stream, ours in zip(of_class, _log_bets(of_class), strict=True):
         known = SequentialComparison(1).update(stream, 0 * stream).history()["e_value"]
         np.testing.assert_allclose(np.log(known), ours, atol=1e-9)
     for title, designs in (("never better: says so at all", NULLS), ("better: seen", DROPS)):
         rows = {}
         for name, (k, draw) in designs.items():
-            d = draw(np.random.default_rng([given.seed, k]), given.streams)
+            d = draw(np.random.default_rng([args.seed, k]), args.streams)
             rows[name] = {rule: of(d, LEVEL).any(axis=1).mean() for rule, of in RULES.items()}
-        show(f"{title} at {LEVEL}; {given.streams:,} streams of {N_RUNS} runs", rows)
+        show(f"{title} at {LEVEL}; {args.streams:,} streams of {N_RUNS} runs", rows)
 
 
 if __name__ == "__main__":

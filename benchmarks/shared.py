@@ -94,8 +94,8 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
 
 def dispatch(doc: str, commands: Mapping[str, Callable[[Any], None]], **numbers: Any) -> None:
     """Do what the command line names."""
-    given = options(doc, tuple(commands), **numbers)
-    commands[given.what](given)
+    args = options(doc, tuple(commands), **numbers)
+    commands[args.what](args)
 
 
 def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> list[Any]:

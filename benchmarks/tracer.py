@@ -176,10 +176,10 @@ class InDeviations(BaseEstimator):
         return X.with_cells((risk - self.center_) / self.scale_, channels=("risk",))
 
 
-def risk(given: Any) -> None:
+def risk(args: Any) -> None:
     """Print a table of each log."""
     tuned = InDeviations(TracerScorer(tune="pairwise_logistic", tau=0.2))
-    for path in given.logs:
+    for path in args.logs:
         logs = Logs.read([path])
         S = TracerSignals().fit_transform(logs.runs)
         risks = {
@@ -195,7 +195,7 @@ def risk(given: Any) -> None:
         title = (
             f"{path}: {known} runs with an outcome of {len(logs.y)}, {len(set(logs.task))} tasks"
         )
-        show(title, table(rows, logs, given.resamples))
+        show(title, table(rows, logs, args.resamples))
 
 
 # ------------------------------------------------------------------ definitions
@@ -209,9 +209,9 @@ def auroc(y: NDArray[Any], risk: Floats) -> Floats:
     return (ranks - n_failed * (n_failed + 1) / 2) / (n_failed * (~failed).sum())
 
 
-def definitions(given: Any) -> None:
+def definitions(args: Any) -> None:
     """Print AUROC by definition, and the largest one over a grid."""
-    for path in given.logs:
+    for path in args.logs:
         runs = sorted(io.read_runs(path), key=lambda run: run.id)
         runs = [run for run in runs if run.outcome != -1]
         y, row = io.outcomes(runs), {}
@@ -221,7 +221,7 @@ def definitions(given: Any) -> None:
         S = TracerSignals().fit_transform(runs)
         risks = np.array([TracerScorer(**one).fit(S).score_samples(S) for one in GRID])
         rng = np.random.default_rng(0)
-        shuffled = [auroc(rng.permutation(y), risks).max() for _ in range(given.shuffles)]
+        shuffled = [auroc(rng.permutation(y), risks).max() for _ in range(args.shuffles)]
         row |= {"largest": auroc(y, risks).max(), "shuffled": np.mean(shuffled)}
         show(f"{path}: {len(y)} runs with an outcome; AUROC, largest of {len(risks)}", {"": row})
 
@@ -275,12 +275,12 @@ def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
     return {name: mean_of(statistics) for name, statistics in of.items()}
 
 
-def actions(given: Any) -> None:
+def actions(args: Any) -> None:
     """Print one table of all logs, and AUROC with shuffled outcomes."""
-    logs = Logs.read(given.logs, unobserved=False)
+    logs = Logs.read(args.logs, unobserved=False)
     _, y, task, log = logs
     rows = learned(logs)
-    by_seed = [traces_of(rows, logs, y, seed) for seed in range(given.seeds)]
+    by_seed = [traces_of(rows, logs, y, seed) for seed in range(args.seeds)]
     judged = {name: measures([one], logs) for name, one in as_they_are(logs).items()}
     for name in rows:
         traces = [of[name] for of in by_seed]
@@ -290,9 +290,9 @@ def actions(given: Any) -> None:
     lengths = traces[0].lengths
     left = ", ".join(f"{(lengths >= t).sum()} at step {t}" for t in STEPS)
     title = f"{len(y)} runs ({int(y.sum())} successes) of {len(set(task))} tasks; {left}"
-    show(title, table(judged, logs, given.resamples).T)
-    found = []
-    for seed in range(given.shuffles):
+    show(title, table(judged, logs, args.resamples).T)
+    aurocs = []
+    for seed in range(args.shuffles):
         rng, mixed = np.random.default_rng(seed), y.copy()
         for one in np.unique(log):
             mixed[log == one] = rng.permutation(mixed[log == one])
@@ -303,9 +303,9 @@ def actions(given: Any) -> None:
                 "step 15, all pairs": within(values_at(trace, 15), mixed, log),
             }
             values = {measure: float(one(np.ones(len(y)))) for measure, one in of.items()}
-            found.append({"": name} | values)
-    if found:
-        every = pd.DataFrame(found).groupby("", sort=False).agg(["mean", "min", "max"])
+            aurocs.append({"": name} | values)
+    if aurocs:
+        every = pd.DataFrame(aurocs).groupby("", sort=False).agg(["mean", "min", "max"])
         show("AUROC with shuffled outcomes", every)
 
 

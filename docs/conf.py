@@ -9,6 +9,7 @@ from shutil import copy
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import api_page  # noqa: E402
 import board_page  # noqa: E402
 import confidences_page  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
@@ -56,6 +57,9 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
 }
+
+# now, because autosummary makes pages of the names in files that are there before the build
+api_page.write_api(HERE / "api" / "index.rst")
 
 # ------------------------------------------------------------------ formulas without a network
 

@@ -1,5 +1,6 @@
 """What lets scikit-learn's own checks, with labels and numbers of their own, try our estimators."""
 
+import warnings
 from functools import wraps
 
 import numpy as np
@@ -34,6 +35,22 @@ def any_two_labels(kind):
         if hasattr(kind, name):
             setattr(kind, name, coded(getattr(kind, name)))
     return kind
+
+
+def public_classes(package):
+    """Return the public classes of a package, so that a new one is tested as the others are."""
+    public = (getattr(package, name) for name in package.__all__)
+    return [thing for thing in public if isinstance(thing, type)]
+
+
+def reads_forecasts(estimator):
+    """Whether values outside [0, 1] are refused."""
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            estimator.fit([[3.0, 2.0], [5.0, 1.0], [0.1, 0.2], [0.3, 0.4]], [1, 1, 0, 0])
+        except ValueError as error:
+            return "[0, 1]" in str(error)
+    return False
 
 
 def as_forecasts(X):

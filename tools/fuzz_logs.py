@@ -272,29 +272,29 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=3, help="examples of each error")
     parser.add_argument("--only", type=int, help="number of one mutation; its log is kept")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
     def stop(*_: object) -> None:
         raise HangError
 
     signal.signal(signal.SIGALRM, stop)
-    logs = seeds(given.logs)
+    logs = seeds(args.logs)
     counts: Counter[tuple[str, str]] = Counter()
     bad: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(given.n) if given.only is None else [given.only]:
-            rng = random.Random(f"{given.seed}-{number}")
+        for number in range(args.n) if args.only is None else [args.only]:
+            rng = random.Random(f"{args.seed}-{number}")
             name, ending, value = rng.choice(logs)
             what, data = mutate(value, ending, rng)
-            path = Path(folder if given.only is None else ".") / f"log-{number}{ending}"
+            path = Path(folder if args.only is None else ".") / f"log-{number}{ending}"
             path.write_bytes(data)
             found, said = try_out(path)
-            if given.only is None:
+            if args.only is None:
                 path.unlink()
             counts[what, found] += 1
             if found in ("raw", "nonsense", "hang"):
                 bad.setdefault(f"{found}: {said}", []).append(f"{name} {what} --only {number}")
-    return report(counts, bad, given.show)
+    return report(counts, bad, args.show)
 
 
 def report(counts: Counter[tuple[str, str]], bad: dict[str, list[str]], show: int) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trajscore.core.checks import check_trajectories
     from trajscore.core.outcomes import check_outcomes
     from trajscore.core.trusted import trusted_types
+    from trajscore.core.weights import step_weights
     from trajscore.metrics import (
         censored_tps_scorer,
         ecuas_scorer,
@@ -65,6 +66,7 @@ __all__ = [
     "metrics",
     "monitoring",
     "plotting",
+    "step_weights",
     "streaming",
     "tps_scorer",
     "tracer",
@@ -92,6 +94,7 @@ _HOMES = {
     "make_censored_tps_scorer": "metrics",
     "make_ecuas_scorer": "metrics",
     "make_tps_scorer": "metrics",
+    "step_weights": "core.weights",
     "tps_scorer": "metrics",
     "trusted_types": "core.trusted",
 }

@@ -11,6 +11,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 
 import trajscore
+from any_input import public_classes, reads_forecasts
 from judged import evaluate
 from known_agent import bent_forecasts
 from trajscore import (
@@ -18,6 +19,7 @@ from trajscore import (
     PrefixForecaster,
     TraceAggregator,
     TrajectoryArray,
+    calibration,
 )
 from trajscore.calibration import (
     AliveRate,
@@ -29,12 +31,7 @@ from trajscore.core.weights import step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 
-CALIBRATORS = [
-    PlattCrossFitCalibrator,
-    BetaCrossFitCalibrator,
-    IsotonicCrossFitCalibrator,
-    EnsembleCrossFitCalibrator,
-]
+CALIBRATORS = [kind for kind in public_classes(calibration) if hasattr(kind, "keyword")]
 PAPER = {"weights": "linear_front", "horizon": "own"}
 
 
@@ -176,7 +173,8 @@ def test_the_beta_map_is_the_best_of_its_family(rng):
     of_map = (fitted.full_map_.a, fitted.full_map_.b, fitted.full_map_.c)
     assert of_map == pytest.approx((2.0, 0.5, 0.3), abs=0.12)
     assert np.abs(fitted.transform(X).cells[::3] - truth).max() < 0.03
-    platt, beta = (kind(C=1e6).fit_transform(X, y) for kind in CALIBRATORS[:2])
+    logistic = PlattCrossFitCalibrator, BetaCrossFitCalibrator
+    platt, beta = (kind(C=1e6).fit_transform(X, y) for kind in logistic)
     assert tps_score(y, beta) > tps_score(y, platt)
 
 
@@ -401,15 +399,17 @@ def test_forecasts_state_what_happens_where_length_tells(kind):
 def test_names_of_calibrators(runs):
     X, y = runs
     signal = X.with_cells(3 * X.cells)
-    for name, kind, for_signals in (
-        ("auto", EnsembleCrossFitCalibrator, {"link": "identity"}),
-        ("platt", PlattCrossFitCalibrator, {"link": "identity", "increasing": True}),
-        ("isotonic", IsotonicCrossFitCalibrator, {}),
-        ("beta", BetaCrossFitCalibrator, None),
-    ):
+    named = {kind.keyword: kind for kind in CALIBRATORS if kind.keyword}
+    assert named.items() >= {
+        ("auto", EnsembleCrossFitCalibrator), ("platt", PlattCrossFitCalibrator),
+        ("isotonic", IsotonicCrossFitCalibrator), ("beta", BetaCrossFitCalibrator),
+    }  # fmt: skip
+    for name, kind in named.items():
+        known = {"link": "identity", "increasing": True}
+        for_signals = {of: known[of] for of in kind().get_params() if of in known}
         for given, how in ((X, {}), (signal, for_signals)):
             options = {"calibrator": name, "weights": "uniform", "intervals": "influence"}
-            if how is None:
+            if given is signal and reads_forecasts(kind(**how)):
                 with pytest.raises(ValueError, match=f"{kind.__name__} .*calibrator='auto'"):
                     evaluate(given, y, **options)
                 continue
@@ -438,8 +438,17 @@ def test_names_of_calibrators(runs):
     assert ("forecast", "recalibrated") not in few.traces
     with pytest.raises(ValueError, match="calibrator must be") as unknown:
         evaluate(X, y, calibrator="")
-    for name in re.findall(r"'(\w+)'", str(unknown.value)):
-        assert f'"{name}"' in trajscore.evaluate.__doc__
+    assert re.findall(r"'(\w+)'", str(unknown.value)) == sorted(named)
+    told = dict(re.findall(r'"(\w+)"\s+\(`(\w+)`', trajscore.evaluate.__doc__))
+    assert told == {name: named[name].__name__ for name in ("auto", "platt")}
+
+
+def test_a_class_that_is_not_public_has_no_name(runs):
+    class Own(IsotonicCrossFitCalibrator):
+        keyword = "own"
+
+    with pytest.raises(ValueError, match="'platt', a forecaster or None, got 'own'"):
+        evaluate(*runs, calibrator="own")
 
 
 def test_a_collapsed_trace_is_a_distribution_over_failure_and_success():

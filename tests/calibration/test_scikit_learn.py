@@ -9,13 +9,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from any_input import CROSS_FIT_CHECKS, any_two_labels, as_forecasts
+from any_input import (
+    CROSS_FIT_CHECKS,
+    any_two_labels,
+    as_forecasts,
+    public_classes,
+    reads_forecasts,
+)
+from trajscore import calibration
 from trajscore.calibration import (
     AffineCalibrator,
     AliveRate,
-    BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
-    IsotonicCrossFitCalibrator,
     PlattCrossFitCalibrator,
     PrefixForecaster,
     TraceAggregator,
@@ -70,11 +75,6 @@ class AnyPlatt(PlattCrossFitCalibrator):
 
 
 @any_two_labels
-class AnyIsotonic(IsotonicCrossFitCalibrator):
-    pass
-
-
-@any_two_labels
 class AnyAliveRate(AliveRate):
     pass
 
@@ -84,15 +84,10 @@ class AnyPrefix(PrefixForecaster):
     pass
 
 
-@any_two_labels
-class AnyBeta(_Forecasts, BetaCrossFitCalibrator):
-    pass
-
-
-@any_two_labels
-class AnyEnsemble(_Forecasts, EnsembleCrossFitCalibrator):
-    pass
-
+CALIBRATORS = [kind for kind in public_classes(calibration) if hasattr(kind, "keyword")]
+for kind in CALIBRATORS:  # by names, as checks pickle them
+    name, readers = f"Any{kind.__name__}", [_Forecasts] * reads_forecasts(kind())
+    globals()[name] = any_two_labels(type(name, (*readers, kind), {"__module__": __name__}))
 
 # converged, so that weights are counts to the checks' tolerance
 EXACT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=2000))
@@ -100,9 +95,7 @@ ANY = [
     AnyFeatures(),
     AnyAliveRate(),
     AnyPlatt(link="identity"),
-    AnyBeta(),
-    AnyIsotonic(),
-    AnyEnsemble(),
+    *(globals()[f"Any{kind.__name__}"]() for kind in CALIBRATORS),
     AnyPrefix(EXACT, min_class_count=1),
 ]
 
@@ -122,8 +115,7 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.parametrize(
     "estimator",
     [
-        PlattCrossFitCalibrator(),
-        IsotonicCrossFitCalibrator(),
+        *(kind() for kind in CALIBRATORS),
         EnsembleCrossFitCalibrator(cv=3),
         TraceAggregator(),
         PrefixForecaster(features="last", last=2, min_class_count=1),

@@ -66,6 +66,8 @@ def test_a_draw_of_a_constant_outcome_is_counted():
         (y, X, how | {"branches": small_audit(0)[3]}, "constant outcome"),
         (y, X, how | {"branches": two}, "weight above 0"),
         (y, X, {"q_z": ContinuationModel()}, "history="),
+        (y, X, {"q_z": 0.2, "history": X}, "only an estimator"),
+        (y, X, {"branches": [[1]] * len(y)}, "only an estimator"),
         (y, X, {"q_z": MonteCarloContinuation()}, "q_z=estimator.predict"),
         (y, X, {"confidence_level": 95}, "confidence_level"),
         (y, X, {"groups": np.zeros(60)}, "one cluster"),

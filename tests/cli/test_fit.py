@@ -11,6 +11,7 @@ from trajscore import DensityRatioEProcess
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
+from trajscore.monitoring import split_report
 
 skops = pytest.importorskip("skops.io")
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
@@ -45,9 +46,15 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     code, out, err = fit(words)
     assert (code, err) == (0, "")
     assert "300 of 300 runs" in out
-    assert "alpha = 0.1" in out
     process = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y, groups=X.ids)
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
+    table = split_report(process, X, Y, groups=X.ids.astype(str), n_splits=10)
+    for alpha, row in table.iterrows():
+        assert (
+            f"alpha = {alpha:g}: flagged {row.false_alarm_rate:.0%} of successes, {row.power:.0%} "
+            f"of failures ({row.power_before_end:.0%} before their last step, which saves "
+            f"{row.steps_saved:.0%} of the steps of failures)"
+        ) in out
     # the line that it says to send
     line = out.partition("send lines such as ")[2].splitlines()[0]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
@@ -102,10 +109,14 @@ def test_too_few_runs_or_tasks_are_said(folder, fit, monkeypatch, capsys):
     assert all(line.startswith("warning: ") for line in err.splitlines())
     assert "alpha = 0.001" in err
     assert "--group" in err  # of each task one success counts
+    pd.read_csv("runs.csv").query("run_id < 40").to_csv("few.csv", index=False)
+    code, out, _ = fit("few.csv --score judge --group run_id --alpha 0.06 --out p.skops")
+    assert code == 0
+    assert "alpha = 0.06: four fifths of these runs are too few" in out
     pd.read_csv("runs.csv").query("run_id < 12").to_csv("few.csv", index=False)
     code, out, _ = fit("few.csv --score judge --out p.skops")
     assert code == 0
-    assert "flags no run" in out
+    assert "alpha = 0.05: no run will be flagged" in out
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert main(["monitor", "--model", "p.skops"]) == 0
     assert "warning: p.skops can flag no run" in capsys.readouterr().err
@@ -122,24 +133,18 @@ def test_runs_that_are_left_out_are_counted(folder, fit):
 
 
 def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
-    def log(n):
-        """Write runs of which every other one fails, with apologies."""
-        runs = []
-        for k in range(n):
-            says = ["I am sorry, I cannot do that."] * 3 if k % 2 else ["Done."]
-            talk = [{"role": "user", "content": "Cancel it."}]
-            talk += [{"role": "assistant", "content": text} for text in says]
-            runs.append({"id": f"run {k}", "messages": talk, "success": k % 2 == 0})
-        (tmp_path / f"{n}.json").write_text(json.dumps(runs))
-        return tmp_path / f"{n}.json"
-
-    out = tmp_path / "guard.skops"
-    code, said, _ = fit(f"{log(200)} --guard --alpha 0.1 --out {out}")
+    runs = []  # of which every other one fails, with apologies
+    for k in range(200):
+        says = ["I am sorry, I cannot do that."] * 3 if k % 2 else ["Done."]
+        talk = [{"role": "user", "content": "Cancel it."}]
+        talk += [{"role": "assistant", "content": text} for text in says]
+        runs.append({"id": f"run {k}", "messages": talk, "success": k % 2 == 0})
+    log, out = tmp_path / "log.json", tmp_path / "guard.skops"
+    log.write_text(json.dumps(runs))
+    code, said, _ = fit(f"{log} --guard --alpha 0.1 --out {out}")
     assert code == 0
     assert "200 of 200 runs" in said
-    assert "100% of the failures" in said
-    assert "0% of the successes" in said
-    assert isinstance(Guard.load(out), Guard)
-    code, said, _ = fit(f"{log(40)} --guard --alpha 0.1 --out {out}")
-    assert code == 0
-    assert "too few" in said  # half of them, to fit another guard
+    assert "flagged 0% of successes, 100% of failures" in said
+    assert Guard.load(out).process_.forecaster_.end == "step"
+    assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
+    assert Guard.load(out).process_.forecaster_.end is None

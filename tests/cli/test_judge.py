@@ -54,7 +54,8 @@ def test_from_a_log_to_a_report(log, capsys):
         assert "trajscore report judged.parquet" in out
         assert err == ""
         assert len(asked.bodies) == 59
-        assert main([*words[:-1], "judged.csv", "--cache", "judged.parquet.cache.sqlite"]) == 0
+        again = ["judged.csv", "--cache", "judged.parquet.cache.sqlite", "--group", "run"]
+        assert main([*words[:-1], *again]) == 0
         assert "0 requests, 59 from judged.parquet.cache.sqlite" in capsys.readouterr().out
         assert len(asked.bodies) == 59
     table = pd.read_parquet("judged.parquet")

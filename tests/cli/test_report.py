@@ -158,22 +158,32 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
         frame.iloc[rows].to_parquet(f"steps/{k}.parquet")
     assert main(["report", "steps", "--resamples", "10", "--out", "r.json", *named]) == 0
     out = capsys.readouterr().out
-    assert "id: 'run_id'" in out
+    assert "run id: column 'run_id'" in out
     assert "not 'failed'" in out
     names = {"id": "run_id", "step": "step", "value": "confidence", "outcome": "not failed"}
     X, y = TrajectoryArray.from_frame(frame, **names)
     (predictor,) = json.loads(Path("r.json").read_text())["predictors"].values()
     value = predictor["forms"]["as_given"]["metrics"]["TPS log"]["value"]
     assert value == pytest.approx(metrics.tps_score(y, X))
-    for words in (
-        "--risk noise",
-        "--wide p_",
-        "--map yes=1",
-        "--id run_id --id step",
-        "--by modle",
-    ):
+    for words in ("--risk noise", "--wide p_", "--map yes=1", "--id step --id run_id", "--by x"):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
+    leaky = frame.assign(judge=1 - frame["failed"], role="assistant", task=frame["run_id"] // 2)
+    for k, rows in enumerate((slice(0, 100), slice(100, None))):
+        leaky.iloc[rows].to_parquet(f"steps/{k}.parquet")
+    assert main(["report", "steps", "--resamples", "10", "--outcome", "not failed"]) == 0
+    out = capsys.readouterr().out
+    assert "Left out: column 'judge' separates successes from failures" in out
+    assert "clusters of runs by 'task'" in out
+    leaky.assign(role=["user", "assistant"] * (len(leaky) // 2)).to_parquet("steps/0.parquet")
+    for words, said in (([], "not all rows are the agent's"), (["--step", "rows"], "--step")):
+        assert main(["report", "steps", "--outcome", "not failed", *words]) == 2
+        assert said in capsys.readouterr().err
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    log = [{"id": k, "success": k % 2, "messages": talk} for k in range(20)]
+    Path("steps/log.json").write_text(json.dumps(log))  # beside which a judge writes its table
+    assert main(["report", "steps", "--resamples", "10"]) == 0
+    assert "the log has no confidence" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------ what cannot be
@@ -242,6 +252,7 @@ def test_values_that_an_option_does_not_take(capsys):
         ("--scale", "=100", "NAME=TOP"),
         ("--scale", "verbal=0", "NAME=TOP"),
         ("--scale", "verbal=x", "NAME=TOP"),
+        ("--scale", "verbal=inf", "NAME=TOP"),
         ("--stop", "timeout", "REASON=KIND"),
         ("--stop", "=administrative", "REASON=KIND"),
         ("--stop", "a=complete,b=late", "administrative"),

@@ -90,7 +90,13 @@ def test_runs_without_outcomes_or_values(folder, watch, tmp_path):
     frame.to_csv(tmp_path / "ref.csv", index=False)
     code, out, _ = watch(tmp_path / "ref.csv", folder / "runs.csv")
     assert code == 1
-    assert "the reference has no outcomes" in out
+    unwatched = "ref.csv: no run has an outcome: lengths and forecasts alone are watched"
+    assert unwatched in out
+    assert unwatched in watch(folder / "ref.csv", tmp_path / "ref.csv")[1]  # of the new runs, too
+    frame.assign(judge=100 * frame["judge"]).to_csv(tmp_path / "percent.csv", index=False)
+    code, _, err = watch(tmp_path / "percent.csv", folder / "runs.csv")
+    assert code == 2
+    assert "scores of REF lie outside [0, 1], and no run has an outcome" in err
     frame = pd.read_csv(folder / "quiet.csv")
     frame.loc[np.flatnonzero(frame["step"] == 2)[:3], "judge"] = np.nan
     frame.to_csv(tmp_path / "gaps.csv", index=False)

@@ -2,6 +2,8 @@
 
 import io as files
 from copy import deepcopy
+from importlib import import_module
+from types import ModuleType
 
 import joblib
 import numpy as np
@@ -10,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from any_input import public_classes
 from trajscore import (
     PlattCrossFitCalibrator,
     TraceAggregator,
@@ -69,8 +72,8 @@ NOT_OURS = {m.StoppingRule}
 
 
 def public_estimators():
-    found = {getattr(one, name) for one in (c, censoring, m, tracer) for name in one.__all__}
-    kinds = [one for one in found if isinstance(one, type) and issubclass(one, BaseEstimator)]
+    found = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
+    kinds = [one for one in found if issubclass(one, BaseEstimator)]
     return sorted(set(kinds) - NOT_OURS, key=lambda one: one.__name__)
 
 
@@ -105,6 +108,27 @@ def test_every_public_estimator_comes_back():
             assert type(again) is type(fitted)
             for one, other in zip(told(again), expected, strict=True):
                 np.testing.assert_array_equal(one, other, err_msg=str(kind))
+
+
+FUNCTIONS = {"_triples", "_with_squares"}
+ACTS = {"http", "io", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "urllib"}
+
+
+def test_what_is_trusted_keeps_numbers_and_does_nothing():
+    ours = [name.rpartition(".") for name in trusted_types() if name.startswith("trajscore.")]
+    kinds = [getattr(import_module(file), name) for file, _, name in ours]
+    assert {one.__name__ for one in kinds if not isinstance(one, type)} == FUNCTIONS
+    names = {name for _, _, name in ours}
+    assert names > {"BetaScore", "PlattMap", "PacMarginal", "FittedTest", "TPSScorer", "Guard"}
+    assert not names & {"StepJudge", "EProcessMonitor", "CustomScore", "Threshold", "StoppingRule"}
+    for kind in set(kinds) - {one for one in kinds if one.__name__ in FUNCTIONS}:
+        # nothing runs when it is restored, but what scikit-learn does for estimators
+        assert not {"__setstate__", "__reduce__", "__reduce_ex__", "__del__"} & set(vars(kind))
+        assert "__new__" not in vars(kind) or issubclass(kind, tuple)
+    for file, _, _ in ours:  # nor does its file have what could open, send or start something
+        names = vars(import_module(file)).values()
+        used = {one.__name__.partition(".")[0] for one in names if isinstance(one, ModuleType)}
+        assert not used & ACTS, file
 
 
 def test_a_function_is_not_trusted():

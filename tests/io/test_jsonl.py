@@ -60,6 +60,7 @@ def test_steps_that_give_no_order(lines):
         (["2026-01-01", "x"], "line 0 of the run has '2026-01-01'"),
         ([3, "x"], "line 1 of the run has 'x'"),
         ([3, "1.2.3"], "line 1 of the run has '1.2.3'"),
+        ([3, float("nan")], "line 1 of the run has nan"),
         ([2, 3, 2], "step 2 twice"),
         ([[1]], r"line 0 of the run has \[1\]"),
     ]:

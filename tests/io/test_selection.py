@@ -117,6 +117,30 @@ TEAM = [
 ]
 
 
+def test_outcomes_that_disagree_are_counted(write):
+    turns = [{"role": "assistant", "content": "x"}]
+    pairs = [(True, False), (True, 1), (False, 0.5), (True, None), (True, "fine")]
+    runs = [
+        {"id": k, "messages": turns, "success": success, "passed": passed}
+        for k, (success, passed) in enumerate(pairs)
+    ]
+    log = write("log.json", runs)
+    disagree = "1 run with two outcomes that disagree; name the field with outcome="
+    assert io.read_runs(log).notes == [disagree]
+    assert io.read_runs(log, outcome="success").notes == []
+
+
+def test_confidences_that_are_not_numbers_are_counted(write):
+    turns = [{"role": "assistant", "content": "x", "sure": sure} for sure in ("high", 0.5, None)]
+    log = write("log.json", [{"id": "a", "messages": turns}])
+    read = io.read_runs(log, confidence="sure")
+    assert [step.confidence for step in read[0].steps] == [None, 0.5, None]
+    assert read.notes == ["1 confidence without a number, not read"]
+    log = write("log.json", [{"id": "a", "messages": turns[:1]}])
+    with pytest.raises(ValueError, match="no turn has a number in its field 'sure'"):
+        io.read_runs(log, confidence="sure")
+
+
 def test_roles_that_only_the_user_knows(write):
     path = write("team.json", [{"id": str(k), "messages": TEAM} for k in range(3)])
     runs = io.read_runs(path)

@@ -188,3 +188,14 @@ def test_the_other_choice_is_what_other_reasons_would_say():
     assert report.other_choices["unknown"] == ((few == ODD).sum(), None)
     said = " ".join(report.notes)
     assert "Without them the answer would be: none, as too few runs are left" in said
+
+
+def test_the_text_of_an_error_is_kept_beside_the_reason_that_it_gives(tmp_path):
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    errors = ["RuntimeError: all of it went wrong", {"type": "OSError", "message": "no room left"}]
+    runs = [{"messages": talk, "success": False, "error": error} for error in errors]
+    (tmp_path / "log.json").write_text(json.dumps(runs))
+    read = io.read_runs(tmp_path / "log.json")
+    assert [run.stop_reason for run in read] == ["RuntimeError", "OSError"]
+    assert [run.extra["error"] for run in read] == errors
+    assert not any("not read" in note for note in read.notes)

@@ -110,6 +110,23 @@ def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_pa
     }
 
 
+@pytest.mark.parametrize(
+    ("task", "first", "n_shown"),
+    [
+        ("Find my bag.", "Hello", 1),
+        ("Find my bag.", "Task: Find my bag. Go!", 1),
+        ("bag_7", "Hi", 0),
+    ],
+)
+def test_the_task_is_shown_from_the_start_and_once(task, first, n_shown):
+    said = [("user", first), ("agent", "One."), ("user", "So?"), ("agent", "Find my bag.")]
+    run = io.Run("a", [io.Step(*turn) for turn in said], task=task)
+    with endpoint(lambda body: completion("Yes", {"Yes": -0.1, "No": -2.0})) as asked:
+        StepJudge("m", asked.url, concurrency=1).transform([run])
+    shown = [text.count(task) for text in asked.texts]
+    assert shown == [n_shown, n_shown + (task in said[3][1])]
+
+
 def test_a_long_record_loses_its_middle_and_that_is_counted():
     steps = [io.Step("user", "the task"), io.Step("agent", "x" * 5000), io.Step("agent", "the end")]
     with endpoint(lambda body: completion("Yes", {"Yes": -0.1})) as asked:

@@ -10,8 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from any_input import any_two_labels, as_forecasts
-from trajscore import PrefixForecaster, TrajectoryArray
+from any_input import any_two_labels, as_forecasts, public_classes, reads_forecasts
+from trajscore import PrefixForecaster, TrajectoryArray, monitoring
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import (
     CalibratedVerifier,
@@ -21,9 +21,9 @@ from trajscore.monitoring import (
 )
 
 RULES = [
-    RawVerifier(alpha=[0.3, 0.1]),
-    CalibratedVerifier(alpha=[0.3, 0.1]),
-    LearnThenTestStop(alpha=[0.3, 0.1]),
+    kind
+    for kind in public_classes(monitoring)
+    if issubclass(kind, StoppingRule) and kind is not StoppingRule
 ]
 
 
@@ -125,8 +125,9 @@ def test_bad_reports():
             RULE.report(X, y, cost=cost)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_the_common_face(rule, rng):
+@pytest.mark.parametrize("kind", RULES)
+def test_the_common_face(kind, rng):
+    rule = kind(alpha=[0.3, 0.1])
     X, y, X_new, y_new = runs()
     fitted = clone(rule).fit(X, y)
     report = fitted.report(X_new, y_new)
@@ -268,18 +269,8 @@ def test_rows_held_out_by_hand():
 # ------------------------------------------------------------------ scikit-learn's checks
 
 
-@any_two_labels
-class Calibrated(CalibratedVerifier):
-    pass
-
-
-@any_two_labels
-class LearnThenTest(LearnThenTestStop):
-    pass
-
-
-class Raw(RawVerifier):
-    """It reads probabilities."""
+class _Forecasts:
+    """Reads any numbers as forecasts."""
 
     def fit(self, X, y=None):
         return super().fit(as_forecasts(X), y)
@@ -288,13 +279,12 @@ class Raw(RawVerifier):
         return super()._check(as_forecasts(X))
 
 
-@parametrize_with_checks(
-    [
-        Raw(alpha=0.3),
-        Calibrated(alpha=0.3),
-        LearnThenTest(alpha=0.3),
-    ],
-)
+for kind in RULES:  # by names, as checks pickle them
+    name, readers = f"Any{kind.__name__}", [_Forecasts] * reads_forecasts(kind())
+    globals()[name] = any_two_labels(type(name, (*readers, kind), {"__module__": __name__}))
+
+
+@parametrize_with_checks([globals()[f"Any{kind.__name__}"](alpha=0.3) for kind in RULES])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -9,9 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from any_input import any_two_labels
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
@@ -436,14 +434,3 @@ def test_bad_runs(runs):
         pytest.raises(ValueError, match=r"run 'a' .*step 2: the score -2e\+150"),
     ):
         process.transform(Runs(np.array([0.5, -2e150]), [2], ids=["a"]))
-
-
-@any_two_labels
-class AnyProcess(DensityRatioEProcess):
-    pass
-
-
-@parametrize_with_checks([AnyProcess(alpha=0.3, threshold="conformal")])
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learn(estimator, check):
-    check(estimator)

@@ -12,13 +12,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
-from trajscore import TrajectoryArray as Runs
-from trajscore.calibration import (
-    BetaCrossFitCalibrator,
-    EnsembleCrossFitCalibrator,
-    IsotonicCrossFitCalibrator,
+from trajscore import (
+    DensityRatioEProcess,
+    PlattCrossFitCalibrator,
+    PrefixForecaster,
+    calibration,
+    tps_scorer,
 )
+from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import EProcessMonitor
 
@@ -84,10 +85,9 @@ GROUPS = {
         {"forecaster": PrefixForecaster(FOREST, **RUNNING, end="step")},
     ],
     "calibrators": [
-        {"forecaster": PlattCrossFitCalibrator()},
-        {"forecaster": BetaCrossFitCalibrator()},
-        {"forecaster": IsotonicCrossFitCalibrator()},
-        {"forecaster": EnsembleCrossFitCalibrator()},
+        {"forecaster": getattr(calibration, name)()}
+        for name in calibration.__all__
+        if name.endswith("CrossFitCalibrator")
     ],
     "others": [
         {"forecaster": PIPELINE},

@@ -122,10 +122,12 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     y = (rng.random(n) < q).astype(int)
     y[: n // 3] = -1
     table = {"run": np.arange(n), "t": np.ones(n, dtype=int), "judge": q.round(4), "y": y}
+    table["why"] = np.where(y == -1, "max_steps", "huh")
     columns = {"id": "run", "step": "t", "value": ["judge"], "outcome": "y"}
-    batches = iter_batches(pa.table(table), **columns)
+    batches = iter_batches(pa.table(table), **columns, meta=["why"])
     options = {"calibrator": None, "families": "log", "intervals": "influence"}
-    found = evaluate(batches, **options)
+    found = evaluate(batches, stop_reason="why", **options)
+    assert found.other_choices["unknown"][0] == n - n // 3
     X, y = TrajectoryArray.from_frame(pd.DataFrame(table), **columns)
     expected = evaluate(X, y, **options)
     assert len(found.traces["judge", "as_given"]) == 20_000
@@ -140,7 +142,7 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     assert "24,000 runs · 24,000 steps" in str(found)
     assert found.disclosures["base rate"] == expected.disclosures["base rate"]
     seen, text = int((found.runs.y >= 0).sum()), " ".join(str(found).split())
-    assert f"{20_000 - seen:,} of 20,000 runs have no outcome" in text
+    assert "8,000 of 24,000 runs have no outcome" in text
     assert f"the largest of {seen:,} runs with an outcome" in text
 
 
@@ -254,20 +256,12 @@ def test_the_command_line_reads_a_folder(frame, tmp_path, capsys):
         part = pa.Table.from_pandas(frame[frame["task"] % 2 == k], preserve_index=False)
         parquet.write_table(part, tmp_path / f"{k}.parquet")
     scores = ["--score", "judge", "--score", "verbal", "--resamples", "20", "--jobs", "1"]
-    command = [
-        "report",
-        str(tmp_path),
-        "--id",
-        "run",
-        "--step",
-        "t",
-        "--outcome",
-        "solved",
-        *scores,
-    ]
+    named = ["--id", "run", "--step", "t", "--outcome", "solved"]
+    command = ["report", str(tmp_path), *named, *scores]
     assert main([*command, "--by", "model", "--missing", "ffill"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "guessed stop_reason: 'end_reason'" in said
+    assert "guessed stop reason: column 'end_reason' 2 columns not used (why, chance)" in said
+    assert "clusters of runs by 'task'" in said
     assert "140 runs, read in batches" in said
     assert main([*command, "--by", "kind"]) == 2
     assert "--by: " in capsys.readouterr().err

@@ -281,8 +281,12 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 @pytest.mark.parametrize(
     ("said", "happens", "words"),
     [
-        ((0.1, 0.9), (0.4, 0.6), ": its 10% means 40% and its 90% means 60%."),
-        ((0.1, 0.9), (0.1, 0.6), ": its 90% means 60%."),
+        (
+            (0.1, 0.9),
+            (0.4, 0.6),
+            ": where it says 10%, 40% succeed and where it says 90%, 60% succeed.",
+        ),
+        ((0.1, 0.9), (0.1, 0.6), ": where it says 90%, 60% succeed."),
         ((0.1, 0.9), (0.1, 0.9), " as it is: these runs show no gap"),
     ],
 )
@@ -356,7 +360,7 @@ def test_the_worst_runs_are_listed_worst_first(quick):
     worst = np.flatnonzero(seen)[np.argmax(loss[seen])]
     first = json.loads(report.to_json())["answer"]["read_first"]
     assert first.startswith(
-        f"{report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}"
+        f"Run {report.traces[key].ids[worst]}. Its average loss is {max(loss[seen]):.2f}"
     )
     assert "the largest of 50 runs with an outcome" in first
     found = [float(re.search(r'data-loss="([^"]*)"', row)[1]) for row in rows[:50]]

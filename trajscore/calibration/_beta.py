@@ -54,7 +54,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     array([0.28, 0.75])
     """
 
-    _for_signals = None
+    keyword = "beta"
 
     def __init__(
         self,

@@ -344,8 +344,8 @@ class CrossFitCalibrator(LearnedForecaster):
     cv: Any
     weights: Weights
     horizon: Horizon
-    # parameters for signals outside [0, 1]; None where it takes forecasts alone
-    _for_signals: ClassVar[dict[str, Any] | None] = {}
+    keyword: ClassVar[str] = ""  # calibrator="platt", --calibrator platt
+    _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
     _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
 
     @abstractmethod

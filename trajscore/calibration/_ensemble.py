@@ -74,6 +74,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     all     360            0.34     False
     """
 
+    keyword = "auto"
     _for_signals = {"link": "identity"}  # noqa: RUF012
     _is_stepwise = True
 

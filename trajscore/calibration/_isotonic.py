@@ -57,6 +57,7 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
     array([0.26, 0.35, 0.76])
     """
 
+    keyword = "isotonic"
     _is_stepwise = True
 
     def __init__(

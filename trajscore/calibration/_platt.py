@@ -104,6 +104,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     all   0.90     False
     """
 
+    keyword = "platt"
     _for_signals = {"link": "identity", "increasing": True}  # noqa: RUF012
 
     def __init__(

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from sklearn.base import clone
 
-from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import CrossFitCalibrator, LearnedForecaster
-from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
-from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
-from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration.forecaster import check_forecaster, check_refitted
 from trajscore.core.estimator import parts_of
-from trajscore.core.values import either
 from trajscore.core.weights import StepWeights
 
 CalibratorMaker = Callable[[bool], Any]
 
-CALIBRATORS: dict[str, type[CrossFitCalibrator]] = {
-    "auto": EnsembleCrossFitCalibrator,
-    "platt": PlattCrossFitCalibrator,
-    "beta": BetaCrossFitCalibrator,
-    "isotonic": IsotonicCrossFitCalibrator,
-}
-"""Calibrators by the name that reports and the command line know them by."""
+_PACKAGE = import_module("trajscore.calibration")
+_PUBLIC = (getattr(_PACKAGE, name) for name in _PACKAGE.__all__)
+
+CALIBRATORS: dict[str, type[CrossFitCalibrator]] = dict(
+    sorted((kind.keyword, kind) for kind in _PUBLIC if getattr(kind, "keyword", ""))
+)
+"""Public calibrators by the `keyword` that reports and the command line know them by."""
 
 
 def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker | None:
@@ -44,18 +40,16 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         names = ", ".join(map(repr, CALIBRATORS))
         raise ValueError(f"calibrator must be {names}, a forecaster or None, got {calibrator!r}")
 
+    kind = CALIBRATORS[calibrator]
+
     def make(is_probability: bool) -> CrossFitCalibrator:
-        fresh = CALIBRATORS[calibrator]().set_params(
-            weights=weights.schedule, horizon=weights.horizon
-        )
-        if is_probability:
-            return fresh
-        if fresh._for_signals is None:
-            others = [name for name, kind in CALIBRATORS.items() if kind._for_signals is not None]
+        how = {} if is_probability else kind._for_signals
+        fresh = kind().set_params(weights=weights.schedule, horizon=weights.horizon, **how)
+        if not is_probability and fresh._reads()["probabilities"]:
             raise ValueError(
-                f"{type(fresh).__name__} takes forecasts in [0, 1] alone; for another signal use "
-                f"calibrator={either(others)}"
+                f"{kind.__name__} takes forecasts in [0, 1] alone; for another signal use "
+                f"calibrator='auto'"
             )
-        return fresh.set_params(**fresh._for_signals)
+        return fresh
 
     return make

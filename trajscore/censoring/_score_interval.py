@@ -77,7 +77,8 @@ def censored_tps_interval(
     ------
     ValueError
         If the runs to learn q_Z from have a constant outcome, or a replicate draws none of them;
-        or if the forecast stopped some of the runs itself.
+        if history or branches come without an estimator; or if the forecast stopped some of the
+        runs itself.
 
     Notes
     -----
@@ -100,9 +101,10 @@ def censored_tps_interval(
     how = as_step_weights(weights, horizon)
     base = run_sums(as_labels(y).value, sample.X, score, how)
     slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
-    refitted = None
-    if hasattr(q_z, "fit"):
-        refitted = _Refitted(q_z, sample, history, branches, base, slope)
+    learns = hasattr(q_z, "fit")
+    if not learns and (history is not None or branches is not None):
+        raise ValueError("only an estimator of q_z learns from history and branches")
+    refitted = _Refitted(q_z, sample, history, branches, base, slope) if learns else None
     q = as_labels(y, censored="q_z", q_z=q_z).value if refitted is None else refitted.q
     sums = RunSums(base.total + q * slope, base.divisor)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from trajscore.cli.inputs import progress_bar
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
-from trajscore.io.fields import Fields
-from trajscore.io.files import NO_READAHEAD, parquet_dataset, parquet_files
-from trajscore.io.tables import choose_columns, guess_first_step
-from trajscore.report._inputs import check_by
+from trajscore.io.fields import ROWS, Fields
+from trajscore.io.files import NO_READAHEAD, parquet_dataset
+from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
+from trajscore.report._inputs import (
+    check_by,
+    guesses,
+    note_on_unused,
+    task_column,
+    without_leaky_columns,
+)
+from trajscore.streaming import iter_batches
+from trajscore.streaming.batches import BATCH_ROWS
 
-_HEAD = 10_000
-
-
-def is_folder_of_parquet(path: Path | None) -> bool:
-    """Tell a folder of Parquet files from a log in a folder."""
-    return path is not None and next(parquet_files(path), None) is not None
+_HEAD = 10_000  # rows by which columns are chosen
 
 
 def batches_of(
     path: Path, known: dict[str, Any], by: Sequence[str], scattered: bool
 ) -> tuple[Any, str | None, str]:
     """Return batches of a folder, the column of stop reasons, and what was guessed, for people."""
-    from trajscore.streaming import iter_batches
-
     fields: Fields = known["fields"]
     options = {part: getattr(fields, part) for part in ("risks", "scales", "wide")}
     options |= {part: known[part] for part in ("outcome_map", "outcomes", "rule")}
+    options["step"] = fields.step == ROWS
     for part, value in options.items():
         if value:
             raise ArgumentError(
-                "{argument} is not for a folder of Parquet files; write columns of forecasts, "
-                "and of outcomes as 1, 0 or empty",
+                "{argument} is not for a folder of Parquet files; write columns of step numbers, "
+                "of forecasts, and of outcomes as 1, 0 or empty",
                 part,
             )
     files = parquet_dataset(path)
-    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
-    chosen, guessed = choose_columns(head, fields)
-    if len(chosen.ids) > 1:
-        raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
-    check_by(by, list(head.columns))
+    chosen, first_step, notes = _columns_of(files, fields, by, known["first_step"])
     reason = chosen.stop_reason
-    first = known.get("first_step")
     batches = iter_batches(
         str(path),
         id=chosen.ids[0],
@@ -54,31 +55,54 @@ def batches_of(
         outcome=str(chosen.outcome),
         group=chosen.group,
         meta=[*by, *(() if reason is None or reason in by else (reason,))],
-        first_step=guess_first_step(head, chosen) if first is None else first,
+        first_step=first_step,
         scattered=scattered,
-        progress=_progress(files.count_rows()),
+        progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )
-    guesses = [f"{part}: {', '.join(map(repr, names))}" for part, names in guessed.items()]
-    notes = "guessed " + "; ".join(guesses) if guesses else ""
+    return batches, reason, "\n".join(notes)
+
+
+def _columns_of(
+    files: Any, fields: Fields, by: Sequence[str], first_step: int | None
+) -> tuple[Fields, int, list[str]]:
+    """Return columns and first step, by the first rows as for a table, and what was guessed."""
+    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
+    check_by(by, list(head.columns))
+    chosen, guessed = choose_columns(head, fields)
+    if len(chosen.ids) > 1:
+        raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
+    if agent_rows(head, chosen)[1]:
+        raise ValueError("not all rows are the agent's, by a column of roles; write these alone")
+    task = task_column(head, chosen)
+    if task is not None and _has_missing(files, task):
+        task = None
+    chosen = replace(chosen, group=chosen.group or task)
+    unused = note_on_unused(head.drop(columns=list(by)), chosen)
+    leaks: list[str] = []
+    if "scores" in guessed:
+        X, y = TrajectoryArray.from_frame(
+            head,
+            id=chosen.ids[0],
+            step=None,  # the first rows may not have all steps of a run
+            value=list(chosen.scores),
+            outcome=chosen.outcome,
+            missing="allow",
+            stop_reason=(),
+        )
+        X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
+        guessed["scores"] = X.channels or ()
+    chosen = replace(chosen, scores=guessed.get("scores", chosen.scores))
+    first = guess_first_step(head, chosen) if first_step is None else first_step
+    notes = [*guesses(guessed, first if first_step is None else None), *leaks, *unused]
     outcome = str(chosen.outcome)
     if (bare := bare_name(outcome, head.columns)) != outcome:
-        notes = f"{notes}\n{turned_note(bare)}".strip()
-    return batches, reason, notes
+        notes.append(turned_note(bare))
+    if chosen.group is not None:
+        notes.append(f"clusters of runs by {chosen.group!r}")
+    return chosen, first, notes
 
 
-def _progress(n_rows: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what shows how many rows of a pass are read, where tqdm and a terminal are."""
+def _has_missing(files: Any, name: str) -> bool:
+    import pyarrow.compute as pc
 
-    def over(tables: Iterator[Any]) -> Iterator[Any]:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            yield from tables
-            return
-        with tqdm(total=n_rows, unit=" rows", unit_scale=True, leave=False,
-                  disable=not sys.stderr.isatty()) as bar:  # fmt: skip
-            for table in tables:
-                yield table
-                bar.update(len(table))
-
-    return over
+    return bool(files.count_rows(filter=pc.field(name).is_null(nan_is_null=True)))

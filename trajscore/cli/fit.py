@@ -5,34 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import add_command, add_input_options, check_folder, number, reading
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.parts import as_table
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
-from trajscore.io import Run
-from trajscore.monitoring import DensityRatioEProcess
+from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
 from trajscore.report._runs import whole_runs
 
-_TOO_FEW = "not tried on runs that were held out: half of these runs are too few to fit a guard"
+_N_SPLITS = 10
+_TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -51,39 +46,32 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit a process and write it."""
+    """Fit a process, alone or in a guard, and write it."""
     check_folder("--out", arguments.out, ".skops")
-    if arguments.guard:
-        _fit_guard(arguments)
-        return
+    (_fit_guard if arguments.guard else _fit_process)(arguments)
+
+
+def _fit_process(arguments: argparse.Namespace) -> None:
+    """Fit a process on the predictors of a table or a log, and write it."""
     runs = read(arguments.table, arguments)
     X, whole = _channels(runs, arguments.scores)
-    end = None if arguments.end == "unknown" else arguments.end
-    process = DensityRatioEProcess(
-        PrefixForecaster(features="running", pooled=True, end=end),
-        threshold=arguments.threshold,
-        alpha=arguments.alpha or 0.05,
-        end_worth=arguments.end_worth,
-    )
-    y = runs.y[whole]
+    process = _process(arguments)
     outcome = np.repeat(runs.y, X.lengths)[:, None]
     if (as_table(X.cells) == outcome).all(axis=0).any():
         raise ArgumentError(
             "{argument} names the outcome itself; name a score that is known while a run goes on",
             "scores",
         )
-    groups = None if runs.tasks is None else runs.tasks[whole]
-    process.fit(X[whole], y, groups=groups)
+    X, y, groups = X[whole], runs.y[whole], None if runs.tasks is None else runs.tasks[whole]
+    process.fit(X, y, groups=groups)
     save_fitted(process, arguments.out)
-    if groups is not None and np.isinf(process.thresholds_).any():
-        print(
-            "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
-            "if runs of a task are independent, name the column of run ids with --group",
-            file=sys.stderr,
-        )
-    print(_summary(process, X, runs, whole))
-    flags = ", which flags no run" if np.isinf(process.thresholds_).all() else ""
-    print(f"wrote {arguments.out}{flags}; use it with: trajscore monitor --model {arguments.out}")
+    _describe(process, X, y, groups, runs.n_runs)
+    names = process.channels_in_ or ()
+    first = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
+    score = dict(zip(names, first, strict=True)) if len(first) > 1 else first[0]
+    print(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
+    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
+    _try_out(process, X, y, groups)
 
 
 def _fit_guard(arguments: argparse.Namespace) -> None:
@@ -95,45 +83,67 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     inputs = load(arguments.table, **reading(arguments), needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
-    process = DensityRatioEProcess(
-        threshold=arguments.threshold,
-        alpha=arguments.alpha or 0.05,
-        end_worth=arguments.end_worth,
-    )
-    guard = Guard(process=process).fit(inputs.log, inputs.y, groups=inputs.groups)
+    guard = Guard(process=_process(arguments)).fit(inputs.log, inputs.y, groups=inputs.groups)
     guard.save(arguments.out)
-    print(_fitted_on(guard.process_, len(inputs.y), len(inputs.y)))
-    print(_tried(guard, inputs.log, inputs.y, inputs.groups))
+    X = guard.signals_.transform(inputs.log)
+    _describe(guard.process_, X, inputs.y, inputs.groups, len(inputs.y))
     print(
         f"wrote {arguments.out}; use it with: "
         f"trajscore.integrations.Guard.load({str(arguments.out)!r})"
     )
+    _try_out(guard.process_, X, inputs.y, inputs.groups)
 
 
-def _tried(guard: Guard, runs: Sequence[Run], y: IntArray, groups: Any) -> str:
-    """Say what guards that are fitted on one half of the runs do on the other half."""
-    known = np.flatnonzero(y != CENSORED)
-    tasks = known if groups is None else np.asarray(groups)[known]
-    stops = np.zeros(len(y), dtype=np.int64)
-    halves = StratifiedGroupKFold(2, shuffle=True, random_state=0)
-    try:
-        for parts in halves.split(known, y[known], tasks):
-            half, rest = (known[part] for part in parts)
-            with warnings.catch_warnings():  # of few runs, which the whole guard has said
-                warnings.simplefilter("ignore")
-                own = clone(guard).fit([runs[k] for k in half], y[half], groups=tasks[parts[0]])
-                if np.isinf(own.process_.thresholds_).all():
-                    return _TOO_FEW
-                stops[rest] = own.stopping_steps([runs[k] for k in rest])
-    except ValueError:
-        return _TOO_FEW
-    bad, good = ((stops[y == outcome] > 0).mean() for outcome in (0, 1))
-    caught = stops[(y == 0) & (stops > 0)]
-    early = f" (half of these by step {np.median(caught):.0f})" if len(caught) else ""
-    return (
-        f"on runs that were held out, by two guards fitted on half of the runs each: {bad:.0%} of "
-        f"the failures are stopped{early}, and {good:.0%} of the successes"
+def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
+    end = None if arguments.end == "unknown" else arguments.end
+    return DensityRatioEProcess(
+        PrefixForecaster(features="running", pooled=True, end=end),
+        threshold=arguments.threshold,
+        alpha=arguments.alpha or 0.05,
+        end_worth=arguments.end_worth,
     )
+
+
+def _describe(
+    process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any, n_runs: int
+) -> None:
+    """Print what a process was fitted on, and when it flags a run."""
+    if groups is not None and np.isinf(process.thresholds_).any():
+        print(
+            "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
+            "if runs of a task are independent, name the column of run ids with --group",
+            file=sys.stderr,
+        )
+    words = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
+    if process.n_dropped_:
+        words += f"; {process.n_dropped_} without an outcome"
+    print(words + (f"; {n_runs - len(X)} with a missing value" if len(X) < n_runs else ""))
+    if n := process.n_calibration_successes_:
+        print(f"threshold set by {number_of(n, 'success')}")
+    weighted = "," if process.end_worth is None else ", times what a flag is worth there,"
+    for alpha, limit in process.thresholds_.items():
+        flagged = f"a run is flagged once M, its evidence of failing{weighted} is above {limit:.3g}"
+        print(f"alpha = {alpha:g}: {flagged if np.isfinite(limit) else 'no run will be flagged'}")
+
+
+def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any) -> None:
+    """Print what processes that are fitted on some of the runs do on the others."""
+    if np.isinf(process.thresholds_).all():
+        return
+    sys.stdout.flush()  # what follows takes longer than fitting, and nothing waits for it
+    try:
+        table = split_report(process, X, y, groups=groups, n_splits=_N_SPLITS, n_jobs=-1)
+    except ValueError:  # no success, or no failure, to fit on
+        print(f"not tried on held-out runs: {_TOO_FEW}")
+        return
+    print(f"on a fifth of the runs, held out (mean of {_N_SPLITS} random splits):")
+    for alpha, rates in table.iterrows():
+        flagged = (
+            f"flagged {rates['false_alarm_rate']:.0%} of successes, {rates['power']:.0%} of "
+            f"failures ({rates['power_before_end']:.0%} before their last step, which saves "
+            f"{rates['steps_saved']:.0%} of the steps of failures)"
+        )
+        print(f"  alpha = {alpha:g}: {_TOO_FEW if rates['too_few'] else flagged}")
 
 
 def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
@@ -156,33 +166,3 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
     if not len(whole):
         raise ValueError(f"no run has {', '.join(traces)} at every step")
     return X, whole
-
-
-def _fitted_on(process: DensityRatioEProcess, n_whole: int, n_runs: int) -> str:
-    """Say of how many runs a process has learned, and why not of the others."""
-    words = f"fitted on {n_whole - process.n_dropped_} of {number_of(n_runs, 'run')}"
-    if process.n_dropped_:
-        words += f"; {process.n_dropped_} without an outcome"
-    return words + (f"; {n_runs - n_whole} with a missing value" if n_whole < n_runs else "")
-
-
-def _summary(process: DensityRatioEProcess, X: TrajectoryArray, runs: RunSet, whole: Any) -> str:
-    """Say what was learned from, and what to send."""
-    lines = [_fitted_on(process, len(whole), runs.n_runs)]
-    if n := process.n_calibration_successes_:
-        lines.append(f"threshold set by {number_of(n, 'success')}")
-    weighted = "," if process.end_worth is None else ", times what a flag is worth there,"
-    lines += [
-        f"alpha = {alpha:g}: "
-        + (
-            f"a run is flagged once M, its evidence of failing{weighted} is above {limit:.3g}"
-            if np.isfinite(limit)
-            else "no run will be flagged"
-        )
-        for alpha, limit in process.thresholds_.items()
-    ]
-    names = X.channels or ()
-    first = [float(f"{value:.3g}") for value in X.cells[X.offsets[whole[0]]].ravel()]
-    score = first[0] if len(names) == 1 else dict(zip(names, first, strict=True))
-    lines.append(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
-    return "\n".join(lines)

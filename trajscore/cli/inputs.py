@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ from trajscore.io.fields import NAMED_PARTS, Fields
 _HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
 )
+
+# A progress bar is shown for work that takes longer than this many seconds.
+_PATIENCE = 1.5
 
 
 def _adder(parts: Any, command: str) -> Callable[..., Any]:
@@ -183,7 +188,7 @@ def _scale(text: str) -> tuple[str, float]:
         number = float(top)
     except ValueError:
         number = 0.0
-    if not name or not number > 0:
+    if not name or not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not NAME=TOP; give a column and a number, such as verbal=100"
         )
@@ -198,3 +203,13 @@ def _rule(text: str) -> list[tuple[str, str]]:
             f"is one of {', '.join(MECHANISMS)}"
         )
     return pairs
+
+
+def progress_bar(n_jobs: int | None = None) -> Callable[[Iterable[Any]], Iterable[Any]]:
+    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return iter
+    hidden = not sys.stderr.isatty()
+    return partial(tqdm, total=n_jobs, desc="working", delay=_PATIENCE, leave=False, disable=hidden)

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.cli.inputs import add_command, add_input_options, check_folder, reading, whole_number
-from trajscore.cli.report import progress_bar
+from trajscore.cli.inputs import (
+    add_command,
+    add_input_options,
+    check_folder,
+    progress_bar,
+    reading,
+    whole_number,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
 from trajscore.core.storage import replacing
@@ -77,8 +83,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     """Return a row a step: the run, its task, stop and outcome, and all confidences."""
     steps, runs = traces.to_frame(), traces.meta
-    names = dict.fromkeys(name for name in (inputs.group, "stop_reason") if name is not None)
-    kept = runs[list(names)].dropna(axis=1, how="all").assign(outcome=inputs.y)
+    names = [name for name in ("task", inputs.group, "stop_reason") if name in runs]
+    kept = runs[list(dict.fromkeys(names))].dropna(axis=1, how="all").assign(outcome=inputs.y)
     kept = kept.loc[kept.index.repeat(traces.lengths)].reset_index(drop=True)
     predictors: Any = inputs.predictors
     own = pd.DataFrame({name: X.cells.ravel() for name, X in predictors.items() if name})

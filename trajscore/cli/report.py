@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
-from trajscore.cli.batches import batches_of, is_folder_of_parquet
+from trajscore.cli.batches import batches_of
 from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
     check_folder,
     number,
+    progress_bar,
     reading,
     whole_number,
 )
@@ -29,6 +29,7 @@ from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
+from trajscore.io.registry import is_folder_of_tables
 from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
@@ -37,8 +38,6 @@ from trajscore.report._sentences import say
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
 
-# A progress bar is shown for work that takes longer than this many seconds.
-_PATIENCE = 1.5
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
     ".json": lambda report, path, log: report.to_json(path),
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
             "--weights linear_front needs a number of steps, over which it falls to zero; add "
             "--horizon 30, say, or --horizon own for the paper's convention"
         )
-    if is_folder_of_parquet(arguments.table):
+    if arguments.table is not None and is_folder_of_tables(arguments.table):
         report, guesses, log = _judge_folder(arguments)
     else:
         report, guesses, log = _judge(arguments)
@@ -119,17 +118,19 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
     options, known = _options(arguments), reading(arguments)
-    batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered=False)
-    if guesses:
-        print(f"{guesses}\n", flush=True)
-    try:
-        return evaluate(batches, stop_reason=reason, **options), guesses, []
-    except ValueError as error:
-        if "scattered=True" not in str(error):
-            raise
-        print("the rows of a run lie apart: putting them together\n", flush=True)
-        batches, _, _ = batches_of(arguments.table, known, arguments.by, scattered=True)
-        return evaluate(batches, stop_reason=reason, **options), guesses, []
+    for scattered in (False, True):
+        batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered)
+        if guesses and not scattered:
+            print(f"{guesses}\n", flush=True)
+        try:
+            report = evaluate(batches, stop_reason=reason, **options)
+            break
+        except ValueError as error:
+            if scattered or "scattered=True" not in str(error):
+                raise
+            print("the rows of a run lie apart: putting them together\n", flush=True)
+    source = replace(report.source, outcome=batches.columns.outcome)
+    return replace(report, source=source), guesses, []
 
 
 def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:
@@ -224,14 +225,3 @@ def _family(text: str) -> ScoreFamily:
         return get_family(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def progress_bar() -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar, if tqdm is installed, that shows up only when the work takes long."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return list
-    return lambda jobs: tqdm(
-        list(jobs), desc="working", delay=_PATIENCE, leave=False, disable=not sys.stderr.isatty()
-    )

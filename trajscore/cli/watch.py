@@ -97,19 +97,25 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     notes = str(inputs).splitlines()
     if not whole.all():
         notes.append(f"left out: {number_of(int((~whole).sum()), 'run')} with a missing value")
+    y = None if (inputs.y == CENSORED).all() else inputs.y[whole]
+    if y is None:
+        notes.append("no run has an outcome: lengths and forecasts alone are watched")
     for line in notes:
         print(f"{path}: {line}")
-    y = None if (inputs.y == CENSORED).all() else inputs.y[whole]
     groups = None if inputs.groups is None else np.asarray(inputs.groups).astype(str)[whole]
     return X[whole], y, groups
 
 
 def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
     """Return what makes forecasts of scores that are none."""
-    if y is None:
-        print("the reference has no outcomes: lengths and forecasts alone are watched")
     if are_probabilities(X.cells):
         return None
+    if y is None:
+        raise ArgumentError(
+            "scores of REF lie outside [0, 1], and no run has an outcome from which to learn "
+            "forecasts; give outcomes, or the value that means certainty with {argument}",
+            "scales",
+        )
     print("scores outside [0, 1]: a forecaster is fitted on the reference")
     return PrefixForecaster(features="running", pooled=True)
 

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-# By full names, one by one: a module's prefix would let a file name any function in it.
-_OURS = {
-    "calibration._affine": ("AffineCalibrator",),
-    "calibration._aggregator": ("TraceAggregator",),
-    "calibration._alive_rate": ("AliveRate",),
-    "calibration._beta": ("BetaCrossFitCalibrator", "BetaMap"),
-    "calibration._ensemble": ("EnsembleCrossFitCalibrator", "EnsembleMap"),
-    "calibration._isotonic": ("IsotonicCrossFitCalibrator", "IsotonicMap"),
-    "calibration._platt": ("PlattCrossFitCalibrator", "PlattMap"),
-    "calibration._prefix": ("PrefixForecaster",),
-    "censoring._continuation": ("ContinuationModel",),
-    "censoring._hazard": ("StopHazard",),
-    "censoring._monte_carlo": ("MonteCarloContinuation",),
-    "censoring._shares": ("_with_squares",),
-    "core.score_families": ("BetaScore", "BrierScore", "LogScore"),
-    "integrations._guard": ("Guard",),
-    "metrics._scorers": ("CensoredTPSScorer", "TPSScorer"),
-    "monitoring._baselines": ("CalibratedVerifier", "RawVerifier"),
-    "monitoring._density_ratio": ("DensityRatio", "FittedTest"),
-    "monitoring._eprocess": ("DensityRatioEProcess",),
-    "monitoring._fleet": ("FleetMonitor",),
-    "monitoring._fleet_cause": ("Run",),
-    "monitoring._learn_then_test": ("LearnThenTestStop",),
-    "monitoring._thresholds": ("Conformal", "Pac", "PacMarginal", "Ville"),
-    "tracer._action_signals": ("ActionSignals",),
-    "tracer._baselines": ("ChannelRisk", "SAUP"),
-    "tracer._embedders": ("_triples",),
-    "tracer._semantic_entropy": ("SemanticEntropy",),
-    "tracer._step_confidence": ("StepConfidence",),
-    "tracer._tracer_scorer": ("TracerScorer",),
-    "tracer._tracer_signals": ("TracerSignals",),
-}
-_OTHERS = (  # records of settings, in searches
+from dataclasses import is_dataclass
+from importlib import import_module
+from inspect import isabstract
+from types import ModuleType
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from trajscore.core.score_families import FAMILIES
+
+# Classes only, by full names, out of files that hold a public estimator of these packages or its
+# parts: a module's prefix would let a file name any function in it. Estimators of other packages
+# ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
+_ROOMS = ("calibration", "censoring", "monitoring", "tracer")
+_PARTS = ("monitoring._density_ratio", "monitoring._fleet_cause", "monitoring._thresholds")
+_OTHERS = (  # scikit-learn's are records of settings, in searches
     "builtins.frozenset",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
@@ -43,6 +26,11 @@ _OTHERS = (  # records of settings, in searches
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedGroupKFold",
     "sklearn.model_selection._split.StratifiedKFold",
+    "trajscore.censoring._shares._with_squares",
+    "trajscore.integrations._guard.Guard",
+    "trajscore.metrics._scorers.CensoredTPSScorer",
+    "trajscore.metrics._scorers.TPSScorer",
+    "trajscore.tracer._embedders._triples",
 )
 
 
@@ -65,5 +53,24 @@ def trusted_types() -> list[str]:
     >>> "trajscore.calibration._platt.PlattCrossFitCalibrator" in trusted_types()
     True
     """
-    ours = (f"trajscore.{module}.{name}" for module, names in _OURS.items() for name in names)
-    return sorted([*ours, *_OTHERS])
+    rooms = [import_module(f"trajscore.{room}") for room in _ROOMS]
+    public = [getattr(room, name) for room in rooms for name in room.__all__]
+    homes = {one.__module__ for one in public if _is(one, BaseEstimator)}
+    files = map(import_module, homes.union(f"trajscore.{part}" for part in _PARTS))
+    kinds = [*FAMILIES, *(kind for file in files for kind in _kept_types(file))]
+    return sorted([*(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds), *_OTHERS])
+
+
+def _kept_types(file: ModuleType) -> list[type]:
+    """Return the estimators and records that a file defines, without bases of others."""
+    own = [x for x in vars(file).values() if _is(x, object) and x.__module__ == file.__name__]
+    return [
+        kind
+        for kind in own
+        if issubclass(kind, BaseEstimator) or is_dataclass(kind) or hasattr(kind, "_fields")
+        if not isabstract(kind)
+    ]
+
+
+def _is(thing: Any, kind: type) -> bool:
+    return isinstance(thing, type) and issubclass(thing, kind)

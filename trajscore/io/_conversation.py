@@ -26,6 +26,7 @@ from trajscore.io._vocabulary import (
     USAGES,
     as_fields,
     first,
+    first_object,
     parsed,
     token_counts,
 )
@@ -111,17 +112,17 @@ class Conversation:
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        choice = _first_choice(fields)
-        if choice is not None and "role" not in fields:
+        choice = first_object(fields.get("choices"))
+        if choice and "role" not in fields:
             inner = choice.get("message")
             if not isinstance(inner, dict):
                 raise MalformedRunError(f"message {index}: its choice holds no message")
             fields |= inner
-        if choice is not None and choice.get("finish_reason") is not None:
+        if choice.get("finish_reason") is not None:
             fields.setdefault("finish_reason", choice["finish_reason"])
         found = find_logprobs(fields) or find_logprobs(choice)
         if found is None and (raw := as_fields(fields.get("raw_data"))):
-            found = find_logprobs(raw) or find_logprobs(_first_choice(raw))
+            found = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if found is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(found, self.place, index)
@@ -255,13 +256,6 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
             if isinstance(number, (int, float)) and not isinstance(number, bool):
                 name = f"{side}_tokens"
                 run.meta[name] = run.meta.get(name, 0) + number
-
-
-def _first_choice(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    choices = fields.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return choices[0]
-    return None
 
 
 def as_number(value: Any, name: str, index: int) -> float | None:

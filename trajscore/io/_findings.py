@@ -27,6 +27,8 @@ _ODD = {  # what is counted, and what is said of it
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),
     "unanswered": ("call", "of a model without an answer, which is not a turn"),
+    "confidence": ("confidence", "without a number, not read"),
+    "contrary": ("run", "with two outcomes that disagree; name the field with {argument:outcome}"),
     "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
@@ -60,10 +62,12 @@ class Findings:
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
 
     def _not_there(self, part: str, name: str) -> str:
-        """Say that a named field is nowhere, or is an object, and which there are."""
+        """Say that a named field is nowhere, or holds nothing of use, and which there are."""
         owner, known = "run", list(+self.tally.names_of_runs)
         if part == "confidence":
             owner, known = "turn", list(self.tally.names_of_turns)
+            if bare_name(name) in known:
+                return f"no turn has a number in its field {name!r}; name another field"
         if part != "stop_reason" and bare_name(name) != name:
             known = list(map(outcome_hint, known))
         return f"{unknown_name(f'field of a {owner}', name, known)}; or leave {{argument}} out"

@@ -14,7 +14,7 @@ from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
 from trajscore.io._message_parts import wrapper_of
 from trajscore.io._messages import as_chat, is_message
-from trajscore.io._vocabulary import as_fields, as_list, first, unnested
+from trajscore.io._vocabulary import as_fields, as_list, first, first_object, unnested
 from trajscore.io.logprobs import find_logprobs
 
 _MAX_DEPTH = 6  # of wrappers
@@ -115,8 +115,7 @@ def _role_in(name: str, role: str | None) -> str | None:
 
 def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
     """Return a completion, or its text where it holds no message."""
-    choices = fields["choices"]
-    choice = as_fields(choices[0] if isinstance(choices, list) and choices else None)
+    choice = first_object(fields["choices"])
     if isinstance(choice.get("message"), dict):
         more = {"finish_reason": choice.get("finish_reason")}
         return [scored({"role": "assistant", **choice["message"]} | more, choice)]

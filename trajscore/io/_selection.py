@@ -17,7 +17,7 @@ from trajscore.core.meanings import (
     check_map,
     check_polarity,
 )
-from trajscore.core.outcomes import CENSORED, FAILURE
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Rule, as_reason, choose_reason
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
@@ -29,10 +29,12 @@ from trajscore.io.fields import (
     named_path,
     scalar,
     stop_paths,
+    usual_names,
 )
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
 from trajscore.io.tally import Tally
 
+_NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
 
 
@@ -60,8 +62,8 @@ class Selection:
         if isinstance(names["id"], list):
             names["id"] = tuple(names["id"])
         for part, value in names.items():
-            for name in value if isinstance(value, tuple) else (value,) * (value is not None):
-                if not isinstance(name, str):
+            for name in value if isinstance(value, tuple) else (value,):
+                if value is not None and not isinstance(name, str):
                     raise ValueError(f"{part} must be the name of a field, got {name!r}")
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
@@ -76,7 +78,6 @@ class Selection:
         record = {**run.meta, **run.extra, **run.scores}
         own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
         record |= {name: value for name, value in own.items() if record.get(name) is None}
-        names = self.fields.names(run.extra | run.scores, ("outcome",))
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
@@ -88,7 +89,7 @@ class Selection:
             self._set_actor(step, tally)
             if step.actor == "agent":
                 self._set_confidence(step, tally)
-        self._set_outcome(run, record, names.get("outcome"), tally)
+        self._set_outcome(run, record, tally)
 
     def _set_id(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
         name = self.fields.id_of(record)
@@ -107,13 +108,12 @@ class Selection:
         run.stop_reason = choose_reason([own, *reasons.values()], self.rule)
         for path in reasons:
             tally.used["stop_reason", path if name is None else name] += 1
-            run.extra.pop(path, None)
+            if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
+                del run.extra[path]
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (
-            (str(step.extra.get(name)) for name in ("role", "name", "source")) if self.roles else ()
-        )
+        names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
         named = next((name for name in names if name in self.roles), None)
         if named is not None:
             step.actor = self.roles[named]
@@ -122,10 +122,10 @@ class Selection:
             tally.unknown_roles[str(step.extra["role"])] += 1
         tally.n_turns += step.actor == "agent"
 
-    def _set_outcome(
-        self, run: Run, record: Mapping[str, Any], name: str | None, tally: Tally
-    ) -> None:
+    def _set_outcome(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+        """Set the outcome of the table, else of the named field, else of one with a usual name."""
         value, named = None, self.fields.outcome
+        name = self.fields.names(run.extra | run.scores, ("outcome",)).get("outcome")
         is_turned = named is not None and bare_name(named, record) != named
         if self.table is not None:
             is_turned = self.table.is_turned
@@ -156,6 +156,10 @@ class Selection:
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
+        if chosen == name and named is None and self.table is None:  # by a usual name
+            others = usual_names("outcome", record.keys() - {name})
+            grades = [as_grade(as_mapped(scalar(record[k]), self.meanings)) for k in others]
+            tally.odd["contrary"] += outcome in (SUCCESS, FAILURE) and 1 - outcome in grades
 
     def _as_outcome(self, value: Any, name: str, run: Run, tally: Tally) -> float:
         meaning = as_mapped(value, self.meanings)
@@ -183,7 +187,9 @@ class Selection:
             record = {**own, **step.extra, **step.scores}
             tally.names_of_turns.update(() if name is None else map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
-            value = as_confidence(scalar(dig(record, path)) if path else None)
+            stated = dig(record, path) if path else None
+            value = as_confidence(scalar(stated))
+            tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
             if value is not None and bare_name(name or "", record) != (name or ""):
                 value = 1 - value
             step.confidence = value

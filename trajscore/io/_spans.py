@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 from trajscore.io._conversation import (
@@ -71,9 +70,9 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
         else:
             thread.weave(messages_in(span.inputs, "user"), index)
     if not any(step.actor == "agent" for step in talk.steps):
-        around = (s for s, ends in tree.visits() if not ends and s.kind == "other")
-        for span in islice((s for s in around if s.outputs is not None), 1):  # the outermost
-            _add_answer(thread, span, 0, turns)
+        around = (s for s, _ in tree.visits() if s.kind == "other" and s.outputs is not None)
+        if (outermost := next(around, None)) is not None:
+            _add_answer(thread, outermost, 0, turns)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
     unanswered = [s for s in tree.spans if s.kind == "model" and not tree.is_answered(s)]

@@ -31,7 +31,7 @@ _LONGEST = 40  # characters of them
 
 @lru_cache(1024)
 def _is_beside(name: str, is_text: bool) -> bool:
-    """Tell a field of what is beside the turns, or of log-probabilities."""
+    """Tell a field of what is said of a tool or a program, and not in a turn."""
     return not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
 
 

@@ -150,6 +150,11 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def first_object(values: Any) -> Mapping[str, Any]:
+    """Return the first item of a list of JSON; an empty object where that is none."""
+    return as_fields(next(iter(as_list(values)), None))
+
+
 def is_own_score(name: Any) -> bool:
     """Tell a score that a guard gave, and not a judge of the log."""
     return str(name).startswith(OWN_SCORES)

@@ -25,13 +25,9 @@ from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
 from trajscore.io._unread import count_unread
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
+from trajscore.io.outcome_tables import examples
 from trajscore.io.refusals import refusals
-from trajscore.io.registry import (
-    Format,
-    detect_format,
-    find_format,
-    name_list,
-)
+from trajscore.io.registry import Format, detect_format, find_format
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome
@@ -156,7 +152,7 @@ def iter_runs(
     >>> [run.task for run in io.iter_runs(log)]
     ['7']
     """
-    return stream_runs(path, format, options, one_by_one=True, warns=True)
+    return stream_runs(path, format, options, one_by_one=True)
 
 
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
@@ -173,12 +169,11 @@ def stream_runs(
     options: Mapping[str, Any] | None = None,
     *,
     one_by_one: bool = False,
-    warns: bool = False,
 ) -> RunStream:
-    """Return the runs of a log as a stream; it warns of runs that are left out only if asked."""
+    """Return the runs of a log as a stream; one by one, it warns of those that are left out."""
     places = list_paths(path)
     with refusals(places[0]):
-        return _stream(places, format, dict(options or {}), one_by_one, warns)
+        return _stream(places, format, dict(options or {}), one_by_one)
 
 
 def _stream(
@@ -186,7 +181,6 @@ def _stream(
     format: str | Format | None,  # noqa: A002
     of_format: dict[str, Any],
     one_by_one: bool,
-    warns: bool,
 ) -> RunStream:
     selection = Selection.take(of_format)
     if not isinstance(format, (str, Format, type(None))):
@@ -206,7 +200,7 @@ def _stream(
         LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
         for file in paths
     ]
-    return RunStream(reading.runs(files), info, findings, warns=warns)
+    return RunStream(reading.runs(files), info, findings, warns=one_by_one)
 
 
 @dataclass(frozen=True)
@@ -218,27 +212,30 @@ class _Reading:
     findings: Findings
 
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
-        left_out, readable = [], False
+        unreadable: list[LeftOut] = []
+        any_readable = False
         for file in files:
             with refusals(file.path):
                 for run in self._runs_of(file):
-                    readable = readable or isinstance(run, Run) or run.kind == "excluded"
-                    left_out += [run] if isinstance(run, LeftOut) and not readable else []
+                    if isinstance(run, Run) or run.kind == "excluded":
+                        any_readable = True
+                    elif not any_readable:
+                        unreadable.append(run)
                     yield run
         with refusals(files[0].path):
             if all(file.is_head for file in files):
                 raise self._no_runs(files[0])
             self.findings.check_names(str(files[0].path))
-            if not readable:
-                raise self._unreadable(left_out, files[0])
+            if not any_readable:
+                raise self._none_readable(unreadable, files[0])
 
-    def _unreadable(self, left_out: list[LeftOut], file: LogFile) -> ValueError:
+    def _none_readable(self, runs: list[LeftOut], file: LogFile) -> ValueError:
         if problem := self.findings.role_problem():
             return ArgumentError(f"{file.path}: {problem}", "roles")
-        first, name = left_out[0], self.format.name
+        first, name = runs[0], self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
         return ValueError(
-            f"{first.file}: none of the {len(left_out)} runs can be read as {name}: {which}"
+            f"{first.file}: none of the {len(runs)} runs can be read as {name}: {which}"
         )
 
     def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
@@ -248,9 +245,7 @@ class _Reading:
             run = self._run(raw, place)
             n_runs += 1
             yield run
-        if file.is_head:
-            return
-        if not n_runs:
+        if not n_runs and not file.is_head:
             raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
@@ -268,8 +263,8 @@ class _Reading:
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
-            tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
             _check_turns(run)
+            tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)
         except RecursionError:
@@ -306,6 +301,7 @@ def _check_turns(run: Run) -> None:
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        raise MalformedRunError(f"it has no turn of the agent{name_list('unknown roles:', roles)}")
+        unknown = f" (unknown roles: {examples(roles)})" if roles else ""
+        raise MalformedRunError(f"it has no turn of the agent{unknown}")
     if all(step.is_empty for step in agent):
         raise MalformedRunError("no turn of the agent has a text, a call or a confidence")

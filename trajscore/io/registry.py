@@ -5,7 +5,7 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import unknown_name
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._vocabulary import as_fields, as_list
+from trajscore.io._vocabulary import first_object
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -31,7 +31,6 @@ from trajscore.io.files import (
 )
 from trajscore.io.refusals import unknown_json
 
-_MAX_NAMES = 12  # in an error
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -264,7 +263,7 @@ def _detected(place: Path, max_size: int | None) -> tuple[Path, Format | None]:
 
 def detect_log(path: Path, max_size: int | None = None) -> Format | None:
     """Return the format of a log; None for a table with one row a step, also in JSON."""
-    if _is_folder_of_tables(path):
+    if is_folder_of_tables(path):
         return None
     if path.is_dir() or has_ending(path, _own_endings()):
         return detect_format(path, max_size)
@@ -277,7 +276,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         return known
     head = _head(path, max_size)
     steps = head.fields.get(steps_field(head.fields) or "")
-    fields = {**head.fields, **as_fields(next(iter(as_list(steps)), None))}
+    fields = {**head.fields, **first_object(steps)}
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     if known is not None and any(usual_names(part, fields) for part in (*OF_STEPS, "text")):
@@ -294,8 +293,8 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, dict) and is_numbers
 
 
-def _is_folder_of_tables(path: Path) -> bool:
-    """Tell a folder of Parquet files from one of logs."""
+def is_folder_of_tables(path: Path) -> bool:
+    """Tell a folder of Parquet files of steps from one of logs."""
     if not path.is_dir() or any(known.folder(path) for known in _formats()):
         return False
     logs = any(has_ending(file, (*_ENDINGS, *_own_endings())) for file in path.iterdir())
@@ -339,9 +338,3 @@ def _heads(file: LogFile) -> Iterator[Head]:
             yield head
     head.whole = True
     yield head
-
-
-def name_list(words: str, names: Iterable[Any]) -> str:
-    """Return the first names in brackets, for an error; nothing where there are none."""
-    listed = ", ".join(map(repr, list(names)[:_MAX_NAMES]))
-    return f" ({words} {listed})" if listed else ""

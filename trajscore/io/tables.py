@@ -32,7 +32,7 @@ PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "s
 """The parts of a table, and their names in sentences."""
 
 _ONE_OF = ("id", "outcome")  # of which a table may have one column with a usual name
-_HEAD = 1000  # rows by which a column of text is told from one of numbers
+_HEAD = 1000  # rows that are searched for ids such as 007
 _MOST_ROWS = 5_000_000
 _MOST_NAMED = 10
 

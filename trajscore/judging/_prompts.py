@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from trajscore.io import Run, Step
+from trajscore.io._unread import is_prose
 from trajscore.tracer._turns import call_text
 
 
@@ -16,9 +17,10 @@ def make_prompt(record: str, question: str, answer: str) -> str:
 
 
 def prefixes(run: Run) -> Iterator[str]:
-    """Write, for each turn of the agent, the messages up to and including it."""
-    heard = _heard(run)
-    lines: list[str] = []
+    """Write, for each turn of the agent, the task and the messages up to and including it."""
+    heard, task = _heard(run), (run.task or "").strip()
+    # the id of a task tells a judge nothing, and most runs begin with their task
+    lines = [f"task: {task}"] if is_prose(task) and task not in run.steps[0].text else []
     for place, step in enumerate(run.steps):
         lines += heard[place] + _turn(step)
         if step.actor == "agent":

@@ -19,10 +19,11 @@ QUESTION = "Will the agent succeed at its task in the end?"
 class StepJudge(RunTransformer):
     """Ask a language model, after each turn of the agent, whether the run will succeed.
 
-    The model sees the run up to and including that turn: no result of its calls, no later message
-    and no outcome. Any endpoint that speaks OpenAI's chat completions will do, local ones such as
-    llama.cpp, vLLM and Ollama, too. The key comes from the environment variable
-    ``OPENAI_API_KEY``; a local server needs none. The channel is called "judge".
+    The model sees the task, where a run has its text, and the run up to and including that turn: no
+    result of its calls, no later message and no outcome. Any endpoint that speaks OpenAI's chat
+    completions will do, local ones such as llama.cpp, vLLM and Ollama, too. The key comes from the
+    environment variable ``OPENAI_API_KEY``; a local server needs none. The channel is called
+    "judge".
 
     Parameters
     ----------

@@ -133,12 +133,12 @@ def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int
         warnings.filterwarnings("ignore", message=".*no run will be flagged")
         warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
         warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
-        warnings.filterwarnings("ignore", message="score .* is out of range")
+        warnings.filterwarnings("ignore", message="score .* is out of range|Line search of Newton")
         fitted = clone(rule).fit(known.X, known.y, **fit_params)
         table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
-    rates = [name for name in RATES if name in table]
-    columns = table[[*rates, "n_success", "n_failure"]]
-    return columns.assign(n_known=len(known), too_few=np.isinf(table["threshold"]).astype(float))
+    columns = [name for name in (*RATES, "n_success", "n_failure") if name in table]
+    too_few = np.isinf(table["threshold"]).astype(float)
+    return table[columns].assign(n_known=len(known), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:

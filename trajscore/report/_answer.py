@@ -25,7 +25,7 @@ from trajscore.report._cards import (
 from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import left_out
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import of_hundred, with_interval
+from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say, sentence
@@ -98,7 +98,7 @@ def succeeded(data: ReportData) -> str:
 
 def _facts(data: ReportData) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
-    name, cards, n = ranked(data.cards)[0], data.cards, int((~data.runs.observed).sum())
+    name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
     card, action = cards.loc[name], cards.loc[name, "card"]
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
     more = f"{card['n_needed']:,}"
@@ -110,7 +110,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
         "unvarying": ": no predictor varies" * (not varies(cards).any()),
-        "n": number_of_runs(int(card["n_runs"])), "more": more, "rate": of_hundred(data.facts.rate),
+        "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
@@ -154,7 +154,7 @@ def _how(action: str) -> str:
 def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
     three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
-    return f"{with_interval(three, data.digits, '+')}{data.options.unit}"
+    return f"{with_interval(three, data.digits)}{data.options.unit}"
 
 
 def _not_in(data: ReportData, name: str) -> str:
@@ -172,11 +172,11 @@ def _means(data: ReportData, name: str, action: str) -> str:
     if AS_GIVEN not in data.forms_of(name):
         return ": as given it is not a probability"
     bins = reliability(data, (name, AS_GIVEN))
-    gaps = [f"its {bins.forecast[k]:.0%} means {bins.rate[k]:.0%}" for k in bins.largest_gaps()]
+    gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]
     if action != USE:
-        return f": {' and '.join(gaps)}" if gaps else ""
+        return f": where it says {' and where it says '.join(gaps)}" if gaps else ""
     none = "these runs show no gap between what it says and what happens"
-    return f": at worst, {gaps[0]}" if gaps else f": {none}"
+    return f": at worst, where it says {gaps[0]}" if gaps else f": {none}"
 
 
 def _others(data: ReportData, best: str) -> dict[str, Any]:
@@ -192,6 +192,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     comma = "," * bool(other and cards["card"][other] == RECALIBRATE)
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
+        "best": listed([_quoted(best), *tied], _FEW_NAMED),
         "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
     }  # fmt: skip
@@ -224,7 +225,7 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     stays = "it is still not known" if card in (TOO_FEW, UNSCORED) else stays
     return {
         "hidden": n, "is_hidden": is_hidden, "settled": is_same, "other_answer": text,
-        "of": f"{n:,} of {number_of_runs(len(data.runs) + n * (choice == 'lost'))}",
+        "of": f"{n:,} of {number_of_runs(data.facts.n_runs + n * (choice == 'lost'))}",
         "what": what + _stopped(data) * (is_hidden and is_same), "counted": counted,
         "otherwise": otherwise, "stays": stays if is_same else f"the answer would be: {text}",
     }  # fmt: skip

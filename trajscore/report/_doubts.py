@@ -146,4 +146,4 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
 def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
     texts = (str(ArgumentError(text)) for text in notes_on_stops(stops, 0))  # none is lost
-    return [Note("stops", "stops", {"text": text}) for text in texts]
+    return [Note("stops", "text", {"text": text}) for text in texts]

@@ -90,12 +90,12 @@ def evaluate(
         "early" is 1/sqrt(t). "linear_front", over `EvaluationOptions(horizon="own")`, is the
         convention of Raghu et al., which is not proper where the length of a run depends on how it
         ends.
-    calibrator : {"auto", "platt", "beta", "isotonic"}, forecaster or None, default="auto"
-        What makes the recalibrated rows, out of fold: "auto" is a
-        `trajscore.calibration.EnsembleCrossFitCalibrator`, "platt" a `PlattCrossFitCalibrator`, as
-        in the tables of Raghu et al., and so on, with the weights above; any other forecaster,
-        pipeline or search goes through `trajscore.calibration.cross_fit_traces`. What cannot be
-        fitted anew for each fold is refused.
+    calibrator : str, forecaster or None, default="auto"
+        What makes the recalibrated rows, out of fold. A text is the `keyword` of a calibrator of
+        `trajscore.calibration`, such as "auto" (`EnsembleCrossFitCalibrator`) or "platt"
+        (`PlattCrossFitCalibrator`, as in the tables of Raghu et al.), with the weights above; any
+        other forecaster, pipeline or search goes through `trajscore.calibration.cross_fit_traces`.
+        What cannot be fitted anew for each fold is refused.
     censored : {"failure", "drop"}, float or array-like of shape (n_runs,), default="failure"
         What runs with outcome -1 stand for in calibration, base rate and every metric: they are
         failures (the simple censored score), are left out, or have these continuation
@@ -172,6 +172,7 @@ def evaluate(
         options,
         Work(options.n_jobs, options.progress),
     )
+    maker = calibrator_maker(calibrator, computed.weights)
     stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
@@ -182,7 +183,6 @@ def evaluate(
         )  # fmt: skip
         rules = batch_rules(X, calibrator, censored, options, stop_reason, by)
         return evaluate_batches(X, computed, rules, calibrator, of_sample)
-    maker = calibrator_maker(calibrator, computed.weights)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)

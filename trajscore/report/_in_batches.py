@@ -24,7 +24,7 @@ from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.collapse import collapse, weighted_mean
-from trajscore.core.stops import recorded_stops
+from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name
 from trajscore.metrics.run_metrics import CostMetric
@@ -333,13 +333,20 @@ def evaluate_batches(
         for metric, ends in sums.ends(options.settings.confidence_level).items():
             intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
             methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
+    n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
+    n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
+    others = report.other_choices.items()
     return replace(
         report,
         intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(first.excluded),
+        other_choices={choice: (n_of[choice], cards) for choice, (_, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
-        remarks=[*first.notes(), *(note for note in report.remarks if note.kind != "stops")],
+        remarks=[
+            *first.notes(),
+            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "text")),
+        ],
     )
 
 

@@ -68,8 +68,7 @@ Predictors = TrajectoryArray | dict[str, TrajectoryArray]
 
 # What an option of the command line is called that a sentence names.
 OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
-OPTIONS |= {"rule": "--stop"}
-OPTIONS |= {"scores": "--score", "scales": "--scale", "risks": "--risk"}
+OPTIONS |= {"rule": "--stop", "scores": "--score", "scales": "--scale", "risks": "--risk"}
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ def _load_table(
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
     first = guess_first_step(frame, chosen) if first_step is None else first_step
-    group = chosen.group or _task_column(frame, chosen)
+    group = chosen.group or task_column(frame, chosen)
     check_by(by, list(frame.columns))
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
@@ -228,19 +227,11 @@ def _load_table(
     groups = None if group is None else X.meta[group]
     if groups is not None and pd.api.types.infer_dtype(groups).startswith("mixed"):
         groups = groups.astype(str)
-    not_used = []
+    not_used: list[str] = []
     if "scores" in guessed:
-        X, leaks = _without_leaky_columns(X, y, counts)
+        X, not_used = without_leaky_columns(X, y, counts)
         guessed["scores"] = X.channels or ()
-        not_used += [
-            f"Left out: column {name!r} {why}; name it with --score to judge it"
-            for name, why in leaks.items()
-        ]
-    unused, numbers = unused_columns(frame.drop(columns=per_run), chosen)
-    if unused:
-        how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
-        names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
-        not_used.append(f"{number_of(len(unused), 'column')} not used ({names}){how}")
+    not_used += note_on_unused(frame.drop(columns=per_run), chosen)
     scaled = {*chosen.risks, *(name for name, _ in chosen.scales)}
     not_used += [
         f"column {name!r} has values above 1, which are judged as they are; if one means "
@@ -257,13 +248,13 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    said = (*_guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
+    said = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
     return Inputs(X, y, groups, said, spent, outcome=outcome, has_ids=has_ids, group=group)
 
 
-def _guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
+def guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
     """Say which columns were taken for what, and from which step runs are counted."""
     parts = [
         f"{PARTS.get(part, part)}: column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
@@ -332,8 +323,7 @@ def _spent_in_table(
     spent = {}
     for part in SPENT:
         for name in usual_names(part, frame.columns)[:1]:
-            numbers = parse_numbers(frame[name])
-            runs = numbers.groupby(ids)
+            runs = parse_numbers(frame[name]).groupby(ids)
             whole = runs.nunique(dropna=False).max() == 1
             of_run = runs.first() if whole else runs.sum(min_count=1)
             spent[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
@@ -347,8 +337,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     named = {name: part for part in SPENT for name in usual_names(part, table.columns)[:1]}
     for name in table.columns:
         if name in named or str(name).endswith(("_cost", "_tokens")):
-            numbers = parse_numbers(table[name])
-            spent[named.get(name, str(name))] = numbers.to_numpy(np.float64)
+            spent[named.get(name, str(name))] = parse_numbers(table[name]).to_numpy(np.float64)
     if "cost" not in spent:
         costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
         sums = [np.nan if None in values or not values else sum(values) for values in costs]  # type: ignore[arg-type]
@@ -356,7 +345,7 @@ def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
     return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
-def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
+def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
     for name in usual_names("task", frame.columns):
@@ -369,20 +358,33 @@ def _task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     return None
 
 
-def _without_leaky_columns(
+def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[str]:
+    """Name the columns that have neither a part nor a usual name, if there are any."""
+    unused, numbers = unused_columns(frame, chosen)
+    how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
+    names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
+    return [f"{number_of(len(unused), 'column')} not used ({names}){how}"] if unused else []
+
+
+def without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
-) -> tuple[TrajectoryArray, dict[str, str]]:
-    """Leave out columns that leak the outcome, where nobody named them."""
+) -> tuple[TrajectoryArray, list[str]]:
+    """Leave out columns that leak the outcome, where nobody named them, and say so."""
     why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
-    refused = {name: how for name, how in why.items() if how}
-    if len(refused) == len(why):
-        reasons = "; ".join(f"{name!r}: {how}" for name, how in refused.items())
+    kept = [name for name, how in why.items() if not how]
+    if not kept:
+        reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
         raise ArgumentError(
             f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
             f"{{argument}} to judge it all the same",
             "scores",
         )
-    return (X[[name for name in why if name not in refused]] if refused else X), refused
+    notes = [
+        f"Left out: column {name!r} {how}; name it with --score to judge it"
+        for name, how in why.items()
+        if how
+    ]
+    return (X[kept] if notes else X), notes
 
 
 # ------------------------------------------------------------------ logs
@@ -434,8 +436,7 @@ def _load_log(
     excluded = [run.reason for run in log.left_out if run.kind == "excluded"]
     unmet = _not_met(asked["rule"], [*(run.stop_reason for run in log), *excluded])
     unused = [*stream.findings.notes(), *unmet]
-    if "verbal" not in tops:
-        unused += _unknown_scale(log)
+    unused += [] if "verbal" in tops else _unknown_scale(log)
     said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group, counts)
     said += _clusters(group, groups, counts)

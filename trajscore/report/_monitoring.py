@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import check_outcomes
 from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction
 from trajscore.core.within_runs import step_numbers
@@ -53,7 +52,7 @@ def monitoring_table(
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
         except ValueError as error:
-            notes.append(Note(row.predictor, "without", {"what": "monitored", "why": error}))
+            notes.append(Note(row.predictor, "text", {"text": f"not monitored; {error}"}))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
 
@@ -63,7 +62,7 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
     return split_report(
         options.rule,
         traces,
-        check_outcomes(runs.y[known], allow_soft=False),
+        runs.y[known],
         known_share=options.known_share,
         n_splits=options.n_splits,
         groups=None if runs.groups is None else runs.groups[known],

@@ -174,7 +174,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [], [Note(raw.predictor, "without", {"what": "recalibrated", "why": error})]
+        return [], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
     maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []

@@ -234,7 +234,8 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
     """Leave out predictors with too few complete runs, then incomplete runs."""
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
     for name in [name for name, rows in whole.items() if not differ(judged.runs.y[rows])]:
-        notes.append(Note(name, "too few runs"))
+        text = "left out; it has too few complete runs of both outcomes"
+        notes.append(Note(name, "text", {"text": text}))
         del whole[name]
     if not whole:
         raise ArgumentError(

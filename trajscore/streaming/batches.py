@@ -23,7 +23,7 @@ from trajscore.io.files import NO_READAHEAD, parquet_dataset
 
 Reduced = TypeVar("Reduced")
 
-_BATCH_ROWS = 1 << 18  # rows that are read at a time
+BATCH_ROWS = 1 << 18  # rows that are read at a time
 _BUCKET_ROWS = 1 << 21  # rows of a temporary file, where rows of a run lie apart
 _MAX_BUCKETS = 256
 
@@ -118,12 +118,12 @@ class RunBatches:
         if isinstance(source, (str, Path)):
             source = parquet_dataset(source)
         if isinstance(source, dataset.Dataset):
-            batches = source.to_batches(columns=names, batch_size=_BATCH_ROWS, **NO_READAHEAD)
+            batches = source.to_batches(columns=names, batch_size=BATCH_ROWS, **NO_READAHEAD)
         else:
             batches = pa.RecordBatchReader.from_stream(source)
         for batch in batches:
-            for start in range(0, batch.num_rows, _BATCH_ROWS):
-                yield pa.Table.from_batches([batch]).select(names).slice(start, _BATCH_ROWS)
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield pa.Table.from_batches([batch]).select(names).slice(start, BATCH_ROWS)
 
     def _adjacent(self) -> Generator[Any, None, None]:
         """Yield tables of whole runs; the rows of a run stand together in the source."""
@@ -131,7 +131,7 @@ class RunBatches:
         buffer: list[Any] = []
         for table in self._read():
             buffer.append(table)
-            if sum(map(len, buffer)) < _BATCH_ROWS:
+            if sum(map(len, buffer)) < BATCH_ROWS:
                 continue
             joined = pa.concat_tables(buffer)
             n_whole = _rows_before_last_run(joined[self.columns.id])

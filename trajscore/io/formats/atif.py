@@ -89,7 +89,7 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
         seen.add(path)
         more = LogFile(path).whole()
         raw["steps"] = [*raw["steps"], *(more.get("steps") or [])]
-        raw |= {name: more[name] for name in ("final_metrics",) if name in more}
+        raw["final_metrics"] = more.get("final_metrics", raw.get("final_metrics"))
         rest = more.get("continued_trajectory_ref")
     return raw
 

@@ -8,7 +8,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, add_tokens
 from trajscore.io._messages import find_messages, is_chat_list, is_message
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._vocabulary import USAGES, as_fields, as_list, first, token_counts
+from trajscore.io._vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
@@ -91,7 +91,7 @@ class OpenAI(Format):
 
 def _is_answer(message: Any, completion: Any = None) -> bool:
     """Tell whether a message is the answer of the completion after it."""
-    choice = as_fields(next(iter(as_list(as_fields(completion).get("choices"))), None))
+    choice = first_object(as_fields(completion).get("choices"))
     said, answer = as_fields(message), as_fields(choice.get("message"))
     parts = ("role", "content", "tool_calls")
     return bool(answer) and all((said.get(k) or None) == (answer.get(k) or None) for k in parts)

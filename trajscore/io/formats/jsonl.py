@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.values import unknown_name
+from trajscore.core.values import parse_number, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
@@ -211,10 +211,8 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
 
 def _key(number: Any) -> float | int | None:
     """Return the number of a step, or its time in whole microseconds; None of anything else."""
-    try:
-        return float(number)
-    except (TypeError, ValueError):
-        return moment(number)
+    known = parse_number(str(number))
+    return moment(number) if known is None else known
 
 
 # ------------------------------------------------------------------ one run a line

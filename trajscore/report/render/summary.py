@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.values import number_of
-from trajscore.report._acting import PRICE
-from trajscore.report._cards import TOO_FEW, ranked, varies
+from trajscore.report._acting import LOST, PRICE
+from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
@@ -36,8 +36,9 @@ def _actions(screen: FirstScreen) -> list[str]:
         return []
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
     texts = [
-        f"{whose}{said['accept']} {say('price', {'price': PRICE})}",
+        f"{whose}{said['accept']}",
         f"{whose}{said['stop']}",
+        say("thresholds", {"price": PRICE, "lost": LOST}),
         f"Read first: {said['worst']}",
     ]
     return list(map(without_marks, texts))
@@ -85,12 +86,13 @@ def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    return [*sentences, _more(data.source.command), screen.about.partition(" · judged")[0]]
+    how = ", with how to recalibrate new runs" * (stated.action == RECALIBRATE)
+    return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 
-def _more(command: str) -> str:
+def _more(command: str, how: str) -> str:
     """Say where there is more, to who came by a command or by Python."""
     if not command:
-        return "All numbers: report.to_text(verbose=True); a page: report.to_html('report.html')"
-    page = "" if " --out" in command else "; a page: --out report.html"
+        return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
+    page = "" if " --out" in command else f"; a page{how}: --out report.html"
     return f"All numbers: --verbose{page}"
