@@ -60,8 +60,7 @@ def weighted_steps(
     w = how.of(X).cells()
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
-    tie, n_ties = _ties(X.cells)
-    return WeightedSteps(X, success, how, w, step_parts(X), tie, n_ties)
+    return WeightedSteps(X, success, how, w, step_parts(X), *_ties(X.cells))
 
 
 def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:

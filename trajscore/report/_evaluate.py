@@ -188,10 +188,10 @@ def evaluate(
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
     check_index(stop_reason, sample.X.ids, "stop_reason")
     stops = recorded_stops(sample.X.meta, stop_reason)
+    refuse_own_stops(sample.traces, stop_reason)
     chosen = choose_runs(sample, stops, kind)
     judged = leave_out_missing(chosen, notes)
     units_of(judged.runs.groups, len(judged.runs))  # refuses a single cluster
-    refuse_own_stops(sample.traces, stop_reason)
     groupings = group_labels(by, sample, judged)
     others = under_other_choices(sample, stops, kind, judged)
     rows = make_rows(judged, maker, computed, notes)

@@ -99,11 +99,9 @@ def make_rows(
 ) -> Rows:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))
-    return Rows(
-        predictor_rows(judged, maker, options.work, notes),
-        base_rate(trace, judged.runs, options.weights),
-        alive_rates(trace, judged.runs),
-    )
+    alive = alive_rates(trace, judged.runs)
+    base = base_rate(trace, judged.runs, options.weights)
+    return Rows(predictor_rows(judged, maker, options.work, notes), base, alive)
 
 
 def predictor_rows(
