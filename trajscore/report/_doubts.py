@@ -72,12 +72,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     return ""
 
 
-def doubts(
-    chosen: Judged,
-    rows: Rows,
-    intervals: pd.DataFrame,
-    weights: StepWeights,
-) -> list[Note]:
+def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWeights) -> list[Note]:
     """Return what a reader should know of predictors and runs."""
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [

@@ -341,7 +341,8 @@ def evaluate_batches(
         intervals=intervals,
         interval_methods=methods,
         excluded=excluded_table(first.excluded),
-        other_choices={choice: (n_of[choice], cards) for choice, (_, cards) in others},
+        # of stop reasons that a log noted as unknown, at least those of the sample
+        other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(),

@@ -95,10 +95,7 @@ class Rows:
 
 
 def make_rows(
-    judged: Judged,
-    maker: CalibratorMaker | None,
-    options: Options,
-    notes: list[Note],
+    judged: Judged, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
     """Return the rows of all predictors, and of the references."""
     trace = next(iter(judged.traces.values()))

@@ -30,7 +30,7 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
-    words: dict[float, str] = {
+    names: dict[float, str] = {
         SUCCESS: succeeded(data),
         FAILURE: "failed",
         CENSORED: "not observed",
@@ -44,7 +44,7 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
         reason, task = meta.iloc[row]
         worst.append({
             "row": row, "id": str(trace.ids[row]),
-            "outcome": words.get(float(y[row]), f"graded {y[row]:g}"),
+            "outcome": names.get(float(y[row]), f"graded {y[row]:g}"),
             "label": float(labels[row]), "loss": float(loss[row]), "steps": len(cells),
             "first": float(cells[0]), "last": float(cells[-1]), "flag": flag + 1,
             "value": float(cells[flag]), "reason": reason, "task": task,
