@@ -19,7 +19,7 @@ from trajscore.inference.bootstrap_intervals import (
     percentile_interval,
 )
 from trajscore.inference.influence import Spread
-from trajscore.inference.units import Units, any_units, draw_counts, resampling_units
+from trajscore.inference.units import Units, any_units, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
@@ -100,9 +100,16 @@ def bootstrap_units(
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
     def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
-        return statistic(draw_counts(job[0], units, np.random.default_rng(job[1])))
+        return statistic(_drawn_counts(job[0], units, np.random.default_rng(job[1])))
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
+
+
+def _drawn_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
+    """Count how often each unit is drawn, in `size` samples with replacement."""
+    n = units.n_units
+    drawn = rng.integers(n, size=(size, n))
+    return np.array([np.bincount(row, minlength=n) for row in drawn], dtype=np.float64)
 
 
 def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatArray:

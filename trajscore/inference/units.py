@@ -97,10 +97,3 @@ def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
     n = np.count_nonzero(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))
-
-
-def draw_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
-    """Count how often each unit is drawn, in `size` samples with replacement."""
-    n = units.n_units
-    drawn = rng.integers(n, size=(size, n))
-    return np.array([np.bincount(row, minlength=n) for row in drawn], dtype=np.float64)
