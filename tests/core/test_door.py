@@ -103,9 +103,10 @@ def test_bad_traces_name_the_place():
 def test_values_must_be_there_and_probabilities_where_that_is_asked():
     X = TrajectoryArray([[0.1, NAN], [0.1, 1.2]], [2], channels=["a", "b"], missing="allow")
     for given, how, words in (
-        (X, {}, "step 1, channel 'b'.*ffill"),
+        (X, {}, "step 1, channel 'b'.*first step"),
         (X.prefix(1), {}, r"channel 'b' .*X\[\['a'\]\]"),
         (X.with_cells([[NAN, NAN]] * 2), {}, "channel 'a'"),
+        (TrajectoryArray([0.1, NAN], [2], missing="allow"), {}, "step 2: .*ffill"),
         (X, {"single_channel": True}, r"2 channels \(a, b\).*X\['name'\]"),
         (X, {"probabilities": True, "allow_missing": True}, "step 2, channel 'b': forecast 1.2"),
         (

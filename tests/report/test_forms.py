@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import tomllib
+from copy import copy
 from html import unescape
 from importlib.resources import files
 from itertools import product
@@ -218,6 +219,10 @@ def test_every_table_is_in_text_and_markdown(report):
     for name, words in report.disclosures.items():
         assert f"**{name}**" in markdown
         assert words.split()[0] in text
+
+
+def test_a_report_is_itself_alone(report):
+    assert (report == report, report == copy(report)) == (True, False)
 
 
 def test_a_report_draws_itself(report):

@@ -87,10 +87,12 @@ def check_values(
                 f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
                 f"{other}{remedy}"
             )
-        raise ValueError(
-            f"{_first(traces, np.isnan(cells))}: the value is missing; fill it in, for example "
-            f"with X.ffill(), or drop the run where there is none before{remedy}"
-        )
+        cure = "fill it in, for example with X.ffill(), or drop the run where there is none before"
+        first = np.isnan(cells[traces.offsets[:-1]]).reshape(len(traces), -1).any(axis=1)
+        if first.all():
+            taker = "PrefixForecaster(HistGradientBoostingClassifier())"
+            cure, remedy = f"no run has one at its first step; forecast with {taker}", ""
+        raise ValueError(f"{_first(traces, np.isnan(cells))}: the value is missing; {cure}{remedy}")
     outside = outside_unit(cells)
     if probabilities and outside.any():
         percent = "divide percentages by 100, or " * bool(low >= 0 and 1 < high <= 100)

@@ -66,7 +66,10 @@ def units_of(groups: IntArray | None, n_runs: int) -> Units:
         raise ValueError(f"an interval needs at least 2 runs, got {n_runs!r}")
     units = any_units(groups, n_runs)
     if units.n_units < 2:
-        raise ValueError("all runs are of one cluster; an interval needs at least two")
+        raise ValueError(
+            "all runs are of one cluster, and an interval needs at least two; leave out groups to "
+            "ask about more runs of this one"
+        )
     return units
 
 

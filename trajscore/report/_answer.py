@@ -30,7 +30,13 @@ from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say, sentence
 from trajscore.report._tables import ReportData
-from trajscore.report._verdict import card_reason, listed, not_above_counting, opening
+from trajscore.report._verdict import (
+    card_reason,
+    is_above_live_counting,
+    listed,
+    not_above_counting,
+    opening,
+)
 
 SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _SUCCEEDED = ("won", "solved", "passed", "succeeded")
@@ -101,7 +107,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
     name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
     card, action = cards.loc[name], cards.loc[name, "card"]
     is_known, is_small = action != UNSCORED, action == TOO_FEW and bool(have_too_few_runs(card))
-    more = f"{card['n_needed']:,}"
+    more, counting = f"{card['n_needed']:,}", not_above_counting(data, name)
     hidden, alone = number_of_runs(n) if n else "", _of_choice(data, "observed")
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
     provided = f", if the {hidden} without an outcome {stands_for}"
@@ -115,7 +121,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
-        "counting": not_above_counting(data, name),
+        "counting": counting, "outdone": counting and not is_above_live_counting(data, name),
         **_others(data, name), "useful": action in (USE, RECALIBRATE), **alone, "hidden": hidden,
         "counted_as": SENTENCES["counted_as"][data.facts.censored], "stands_for": stands_for,
         "drop": "--censored drop" if data.source.command else "censored='drop'",

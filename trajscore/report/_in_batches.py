@@ -291,7 +291,7 @@ class Pass:
         facts = {"n": len(self.sample.runs().y), "n_runs": self.counts.n_runs}
         filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         return [
-            Note("all", "sampled", facts),
+            *([Note("all", "sampled", facts)] if facts["n"] < facts["n_runs"] else []),
             *stop_notes(self.stops),
             *(Note(name, "filled", {"share": share}) for name, share in filled.items()),
         ]

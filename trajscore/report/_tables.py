@@ -107,7 +107,7 @@ class Source:
     version: str = ""  # of trajscore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
 

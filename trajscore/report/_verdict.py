@@ -132,6 +132,12 @@ def not_above_counting(data: ReportData, name: str) -> str:
     return "" if row[way[1]] > 0 else _counting(data, key, way, name)
 
 
+def is_above_live_counting(data: ReportData, name: str) -> bool:
+    """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
+    key = name, form_of(data.cards.loc[name]), data.score_name
+    return bool(data.intervals.loc[key, OVER_ALIVE[1]] > 0)
+
+
 def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
     knows, row = data.facts.knows_end, data.intervals.loc[key]
