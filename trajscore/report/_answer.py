@@ -54,7 +54,7 @@ class Answer(NamedTuple):
     predictor: str  # to use, or the one that more runs would settle; "" for none
     action: str  # a card
     headline: str
-    why: str  # what the reason answers: "What would change it", "What would settle it", "Why"
+    why: str  # what the reason answers: "Why", "What would settle it" or "change the choice"
     reason: str
     advice: str  # the next step
     light: str  # whether the data are sound, by the worst reason
