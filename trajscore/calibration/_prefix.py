@@ -33,7 +33,7 @@ from trajscore.core.within_runs import cells_by_step, end_mask
 _CHUNK_CELLS = 1 << 18
 
 _FOR_MISSING = (
-    "; or give PrefixForecaster a classifier that takes missing values: "
+    "give PrefixForecaster a classifier that takes missing values: "
     "HistGradientBoostingClassifier(), or make_pipeline(SimpleImputer(keep_empty_features=True), "
     "StandardScaler(), LogisticRegression())"
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from sklearn.base import clone
 
+from trajscore import calibration
 from trajscore.calibration._cross_fit import CrossFitCalibrator, LearnedForecaster
 from trajscore.calibration.forecaster import check_forecaster, check_refitted
 from trajscore.core.estimator import parts_of
@@ -15,8 +15,7 @@ from trajscore.core.weights import StepWeights
 
 CalibratorMaker = Callable[[bool], Any]
 
-_PACKAGE = import_module("trajscore.calibration")
-_PUBLIC = (getattr(_PACKAGE, name) for name in _PACKAGE.__all__)
+_PUBLIC = (getattr(calibration, name) for name in calibration.__all__)
 
 CALIBRATORS: dict[str, type[CrossFitCalibrator]] = dict(
     sorted((kind.keyword, kind) for kind in _PUBLIC if getattr(kind, "keyword", ""))

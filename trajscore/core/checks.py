@@ -79,20 +79,22 @@ def check_values(
         return
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
+        more = f"; or {remedy}" if remedy else ""
         empty = np.isnan(cells.reshape(-1, traces.n_channels)).all(axis=0)
         if traces.channels and empty.any():
             there = [traces.channels[k] for k in np.flatnonzero(~empty)]
             other = f"leave it out: X[{there!r}]" if there else "give signals that were recorded"
             raise ValueError(
                 f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
-                f"{other}{remedy}"
+                f"{other}{more}"
             )
         cure = "fill it in, for example with X.ffill(), or drop the run where there is none before"
+        cure += more
         first = np.isnan(cells[traces.offsets[:-1]]).reshape(len(traces), -1).any(axis=1)
         if first.all():
-            taker = "PrefixForecaster(HistGradientBoostingClassifier())"
-            cure, remedy = f"no run has one at its first step; forecast with {taker}", ""
-        raise ValueError(f"{_first(traces, np.isnan(cells))}: the value is missing; {cure}{remedy}")
+            taker = "forecast with PrefixForecaster(HistGradientBoostingClassifier())"
+            cure = f"no run has one at its first step; {remedy or taker}"
+        raise ValueError(f"{_first(traces, np.isnan(cells))}: the value is missing; {cure}")
     outside = outside_unit(cells)
     if probabilities and outside.any():
         percent = "divide percentages by 100, or " * bool(low >= 0 and 1 < high <= 100)

@@ -124,7 +124,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
 
 def not_above_counting(data: ReportData, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    key = name, form_of(data.cards.loc[name]), data.score_name
+    key = _acted_on(data, name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
         return ""
     row = data.intervals.loc[key]
@@ -134,8 +134,12 @@ def not_above_counting(data: ReportData, name: str) -> str:
 
 def is_above_live_counting(data: ReportData, name: str) -> bool:
     """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
-    key = name, form_of(data.cards.loc[name]), data.score_name
-    return bool(data.intervals.loc[key, OVER_ALIVE[1]] > 0)
+    return bool(data.intervals.loc[_acted_on(data, name), OVER_ALIVE[1]] > 0)
+
+
+def _acted_on(data: ReportData, name: str) -> tuple[str, str, str]:
+    """Place in the intervals of the leading score, in the form that a card speaks for."""
+    return name, form_of(data.cards.loc[name]), data.score_name
 
 
 def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
