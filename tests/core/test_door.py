@@ -80,8 +80,8 @@ def test_bad_traces_name_the_place():
     frame = TrajectoryArray([0.5, 0.4], [1, 1]), np.array([1, 0])
     for X, words in (
         (np.array([["2020-01-01"]], dtype="M8[D]"), "dates"),
-        (pd.DataFrame({"a": pd.to_datetime(["2020"])}), "'a' .*dates"),
-        (pd.DataFrame({"a": [0.5 + 1j]}), "'a' .*Complex"),
+        (pd.DataFrame({"1": pd.to_datetime(["2020"])}), "'1' .*dates"),
+        (pd.DataFrame({"1": [0.5 + 1j]}), "'1' .*Complex"),
         (pd.DataFrame({1: ["a"]}), "from_frame"),
         (pd.DataFrame({"verbal": [0.5, 0.6], "judge": [0.1, 0.2]}), "'verbal' .*from_frame"),
         ([1, 2], "got 1D.*from_frame.*swap X and y"),

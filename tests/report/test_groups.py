@@ -257,7 +257,7 @@ def test_groups_are_columns_or_labels(quick):
     for by, match in [
         ("modl", "by: .*'modl'; did you mean 'model'"),
         ("kind", "'kind'.*meta="),
-        ([1, 2, 3], r"'group' have shape \(3,\), for 60 runs"),
+        ([1, 2, 3], r"by: 'group' must be 60 labels, .* got shape \(3,\)"),
         (kind[:, None], r"shape \(60, 1\)"),
     ]:
         with pytest.raises(ValueError, match=match):

@@ -22,7 +22,7 @@ from trajscore.core.collapse import weighted_mean
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import Sample, channels_by_name, check_sample
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
@@ -189,7 +189,8 @@ def practice_shift(
     >>> shift.selection.loc["number of steps", ["complete", "censored"]].round(1).tolist()
     [5.5, 8.0]
     """
-    sample = check_sample(_predictors(X), y, groups=groups, several=True, single_channel=True)
+    own = (BASE_RATE, _STEPS)
+    sample = check_sample(X, y, groups=groups, several=True, reserved=own, single_channel=True)
     refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
     scores, schedules = several_families(scores), schedules_of(weights, horizon)
@@ -247,14 +248,6 @@ def practice_shift(
         mean_forecast=known.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
-
-
-def _predictors(X: Any) -> dict[str, Any]:
-    predictors = channels_by_name(X)
-    for taken in (BASE_RATE, _STEPS):
-        if taken in predictors:
-            raise ValueError(f"{taken!r} is the name of a row of the tables; rename the predictor")
-    return predictors
 
 
 def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:

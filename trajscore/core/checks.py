@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
+from trajscore.core.errors import ArgumentError
+from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit
+from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit, unknown_name
+
+UNLABELLED = "(none)"
+"""Group of the runs that have no label."""
 
 
 def check_trajectories(
@@ -51,7 +57,18 @@ def check_trajectories(
     >>> check_trajectories([[0.9, 0.8], [0.4, np.nan]])
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
-    traces = as_container(X)
+    how = {"probabilities": probabilities, "single_channel": single_channel}
+    return check_container(as_container(X), allow_missing=allow_missing, **how)
+
+
+def check_container(
+    traces: TrajectoryArray,
+    *,
+    probabilities: bool = False,
+    single_channel: bool = False,
+    allow_missing: bool = False,
+) -> TrajectoryArray:
+    """Check the values of a container, as `check_trajectories` does."""
     if single_channel and traces.n_channels > 1:
         raise ValueError(
             f"expected one value a step, got {traces.n_channels} channels "
@@ -144,6 +161,27 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
     if pd.api.types.infer_dtype(labels).startswith("mixed"):
         raise ValueError(f"{name} mixes labels of several kinds; convert them with .astype(str)")
     return labels
+
+
+def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+    """Return the group of each run, by what it is a group of; a column of meta, or labels."""
+    if by is not None and not isinstance(by, Mapping):
+        by = {by if isinstance(by, str) else "group": by}
+    labels_by_kind = {}
+    for name, given in (by or {}).items():
+        check_index(given, X.ids, "by")
+        if isinstance(given, str) and given not in X.meta:
+            known = unknown_name("column", given, list(X.meta))
+            raise ArgumentError(
+                f"{{argument}}: {known}. Keep the column in the meta of X, as by "
+                f"TrajectoryArray.from_frame(..., meta=[{given!r}]), or give the labels "
+                f"themselves, one for each run",
+                "by",
+            )
+        array = np.asarray(X.meta[given] if isinstance(given, str) else given, dtype=object)
+        words = np.where(pd.isna(array), UNLABELLED, array).astype(str)
+        labels_by_kind[str(name)] = check_labels(words, len(X), f"by: {name!r}")
+    return labels_by_kind
 
 
 def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:

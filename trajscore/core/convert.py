@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_float, as_lengths, as_numbers, is_iterable, refuse_kind
+from trajscore.core.values import as_float, as_lengths, as_numbers, is_iterable, stated_lengths
 
 Parts = dict[str, Any]
 
@@ -35,9 +35,10 @@ def parts_of_any(X: Any) -> Parts:
             f"TrajectoryArray.from_frame, a log with io.read_runs"
         )
     if isinstance(X, pd.DataFrame):
-        return {**parts_of_padded(_table_values(X)), "ids": row_ids(X)}
-    runs = _runs_of(X)
-    return parts_of_padded(X) if runs is None else {**parts_of_list(runs), "ids": row_ids(X)}
+        check_columns(X)
+    ids, runs = row_ids(X), _runs_of(X)
+    parts = parts_of_padded(X) if runs is None else parts_of_list(runs)
+    return {**parts, "ids": ids}
 
 
 def refuse_log(X: Any) -> None:
@@ -104,14 +105,12 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
     try:
         padded = as_float(values, ndims=(2, 3))
     except ValueError as error:
-        if "got 1D" not in str(error):
-            raise
         raise ValueError(
             f"{error}. X needs a row for each run and a column for each step; for a table with one "
             f"row a step, make X with TrajectoryArray.from_frame; if this is y, swap X and y"
         ) from error
     n_runs, n_steps = padded.shape[:2]
-    run_lengths = _present_lengths(padded) if lengths is None else as_lengths(lengths)
+    run_lengths = stated_lengths(padded) if lengths is None else as_lengths(lengths)
     if run_lengths.shape != (n_runs,) or (run_lengths > n_steps).any():
         raise ValueError(
             f"lengths must hold {n_runs} numbers of at most {n_steps}, one for each row"
@@ -120,30 +119,8 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
     return {"cells": cells, "lengths": run_lengths}
 
 
-def _present_lengths(padded: FloatArray) -> Any:
-    """Steps up to the last one with a value; 0 in rows that have none."""
-    present: Any = ~np.isnan(padded)
-    if present.ndim == 3:
-        present = present.any(axis=2)
-    step = np.arange(1, present.shape[1] + 1, dtype=np.int32)
-    return np.where(present, step, 0).max(axis=1, initial=0)
-
-
-def _table_values(X: pd.DataFrame) -> FloatArray:
-    check_columns(X)
-    try:
-        return X.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "a DataFrame given as trajectories must hold one run a row and one step a column; "
-            "for a long table with one row a step use TrajectoryArray.from_frame"
-        ) from error
-
-
 def check_columns(X: pd.DataFrame) -> None:
-    """Refuse a DataFrame with a column of dates, durations or complex numbers, or of no step."""
-    for name, dtype in X.dtypes.items():
-        refuse_kind(dtype, name)
+    """Refuse a DataFrame with a column whose name is not that of a step."""
     names = [name for name in X.columns if isinstance(name, str) and not re.search(r"\d", name)]
     if names:
         raise ValueError(

@@ -119,6 +119,8 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     refuse_log(X)
     if isinstance(X, pd.DataFrame):
         check_columns(X)
+        for name, dtype in X.dtypes.items():
+            refuse_kind(dtype, name)
     elif isinstance(X, np.ma.MaskedArray):
         X = as_numbers(X, "X")
     elif isinstance(X, np.ndarray):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
-from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
+from trajscore.core.checks import check_container, check_groups, check_sample_weight
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -72,13 +72,14 @@ def check_sample(
     allow_censored: bool = True,
     allow_soft: bool = True,
     several: bool = False,
+    reserved: Iterable[str] = (),
     **traces: Any,
 ) -> Sample:
     """Check everything that is given of some runs, once; a message names predictor and row.
 
-    `X` is any form of trajectories; with `several` each channel, or item of a dict, is a predictor;
-    flags are those of `check_outcomes` and (``**traces``) of `check_trajectories`. Runs with an
-    observed outcome have ended.
+    `X` is any form of trajectories; with `several` each channel, or item of a dict, is a predictor,
+    none of which has a `reserved` name; flags are those of `check_outcomes` and (``**traces``) of
+    `check_trajectories`. Runs with an observed outcome have ended.
     """
     if isinstance(X, Mapping) and not several:
         names = ", ".join(map(repr, X)) or "none"
@@ -86,16 +87,12 @@ def check_sample(
             f"expected the traces of one predictor, got a dict of predictors ({names}); give the "
             f"traces of one of them"
         )
-    containers: dict[str, TrajectoryArray] = {}
-    for name, trace in (channels_by_name(X) if several else {"": X}).items():
-        try:
-            containers[name] = check_trajectories(trace, **traces)
-        except ValueError as error:
-            if not isinstance(X, Mapping):
-                raise
-            raise ValueError(f"predictor {name!r}: {error}") from error
+    containers = _predictors(X, several, **traces)
     if not containers:
         raise ValueError("there is no predictor; give at least one trace for each run")
+    for name in reserved:
+        if name in containers:
+            raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
     (first_name, first), *others = containers.items()
     for name, trace in others:
         check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
@@ -118,21 +115,28 @@ def check_sample(
     )
 
 
+def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArray]:
+    """Check predictors by name: items of a dict, the channels of a container, or it alone."""
+    checked: dict[str, TrajectoryArray] = {}
+    alone = "forecast" if several else ""
+    for name, given in (X if isinstance(X, Mapping) else {alone: X}).items():
+        try:
+            container = as_container(given)
+            parts = {str(name): container}
+            if several and container.channels and not isinstance(X, Mapping):
+                parts = {channel: container[channel] for channel in container.channels}
+            for channel, part in parts.items():
+                checked[channel] = check_container(part, **traces)
+        except ValueError as error:
+            if not isinstance(X, Mapping):
+                raise
+            raise ValueError(f"predictor {name!r}: {error}") from error
+    return checked
+
+
 def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
     """Say of runs with an observed outcome that they have ended; only a container can hold it."""
     return X.with_ended(X.ended | (y != CENSORED)) if isinstance(X, TrajectoryArray) else X
-
-
-def channels_by_name(X: Any) -> dict[str, Any]:
-    """Return each predictor's traces by its name: the items of a dict, or channels of a
-    container.
-    """
-    if isinstance(X, Mapping):
-        return {str(name): trace for name, trace in X.items()}
-    container = as_container(X)
-    if container.channels is None:
-        return {"forecast": container}
-    return {name: container[name] for name in container.channels}
 
 
 def check_forecasts(

@@ -194,6 +194,8 @@ def to_unit(values: Any) -> FloatArray:
     [0.0, 0.5, 1.1]
     """
     numbers = np.asarray(values)
+    if not ((numbers < 0) | (numbers > 1)).any():
+        return numbers  # the common case is not copied
     return np.where(outside_unit(numbers), numbers, np.clip(numbers, 0, 1))
 
 
@@ -223,8 +225,8 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
         )
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):
-            for dtype in pd.DataFrame(values).dtypes:
-                refuse_kind(dtype)
+            for column, dtype in pd.DataFrame(values).dtypes.items():
+                refuse_kind(dtype, column if isinstance(values, pd.DataFrame) else None)
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         array = np.asarray(values)
         refuse_kind(array.dtype)
@@ -274,6 +276,15 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)
+
+
+def stated_lengths(padded: FloatArray) -> Any:
+    """Return the steps of each row up to the last one with a value; 0 where there is none."""
+    stated: Any = ~np.isnan(padded)
+    if stated.ndim == 3:
+        stated = stated.any(axis=2)
+    step = np.arange(1, stated.shape[1] + 1, dtype=np.int32)
+    return np.where(stated, step, 0).max(axis=1, initial=0)
 
 
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:

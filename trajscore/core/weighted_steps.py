@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,6 @@ class WeightedSteps:
     part: NDArray[Any]  # 0 early, 1 middle, 2 late: see `step_parts`
     tie: NDArray[Any]  # place among the distinct forecasts
     n_ties: int
-
-    def of(self, X: TrajectoryArray) -> WeightedSteps:
-        """Return other forecasts of the same steps."""
-        if X is self.X:
-            return self
-        tie, n_ties = _ties(X.cells)
-        return replace(self, X=X, tie=tie, n_ties=n_ties)
 
     def by_tie(self, values: FloatArray) -> FloatArray:
         """Add up values of the steps by their forecast."""

@@ -14,8 +14,9 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.influence import left_out_factor
 from trajscore.inference.rate_intervals import clopper_pearson_excess
-from trajscore.inference.units import Units, any_units, left_out_factor, n_equal
+from trajscore.inference.units import Units, any_units, n_equal
 from trajscore.inference.unseen_losses import unseen_reach
 
 _DRAWS = 20_000

@@ -13,7 +13,6 @@ from scipy.special import comb
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.outcomes import differ
-from trajscore.core.parallel import Work
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
@@ -23,7 +22,7 @@ from trajscore.core.weights import as_step_weights
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._rows import base_rate, predictor_rows, row_metrics
+from trajscore.report._rows import make_rows, row_metrics
 from trajscore.report._runs import leave_out_missing
 from trajscore.report._sentences import sentence
 from trajscore.report._verdict import without_variation
@@ -168,12 +167,11 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     alone = leave_out_missing(alone, [])
     metrics: Metrics = {}
     notes: list[Note] = []
-    rows = predictor_rows(alone, calibrator_maker("auto", options.weights), Work(), notes)
-    base = base_rate(alone.traces[predictor], alone.runs, options.weights)
-    constant = row_metrics(base, options)
+    rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
+    constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
     places = runs.places(alone.runs.source_rows)
-    for row in rows:
+    for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
             reference = constant[name]

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.inference.units import Units, left_out_factor
+from trajscore.inference.units import Units
 
 FEW_CLUSTERS = 15
 _BLOCK = 4096
+
+
+def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
+    """Return what turns a unit's total into the change when it is left out (CR3).
+
+    The squares of these changes add up to the squared error.
+    """
+    n = np.count_nonzero(sizes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))
 
 
 class Spread:

@@ -61,8 +61,9 @@ def by_influence(
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
     """Return intervals by influences, none of which may be NaN, and which intervals hold."""
+    quantile = units.t_quantile(len(influence), confidence_level)
     spread = Spread(influence, units)
-    half_width = spread.half_width(units.t_quantile(len(influence), confidence_level))
+    half_width = spread.half_width(quantile)
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
@@ -88,9 +89,8 @@ def interval_of(
 ) -> tuple[float, float, float]:
     """Return a statistic with its interval, by each run's influence; NaN: it does not count."""
     units = any_units(groups, len(influence))
-    value = np.array([estimate])
     psi = np.nan_to_num(influence)[:, None]
-    intervals = by_influence(value, psi, units, confidence_level, on_logit)
+    intervals = by_influence(np.array([estimate]), psi, units, confidence_level, on_logit)
     return estimate, float(intervals.low[0]), float(intervals.high[0])
 
 

@@ -16,6 +16,10 @@ from trajscore.core.values import as_fraction, is_count
 
 # The level of an interval that would be unbounded: that of the largest and smallest replicate.
 _HIGHEST_LEVEL = 1 - 1e-12
+ONE_CLUSTER = (
+    "all runs are of one cluster, and an interval needs at least two; leave out groups to ask "
+    "about more runs of this one"
+)
 
 
 @dataclass(frozen=True)
@@ -56,25 +60,18 @@ class Units:
 
 
 def resampling_units(n_runs: int, groups: ArrayLike | None = None) -> Units:
-    """Return the units of n_runs runs: clusters by sorted name, or the runs."""
-    return units_of(None if groups is None else check_groups(groups, n_runs), n_runs)
-
-
-def units_of(groups: IntArray | None, n_runs: int) -> Units:
-    """Return the units of runs whose clusters were checked; their codes may have gaps."""
+    """Return the units of n_runs runs, at least two: clusters by sorted name, or the runs."""
+    codes = None if groups is None else check_groups(groups, n_runs)
     if not is_count(n_runs, 2):
         raise ValueError(f"an interval needs at least 2 runs, got {n_runs!r}")
-    units = any_units(groups, n_runs)
+    units = any_units(codes, n_runs)
     if units.n_units < 2:
-        raise ValueError(
-            "all runs are of one cluster, and an interval needs at least two; leave out groups to "
-            "ask about more runs of this one"
-        )
+        raise ValueError(ONE_CLUSTER)
     return units
 
 
 def any_units(groups: IntArray | None, n_runs: int) -> Units:
-    """Return the units of runs; one alone is enough here, and not for `units_of`."""
+    """Return the units of runs whose clusters were checked; one alone is enough here."""
     if groups is None:
         return Units(None, n_runs)
     names, codes = np.unique(groups, return_inverse=True)
@@ -90,13 +87,3 @@ def t_quantile(freedom: float, confidence_level: float) -> float:
     """Quantile of a two-sided interval by t; infinite for one unit, which bounds nothing."""
     level = as_fraction(confidence_level, "confidence_level")
     return float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
-
-
-def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
-    """Return what turns a unit's total into the change when it is left out (CR3).
-
-    The squares of these changes add up to the squared error.
-    """
-    n = np.count_nonzero(sizes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))

@@ -14,8 +14,7 @@ from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.stops import notes_on_stops
-from trajscore.core.values import outside_unit
+from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.inference.influence import FEW_CLUSTERS
@@ -76,12 +75,12 @@ def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWei
     """Return what a reader should know of predictors and runs."""
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
-        *_out_of_range(chosen.traces),
+        *_out_of_range(rows.predictors),
         *_leaky(chosen),
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(rows.runs),
         *_heavy_run(rows.base, weights),
-        *stop_notes(chosen.stops),
+        *stop_notes(chosen.stops.counts if chosen.stops else {}),
     ]
 
 
@@ -98,18 +97,19 @@ def _turned(areas: pd.DataFrame) -> list[Note]:
     return [Note(str(name), "risk", {"auroc": area}) for name, area in found]
 
 
-def _out_of_range(traces: Mapping[str, TrajectoryArray]) -> list[Note]:
+def _out_of_range(rows: list[Row]) -> list[Note]:
     """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
     notes = []
-    for name, trace in traces.items():
-        outside = outside_unit(trace.cells)
-        n_outside, n_values = int(outside.sum()), int((~np.isnan(trace.cells)).sum())
-        is_positive = bool((trace.cells > 0).any())  # minus a risk is not
-        if 0 < 2 * n_outside < n_values and is_positive:
+    for row in rows:
+        if row.is_probability:
+            continue
+        values, outside = row.traces.cells, row.outside
+        is_positive = bool((values > 0).any())  # minus a risk is not
+        if 0 < 2 * outside.sum() < len(values) and is_positive:
             cell = int(np.argmax(outside))
-            place = trace.place(cell, with_row=False)  # files have other rows
-            facts = {"place": place, "value": trace.cells[cell], "n": n_outside}
-            notes.append(Note(name, "outside", facts))
+            place = row.traces.place(cell, with_row=False)  # files have other rows
+            facts = {"place": place, "value": values[cell], "n": int(outside.sum())}
+            notes.append(Note(row.predictor, "outside", facts))
     return notes
 
 
@@ -138,7 +138,9 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
     return [Note("weights", "heavy run", facts)]
 
 
-def stop_notes(stops: Counter[tuple[str, str]]) -> list[Note]:
+def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
-    texts = (str(ArgumentError(text)) for text in notes_on_stops(stops, 0))  # none is lost
+    # which runs are left out, and why, is said with their number
+    decided = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
+    texts = (str(ArgumentError(text)) for text in notes_on_stops(decided, 0))
     return [Note("stops", "text", {"text": text}) for text in texts]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.core.checks import group_labels
 from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.ids import check_index
 from trajscore.core.own_stops import refuse_own_stops
@@ -25,7 +26,7 @@ from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.inference._bootstrap import check_resamples
 from trajscore.inference.mean_intervals import METHODS
-from trajscore.inference.units import units_of
+from trajscore.inference.units import ONE_CLUSTER
 from trajscore.monitoring import StoppingRule
 from trajscore.report._cards import cards_and_pairs
 from trajscore.report._data import (
@@ -48,7 +49,6 @@ from trajscore.report._runs import (
     check_predictors,
     choose_runs,
     fill_forward,
-    group_labels,
     knows_end,
     leave_out_missing,
     under_other_choices,
@@ -187,24 +187,25 @@ def evaluate(
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
     check_index(stop_reason, sample.X.ids, "stop_reason")
+    groupings = group_labels(by, sample.X)
     stops = recorded_stops(sample.X.meta, stop_reason)
     refuse_own_stops(sample.traces, stop_reason)
     chosen = choose_runs(sample, stops, kind)
     judged = leave_out_missing(chosen, notes)
-    units_of(judged.runs.groups, len(judged.runs))  # refuses a single cluster
-    groupings = group_labels(by, sample, judged)
+    if judged.runs.units.n_units < 2:
+        raise ValueError(ONE_CLUSTER)
     others = under_other_choices(sample, stops, kind, judged)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
-    by_group = group_table(rows.predictors, groupings, cards, computed) if groupings else None
+    by_group = group_table(rows, groupings, cards, computed) if groupings else None
     other_choices = {
         choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
         for choice, (n, other) in others.items()
     }
+    monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
-    monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     return Report(
         rows=rows,
         intervals=intervals,

@@ -44,25 +44,29 @@ _MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a co
 
 
 def group_table(
-    rows: list[Row],
+    rows: Rows,
     by: Mapping[str, NDArray[Any]],
     cards: pd.DataFrame,
     options: Options,
 ) -> pd.DataFrame:
-    """Return the cards of all predictors in all groups, and whether groups differ."""
-    chosen = [row for row in rows if row.form == form_of(cards.loc[row.predictor])]
+    """Return the cards of all predictors in all groups, and whether groups differ.
+
+    Labels are those of all runs given, whether they count or not.
+    """
+    by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
+    chosen = [row for row in rows.predictors if row.form == form_of(cards.loc[row.predictor])]
+    p_values = {kind: differ(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
     for kind, group in options.work.track(parts):
-        inside = _within(rows, by[kind] == group, options.weights)
+        inside = _within(rows.predictors, by[kind] == group, options.weights)
         own = card_table(inside, options.quiet, n_tables=len(parts))
         runs, level = inside.runs, own["confidence_level"].iloc[0]
         tables[kind, group] = own.assign(t=runs.units.t_quantile(len(runs), level))
     table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
-    for kind, labels in by.items():
+    for kind in by:
         of_kind = table.loc[[kind]]
-        p_values = np.minimum(1, len(by) * differ(chosen, labels, options))
-        for row, p in zip(chosen, p_values, strict=True):
+        for row, p in zip(chosen, np.minimum(1, len(by) * p_values[kind]), strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             own = groups[row.form]
             card = cards.loc[row.predictor]

@@ -247,7 +247,7 @@ class Pass:
             self.n_cells += len(X.cells)
         ended = self.rules.apply(y, X)
         self.excluded.update(ended.excluded)
-        self.stops.update(ended.stops)
+        self.stops.update(ended.stops.counts if ended.stops else {})
         batch = Batch(ended.y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weighted_steps import MANY, weighted_steps
+from trajscore.core.weighted_steps import MANY
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.mean_intervals import (
@@ -57,14 +57,13 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     """
     settings, every = options.settings, list(rows)
     n_runs, units = len(rows.runs), rows.runs.units
-    steps = weighted_steps(rows.runs.labels, rows.base.traces, options.weights)
     cells, names = _Cells(every, options, units), options.metrics
     known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
 
     def judge(places: list[int], lent: Sequence[str] = ()) -> None:
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
-            metrics[place] = row_metrics(every[place], options, steps)
+            metrics[place] = row_metrics(every[place], options)
             known[place] = _known(metrics[place], n_runs, names)
             cells.fill(place, known)
         marked = cells.marked(places)

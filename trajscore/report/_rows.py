@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -15,17 +16,16 @@ from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories, check_values
+from trajscore.core.checks import check_values
 from trajscore.core.collapse import collapse
-from trajscore.core.outcomes import FAILURE, opposite
-from trajscore.core.parallel import Work
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import are_probabilities
-from trajscore.core.weighted_steps import WeightedSteps, weighted_steps
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import are_probabilities, outside_unit, to_unit
+from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics
@@ -68,8 +68,13 @@ class Row:
         """Return a score of its runs, and what it were, had each ended the other way."""
         labels = self.runs.labels
         sums = run_sums(labels, self.traces, score, weights)
-        other = run_sums(opposite(labels), self.traces, score, weights)
+        other = run_sums(self.runs.opposite, self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
+
+    @property
+    def outside(self) -> BoolArray:
+        """Whether each value lies outside [0, 1] by more than rounding."""
+        return np.asarray(outside_unit(self.traces.cells))
 
     @property
     def only_value(self) -> float:
@@ -83,7 +88,11 @@ class Rows:
 
     predictors: list[Row]
     base: Row
-    counting: Sequence[Row] = ()  # what counting steps is worth: the end not known, and known
+
+    @cached_property
+    def counting(self) -> list[Row]:
+        """What counting steps is worth: the end of a run not known, and known."""
+        return alive_rates(self.base.traces, self.runs)
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))
@@ -97,31 +106,22 @@ class Rows:
 def make_rows(
     judged: Judged, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
-    """Return the rows of all predictors, and of the references."""
-    trace = next(iter(judged.traces.values()))
-    alive = alive_rates(trace, judged.runs)
-    base = base_rate(trace, judged.runs, options.weights)
-    return Rows(predictor_rows(judged, maker, options.work, notes), base, alive)
-
-
-def predictor_rows(
-    judged: Judged, maker: CalibratorMaker | None, work: Work, notes: list[Note]
-) -> list[Row]:
-    """Return the rows of all predictors, whose runs have no missing value."""
+    """Return the rows of all predictors, whose runs have no missing value, and of references."""
+    base = base_rate(next(iter(judged.traces.values())), judged.runs, options.weights)
     given: list[Row] = []
     for name, trace in judged.traces.items():
-        raw = Row(name, AS_GIVEN, trace, judged.runs, are_probabilities(trace.cells))
-        if raw.is_probability:  # what rounding puts outside becomes 0 or 1
-            raw = replace(raw, traces=check_trajectories(trace, probabilities=True))
-        given.append(raw)
+        is_probability = are_probabilities(trace.cells)
+        # what rounding puts outside becomes 0 or 1
+        cells = to_unit(trace.cells) if is_probability else trace.cells
+        given.append(Row(name, AS_GIVEN, trace.with_cells(cells), judged.runs, is_probability))
     if maker is None:
-        return given
+        return Rows(given, base)
     rows: list[Row] = []
-    jobs = work.share(lambda raw: recalibrated(raw, maker(raw.is_probability)), given)
+    jobs = options.work.share(lambda raw: recalibrated(raw, maker(raw.is_probability)), given)
     for raw, (anew, own_notes) in zip(given, jobs, strict=True):
         rows += [raw, *anew]
         notes += own_notes
-    return rows
+    return Rows(rows, base)
 
 
 def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
@@ -179,8 +179,8 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
 # -------------------------------------------------------------------- metrics
 
 
-def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) -> Metrics:
-    """Return all metrics of a row; `steps` may come from other forecasts of these runs."""
+def row_metrics(row: Row, options: Options) -> Metrics:
+    """Return all metrics of a row."""
     labels, counts_steps = row.runs.labels, row.predictor in (ALIVE, ALIVE_END)
     metrics: dict[str, Statistic] = {}
     if row.is_probability:
@@ -200,10 +200,7 @@ def row_metrics(row: Row, options: Options, steps: WeightedSteps | None = None) 
     metrics |= of_runs
     if counts_steps or not row.is_probability:  # nobody recalibrates what counting steps gives
         return metrics
-    if steps is None:
-        steps = weighted_steps(labels, row.traces, options.weights)
-    else:
-        steps = steps.of(row.traces)
+    steps = weighted_steps(labels, row.traces, options.weights)
     errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
     metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
-from trajscore.core.ids import check_index
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ, opposite
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import (
     COMPLETE,
     EXCLUDED,
+    Stops,
     is_scored,
     normalize_reasons,
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, number_of, unknown_name
+from trajscore.core.values import check_choice, number_of
 from trajscore.inference.units import Units, any_units
 from trajscore.report._data import REFERENCES, Note
 
 RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
-UNLABELLED = "(none)"
-"""Group of the runs that have no label."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
 
@@ -61,12 +57,22 @@ class Coverage:
         """Whether each run's outcome was observed."""
         return np.asarray(self.y != CENSORED)
 
+    @property
+    def has_both(self) -> bool:
+        """Whether outcomes differ among the runs that were observed."""
+        return differ(self.y)
+
+    @cached_property
+    def opposite(self) -> FloatArray:
+        """The outcomes that did not happen."""
+        return opposite(self.labels)
+
     @cached_property
     def units(self) -> Units:
         """The units that vary: runs, or clusters of them."""
         return any_units(self.groups, len(self))
 
-    def take(self, rows: IntArray) -> Coverage:
+    def take(self, rows: IntArray | BoolArray) -> Coverage:
         """Cover some of these runs, as if there were no others."""
         groups = None if self.groups is None else self.groups[rows]
         return Coverage(self.y[rows], self.labels[rows], groups, self.source_rows[rows])
@@ -79,7 +85,7 @@ class Judged:
     traces: dict[str, TrajectoryArray]
     runs: Coverage
     excluded: dict[str, int]  # runs left out, by reason
-    stops: Counter[tuple[str, str]]  # others, by what a stop made of them and its reason
+    stops: Stops | None  # how all runs given ended; None: not known
 
     def take(self, rows: IntArray) -> Judged:
         """Keep some of the runs, as if there were no others."""
@@ -91,13 +97,8 @@ class Judged:
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
-    sample = check_sample(
-        X, y, groups=groups, q_z=q_z, several=True, single_channel=True, allow_missing=True
-    )
-    for name in REFERENCES:
-        if name in sample.traces:
-            raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
-    return sample
+    how = {"several": True, "single_channel": True, "allow_missing": True}
+    return check_sample(X, y, groups=groups, q_z=q_z, reserved=REFERENCES, **how)
 
 
 def censored_as(censored: Any) -> tuple[str, Any]:
@@ -137,10 +138,9 @@ def under_other_choices(
     others: dict[str, tuple[int, Judged | None]] = {}
     if n_hidden := int((~observed).sum()):
         others["observed"] = n_hidden, judged.take(np.flatnonzero(observed))
-    reasons, kinds = stops
-    if reasons is None:
+    ended, (reasons, _) = judged.stops, stops
+    if ended is None:
         return others
-    ended = settle_stops(sample.y, reasons, kinds=kinds)
     lost = (ended.mechanism == EXCLUDED) & (ended.y != CENSORED)
     for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", ended.unknown, EXCLUDED)):
         if n := int(rows.sum()):
@@ -160,7 +160,7 @@ class Counted(NamedTuple):
     label: FloatArray
     counts: BoolArray
     excluded: dict[str, int]  # runs left out, by reason
-    stops: Counter[tuple[str, str]]  # others, by what the rule made of them and stop reason
+    stops: Stops | None  # how they ended; None: not known
 
 
 def counted(
@@ -172,7 +172,7 @@ def counted(
 ) -> Counted:
     """Return the outcomes of runs, whether each counts, and how many do not, by what stopped it."""
     counts, excluded = np.ones(len(y), dtype=bool), {}
-    others: Counter[tuple[str, str]] = Counter()
+    stops = None
     if reasons is not None:
         stops = settle_stops(y, reasons, kinds=kinds)
         y, counts = stops.y, is_scored(stops.mechanism)
@@ -185,11 +185,10 @@ def counted(
             for name, n in sorted(Counter(reasons[rows].tolist()).items(), key=str)
         }
         excluded[UNSTATED] = int((unseen & ~stated).sum())
-        others.update({pair: n for pair, n in stops.counts.items() if pair[0] != EXCLUDED})
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=q_z)
     excluded[UNOBSERVED] = int((~labels.counts).sum())
     excluded = {why: n for why, n in excluded.items() if n}
-    return Counted(y, labels.value, counts & labels.counts, excluded, others)
+    return Counted(y, labels.value, counts & labels.counts, excluded, stops)
 
 
 def number_of_runs(n: int) -> str:
@@ -233,7 +232,7 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
     """Leave out predictors with too few complete runs, then incomplete runs."""
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
-    for name in [name for name, rows in whole.items() if not differ(judged.runs.y[rows])]:
+    for name in [name for name, rows in whole.items() if not judged.runs.take(rows).has_both]:
         text = "left out; it has too few complete runs of both outcomes"
         notes.append(Note(name, "text", {"text": text}))
         del whole[name]
@@ -246,7 +245,7 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
             "ffill",
         )
     common = np.logical_and.reduce(list(whole.values()))
-    if not differ(judged.runs.y[common]):
+    if not judged.runs.take(common).has_both:
         raise ArgumentError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
             f"step, and they do not include both a success and a failure; judge one predictor at a "
@@ -292,35 +291,3 @@ def knows_end(end: Any, calibrator: Any) -> bool | None:
             f"step is the last"
         )
     return bool(end)
-
-
-def group_labels(by: Any, sample: Sample, judged: Judged) -> dict[str, NDArray[Any]]:
-    """Return the group of each run that counts, by what it is a group of; a column or labels."""
-    if by is None:
-        return {}
-    if not isinstance(by, Mapping):
-        by = {by if isinstance(by, str) else "group": by}
-    labels_by_kind = {}
-    for name, of_runs in by.items():
-        meta, values = sample.X.meta, of_runs
-        if isinstance(of_runs, str):
-            if of_runs not in meta:
-                known = unknown_name("column", of_runs, list(meta))
-                raise ArgumentError(
-                    f"{{argument}}: {known}. Keep the column in the meta of X, as by "
-                    f"TrajectoryArray.from_frame(..., meta=[{of_runs!r}]), or give the labels "
-                    f"themselves, one for each run",
-                    "by",
-                )
-            values = meta[of_runs]
-        check_index(values, sample.X.ids, "by")
-        array = np.asarray(values, dtype=object)
-        if array.shape != (len(sample.y),):
-            raise ValueError(
-                f"by: the labels of {name!r} have shape {array.shape}, for {len(sample.y)} runs; "
-                f"give one for each run"
-            )
-        labels = pd.Series(array)
-        words = labels.astype(str).where(labels.notna(), UNLABELLED)
-        labels_by_kind[str(name)] = words.to_numpy(dtype=object)[judged.runs.source_rows]
-    return labels_by_kind

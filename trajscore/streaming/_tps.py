@@ -12,7 +12,8 @@ from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference.units import left_out_factor, n_equal, t_quantile
+from trajscore.inference.influence import left_out_factor
+from trajscore.inference.units import n_equal, t_quantile
 from trajscore.streaming._accumulator import Accumulator
 from trajscore.streaming.batches import hashed
 from trajscore.streaming.labelled_runs import LabelledRuns
