@@ -61,6 +61,14 @@ def test_names_and_outcomes(write, tmp_path):
         run = read(write, trajectory(**raw), beside)
         assert (run.id, run.task, run.outcome) == expected, (raw, beside)
     assert read(write, trajectory(), several, outcome="rewards.a").outcome == 1
+    assert read(write, trajectory(), result(-0.5)).outcome == 0  # less than 1 is a failure
+
+
+def test_what_a_reward_above_1_means_must_be_said(write):
+    with pytest.raises(ValueError, match=r"run 'trial': the outcome is 85.0 .*outcome_map"):
+        read(write, trajectory(), result(85.0))
+    assert read(write, trajectory(), result(85.0), outcome_map={85: 1}).outcome == 1
+    assert read(write, trajectory(), result(1 + 1e-9)).outcome == 1
 
 
 def test_all_fields(write):

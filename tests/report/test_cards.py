@@ -237,6 +237,8 @@ def test_a_report_of_nothing_that_varies_says_where_to_get_more(useful, quick):
         assert "Get confidences" in stated["next"]
         assert "more runs" not in str(report)
         assert "no predictor varies" in report.to_html()
+        alone = evaluate(X["a"], useful.y[:n], families="log", intervals=quick)
+        assert answer_of(alone)["headline"] == "Do not use forecast: it does not vary."
 
 
 def test_what_varies_by_step_or_by_little_does_vary(useful, quick):
@@ -359,7 +361,7 @@ def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first(useful, qui
     assert cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
     said = " ".join(str(report).split())
     assert "Use plain as it is" in said
-    assert "plain is not shown to be better than sharp by more than matters" in said
+    assert "plain is not shown to be better than sharp by an amount that matters" in said
 
 
 def test_who_is_tied_with_the_best(useful, quick):

@@ -113,7 +113,10 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
     pd.testing.assert_frame_equal(report.table, alone.table)
     for verbose in (True, False):
         text = " ".join(report.to_text(verbose=verbose).split())
-        assert "Left out: 5 runs (no outcome; stopped by parse_error, not by a budget)" in text
+        assert (
+            "Left out of all rows: 5 runs (no outcome; stopped by parse_error, not by a budget)"
+            in text
+        )
 
 
 def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, quick):

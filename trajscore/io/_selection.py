@@ -123,7 +123,10 @@ class Selection:
         tally.n_turns += step.actor == "agent"
 
     def _set_outcome(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
-        """Set the outcome of the table, else of the named field, else of one with a usual name."""
+        """Set the outcome of the table, else of the named field, else of one with a usual name.
+
+        A reward that the format itself holds is the outcome already, if it is at most 1.
+        """
         value, named = None, self.fields.outcome
         name = self.fields.names(run.extra | run.scores, ("outcome",)).get("outcome")
         is_turned = named is not None and bare_name(named, record) != named
@@ -143,6 +146,8 @@ class Selection:
                     "outcome",
                 )
             name = name if value is not None else None
+        elif run.outcome == FAILURE and (reward := run.meta.get("reward") or 0.0) > 1:
+            value, name = reward, "reward"  # on another scale: only the user knows what it means
         else:
             name = None
         tally.note_scores("run", run.scores, name)

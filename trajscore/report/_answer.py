@@ -110,12 +110,15 @@ def _facts(data: ReportData) -> dict[str, Any]:
     more, counting = f"{card['n_needed']:,}", not_above_counting(data, name)
     hidden, alone = number_of_runs(n) if n else "", _of_choice(data, "observed")
     stands_for = "failed" if data.facts.censored == "failure" else "have the q_z of a success"
+    several = len(cards) > 1
+    no_one = "no predictor varies" if several else "it does not vary"
     provided = f", if the {hidden} without an outcome {stands_for}"
     return {
         "name": name, "first": _quoted(name), "action": action,
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
         "known": is_known, "enough": FEWEST,
-        "unvarying": ": no predictor varies" * (not varies(cards).any()),
+        "avoid": "Use none of these" if several else f"Do not use {_quoted(name)}",
+        "unvarying": f": {no_one}" * (not varies(cards).any()),
         "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
@@ -199,6 +202,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
         "best": listed([_quoted(best), *tied], _FEW_NAMED),
+        "no_other": "no other one is useful" if len(cards) > 1 else "this is the only one here",
         "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
     }  # fmt: skip

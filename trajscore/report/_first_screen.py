@@ -78,8 +78,9 @@ def first_screen(
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
     words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
+    chosen = say("thresholds", words | {"name": drawn[0], "price": PRICE, "lost": LOST})
     notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
-    said = rules | notes | {"worst": _say_worst(data, worst, form)}
+    said = rules | notes | {"thresholds": chosen, "worst": _say_worst(data, worst, form)}
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, said)
 
 
@@ -149,7 +150,8 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
 def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
-    hidden = f" of {facts.n_observed:,} observed" if facts.n_censored else ""
+    counted = f"{of_hundred(facts.rate_of_runs)}% as counted here"
+    hidden = f" of {facts.n_observed:,} observed, {counted}" if facts.n_censored else ""
     parts = [
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),

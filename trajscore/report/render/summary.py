@@ -5,13 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.values import number_of
-from trajscore.report._acting import LOST, PRICE
 from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
-from trajscore.report._sentences import say
 from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -38,7 +36,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     texts = [
         f"{whose}{said['accept']}",
         f"{whose}{said['stop']}",
-        say("thresholds", {"price": PRICE, "lost": LOST}),
+        said["thresholds"],
         f"Read first: {said['worst']}",
     ]
     return list(map(without_marks, texts))
