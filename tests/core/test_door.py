@@ -60,6 +60,10 @@ def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
         pd.testing.assert_frame_equal(sums, TPSAccumulator("log").update(y, unit).compute())
     first = np.array(X)[:, 0]
     answers = metrics.ecuas_from_confidence(y, first)
+    own = np.array(unit)[:, 0]
+    kept = metrics.Answers.from_confidence(y, own)
+    own[:] = 0.5  # the caller's array stays the caller's
+    assert kept.ecuas() == answers
     assert answers == metrics.ecuas_from_confidence(y, np.array(unit)[:, 0])
     for stated, expected in ((low, 0.0), (high, 1.0), (-1e-8, NAN)):
         run = io.Run("a", [io.Step("agent", "x", confidence=stated)])
@@ -191,11 +195,14 @@ def test_several_predictors_are_of_the_same_runs():
     for X, words in (
         ({}, "predictor"),
         ({"a": NAMED, "b": [[0.1], [np.inf]]}, "predictor 'b': .*row 1.* inf"),
+        ({"a": NAMED, 2: [[0.1], [np.inf]]}, "predictor '2': .*row 1.* inf"),
         ({"a": NAMED, "b": NAMED[:1]}, "predictor 'a' and predictor 'b' .* 2 and 1 runs"),
         ({"a": NAMED, "b": NAMED[::-1]}, "row 0 .*'b' in predictor 'a'.*'a' in predictor 'b'"),
     ):
         with pytest.raises(ValueError, match=words):
             evaluate(X, y, calibrator=None)
+    with pytest.raises(ValueError, match="predictor 'verbal': .* outside"):
+        metrics.tps_sensitivity(y, both.with_cells(both.cells * [1, 3]))
 
 
 def test_arguments_of_other_kinds_are_refused():

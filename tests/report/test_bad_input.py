@@ -44,7 +44,7 @@ def refused(X, y, options, match):
         ],
         [
             ({}, [], ["no predictor"]),
-            ({"alive rate": TWO}, [0, 1], ["'alive rate' is the name of a reference"]),
+            ({"alive rate": TWO}, [0, 1], ["'alive rate' is the name of another row"]),
             ({"a": TWO, "b": [[0.5, 0.5], [0.4, 0.4]]}, [0, 1], ["1 and 2 steps in row 0"]),
             ({"a": [[0.5, NAN, 0.5], [0.4, 0.4, 0.4]]}, [0, 1], ["'a': run 0", "step 2"]),
             ("runs.csv", [0, 1], ["TrajectoryArray.from_frame"]),

@@ -254,6 +254,12 @@ def test_groups_are_columns_or_labels(quick):
         pd.testing.assert_frame_equal(table, tables[0])
     assert table.index.names == ["by", "group", "predictor"]
     assert list(table.index.get_level_values("group")) == ["0", "1"]
+    days = pd.Series(pd.to_datetime(["2020-01-01", None])).take(kind)
+    pairs = pd.Series([("a", 1), "b"]).take(kind)
+    for labels, names in ((days, ["(none)", "2020-01-01"]), (pairs, ["('a', 1)", "b"])):
+        named = labels.reset_index(drop=True)
+        table = evaluate(X, runs.target, by=named, **FAST, intervals=quick).by
+        assert list(table.index.get_level_values("group")) == names
     for by, match in [
         ("modl", "by: .*'modl'; did you mean 'model'"),
         ("kind", "'kind'.*meta="),

@@ -189,8 +189,9 @@ def practice_shift(
     >>> shift.selection.loc["number of steps", ["complete", "censored"]].round(1).tolist()
     [5.5, 8.0]
     """
-    own = (BASE_RATE, _STEPS)
-    sample = check_sample(X, y, groups=groups, several=True, reserved=own, single_channel=True)
+    sample = check_sample(
+        X, y, groups=groups, several=True, reserved=[BASE_RATE, _STEPS], single_channel=True
+    )
     refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
     scores, schedules = several_families(scores), schedules_of(weights, horizon)

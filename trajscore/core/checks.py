@@ -15,8 +15,7 @@ from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit, unknown_name
 
-UNLABELLED = "(none)"
-"""Group of the runs that have no label."""
+_UNLABELLED = "(none)"  # group of the runs that have no label
 
 
 def check_trajectories(
@@ -57,13 +56,11 @@ def check_trajectories(
     >>> check_trajectories([[0.9, 0.8], [0.4, np.nan]])
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
-    how = {"probabilities": probabilities, "single_channel": single_channel}
-    return check_container(as_container(X), allow_missing=allow_missing, **how)
+    return check_container(as_container(X), probabilities, single_channel, allow_missing)
 
 
 def check_container(
     traces: TrajectoryArray,
-    *,
     probabilities: bool = False,
     single_channel: bool = False,
     allow_missing: bool = False,
@@ -164,23 +161,26 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
 
 
 def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
-    """Return the group of each run, by what it is a group of; a column of meta, or labels."""
+    """Return each run's label for each grouping in `by`: a column of meta, or labels."""
     if by is not None and not isinstance(by, Mapping):
         by = {by if isinstance(by, str) else "group": by}
     labels_by_kind = {}
-    for name, given in (by or {}).items():
-        check_index(given, X.ids, "by")
-        if isinstance(given, str) and given not in X.meta:
-            known = unknown_name("column", given, list(X.meta))
+    for name, source in (by or {}).items():
+        check_index(source, X.ids, "by")
+        if isinstance(source, str) and source not in X.meta:
+            known = unknown_name("column", source, list(X.meta))
             raise ArgumentError(
                 f"{{argument}}: {known}. Keep the column in the meta of X, as by "
-                f"TrajectoryArray.from_frame(..., meta=[{given!r}]), or give the labels "
+                f"TrajectoryArray.from_frame(..., meta=[{source!r}]), or give the labels "
                 f"themselves, one for each run",
                 "by",
             )
-        array = np.asarray(X.meta[given] if isinstance(given, str) else given, dtype=object)
-        words = np.where(pd.isna(array), UNLABELLED, array).astype(str)
-        labels_by_kind[str(name)] = check_labels(words, len(X), f"by: {name!r}")
+        array = np.asarray(X.meta[source] if isinstance(source, str) else source, dtype=object)
+        labels = pd.Series(array.ravel())
+        words = labels.astype(str).where(labels.notna(), _UNLABELLED).to_numpy(dtype=object)
+        labels_by_kind[str(name)] = check_labels(
+            words.reshape(array.shape), len(X), f"by: {name!r}"
+        )
     return labels_by_kind
 
 

@@ -1,7 +1,6 @@
 """From lists, padded arrays and DataFrames to the parts of a container.
 
-Parts are what `ragged.Ragged` is built from, by name: cells, lengths and, where they are known,
-ids.
+Parts are what `ragged.Ragged` is built from, by name: cells, lengths, and ids or None.
 """
 
 from __future__ import annotations
@@ -105,6 +104,8 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Part
     try:
         padded = as_float(values, ndims=(2, 3))
     except ValueError as error:
+        if "got 1D" not in str(error) and not isinstance(values, pd.DataFrame):
+            raise
         raise ValueError(
             f"{error}. X needs a row for each run and a column for each step; for a table with one "
             f"row a step, make X with TrajectoryArray.from_frame; if this is y, swap X and y"

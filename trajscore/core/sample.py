@@ -92,7 +92,7 @@ def check_sample(
         raise ValueError("there is no predictor; give at least one trace for each run")
     for name in reserved:
         if name in containers:
-            raise ValueError(f"{name!r} is the name of a reference; rename the predictor")
+            raise ValueError(f"{name!r} is the name of another row; rename the predictor")
     (first_name, first), *others = containers.items()
     for name, trace in others:
         check_same_runs(first, trace, f"predictor {first_name!r}", f"predictor {name!r}")
@@ -119,16 +119,17 @@ def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArr
     """Check predictors by name: items of a dict, the channels of a container, or it alone."""
     checked: dict[str, TrajectoryArray] = {}
     alone = "forecast" if several else ""
-    for name, given in (X if isinstance(X, Mapping) else {alone: X}).items():
+    for key, trace in (X if isinstance(X, Mapping) else {alone: X}).items():
+        name = str(key)
         try:
-            container = as_container(given)
-            parts = {str(name): container}
+            container = as_container(trace)
+            parts = {name: container}
             if several and container.channels and not isinstance(X, Mapping):
                 parts = {channel: container[channel] for channel in container.channels}
-            for channel, part in parts.items():
-                checked[channel] = check_container(part, **traces)
+            for name, part in parts.items():
+                checked[name] = check_container(part, **traces)
         except ValueError as error:
-            if not isinstance(X, Mapping):
+            if name == alone:
                 raise
             raise ValueError(f"predictor {name!r}: {error}") from error
     return checked

@@ -194,8 +194,6 @@ def to_unit(values: Any) -> FloatArray:
     [0.0, 0.5, 1.1]
     """
     numbers = np.asarray(values)
-    if not ((numbers < 0) | (numbers > 1)).any():
-        return numbers  # the common case is not copied
     return np.where(outside_unit(numbers), numbers, np.clip(numbers, 0, 1))
 
 
@@ -223,10 +221,11 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
             f"{name} must be one number for each run, but these are runs of steps; take the last "
             f"step, say, by TraceAggregator('last').fit(X).predict_proba(X)[:, 1]"
         )
+    for column, dtype in values.dtypes.items() if isinstance(values, pd.DataFrame) else ():
+        refuse_kind(dtype, column)
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):
-            for column, dtype in pd.DataFrame(values).dtypes.items():
-                refuse_kind(dtype, column if isinstance(values, pd.DataFrame) else None)
+            refuse_kind(getattr(values, "dtype", None))
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         array = np.asarray(values)
         refuse_kind(array.dtype)

@@ -71,7 +71,7 @@ def resampling_units(n_runs: int, groups: ArrayLike | None = None) -> Units:
 
 
 def any_units(groups: IntArray | None, n_runs: int) -> Units:
-    """Return the units of runs whose clusters were checked; one alone is enough here."""
+    """Return the units of runs whose clusters were checked; one may be alone, codes have gaps."""
     if groups is None:
         return Units(None, n_runs)
     names, codes = np.unique(groups, return_inverse=True)

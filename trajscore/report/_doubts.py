@@ -98,7 +98,7 @@ def _turned(areas: pd.DataFrame) -> list[Note]:
 
 
 def _out_of_range(rows: list[Row]) -> list[Note]:
-    """Point at the few values outside [0, 1] of what otherwise looks like probabilities."""
+    """Point at few values outside [0, 1], of runs that count, in what looks like probabilities."""
     notes = []
     for row in rows:
         if row.is_probability:
@@ -140,7 +140,7 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
 
 def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
-    # which runs are left out, and why, is said with their number
-    decided = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
-    texts = (str(ArgumentError(text)) for text in notes_on_stops(decided, 0))
+    # runs that are left out are counted in the table `excluded`
+    others = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
+    texts = (str(ArgumentError(text)) for text in notes_on_stops(others, 0))
     return [Note("stops", "text", {"text": text}) for text in texts]

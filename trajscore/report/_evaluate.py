@@ -53,7 +53,7 @@ from trajscore.report._runs import (
     leave_out_missing,
     under_other_choices,
 )
-from trajscore.report._tables import Counts, Facts, Source, excluded_table
+from trajscore.report._tables import Counts, Facts, Source
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.dask_batches import DaskBatches
 
@@ -194,7 +194,7 @@ def evaluate(
     judged = leave_out_missing(chosen, notes)
     if judged.runs.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    others = under_other_choices(sample, stops, kind, judged)
+    others = under_other_choices(sample, stops[0], kind, judged)
     rows = make_rows(judged, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
     by_group = group_table(rows, groupings, cards, computed) if groupings else None
@@ -210,7 +210,7 @@ def evaluate(
         rows=rows,
         intervals=intervals,
         interval_methods=methods,
-        excluded=excluded_table(judged.excluded),
+        left_out=judged.excluded,
         monitoring=monitored,
         cards=cards,
         pairs=pairs,

@@ -50,7 +50,7 @@ from trajscore.report._runs import (
     lost_runs,
     whole_runs,
 )
-from trajscore.report._tables import Counts, excluded_table
+from trajscore.report._tables import Counts
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
 from trajscore.streaming.labelled_runs import LabelledRuns
@@ -233,7 +233,7 @@ class Pass:
         self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
         self.sample = HashSample(SAMPLE_RUNS)
         self.excluded: Counter[str] = Counter()  # runs left out, by reason
-        self.stops: Counter[tuple[str, str]] = Counter()  # others that a stop decided
+        self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
         self.n_cells = 0  # steps of all runs, those that do not count among them
         self.counts = Counts()  # of the runs that count
@@ -340,7 +340,7 @@ def evaluate_batches(
         report,
         intervals=intervals,
         interval_methods=methods,
-        excluded=excluded_table(first.excluded),
+        left_out=first.excluded,
         # of stop reasons that a log noted as unknown, at least those of the sample
         other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),

@@ -16,7 +16,7 @@ from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_values
+from trajscore.core.checks import check_container, check_values
 from trajscore.core.collapse import collapse
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import run_sums
@@ -24,7 +24,7 @@ from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, outside_unit, to_unit
+from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
@@ -68,7 +68,7 @@ class Row:
         """Return a score of its runs, and what it were, had each ended the other way."""
         labels = self.runs.labels
         sums = run_sums(labels, self.traces, score, weights)
-        other = run_sums(self.runs.opposite, self.traces, score, weights)
+        other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
     @property
@@ -112,8 +112,8 @@ def make_rows(
     for name, trace in judged.traces.items():
         is_probability = are_probabilities(trace.cells)
         # what rounding puts outside becomes 0 or 1
-        cells = to_unit(trace.cells) if is_probability else trace.cells
-        given.append(Row(name, AS_GIVEN, trace.with_cells(cells), judged.runs, is_probability))
+        X = check_container(trace, probabilities=is_probability)
+        given.append(Row(name, AS_GIVEN, X, judged.runs, is_probability))
     if maker is None:
         return Rows(given, base)
     rows: list[Row] = []

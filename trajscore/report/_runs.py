@@ -58,12 +58,12 @@ class Coverage:
         return np.asarray(self.y != CENSORED)
 
     @property
-    def has_both(self) -> bool:
+    def is_mixed(self) -> bool:
         """Whether outcomes differ among the runs that were observed."""
         return differ(self.y)
 
     @cached_property
-    def opposite(self) -> FloatArray:
+    def opposite_labels(self) -> FloatArray:
         """The outcomes that did not happen."""
         return opposite(self.labels)
 
@@ -97,8 +97,10 @@ class Judged:
 
 def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
     """Check what `evaluate` is given, and name each predictor's traces."""
-    how = {"several": True, "single_channel": True, "allow_missing": True}
-    return check_sample(X, y, groups=groups, q_z=q_z, reserved=REFERENCES, **how)
+    return check_sample(
+        X, y, groups=groups, q_z=q_z, several=True, reserved=REFERENCES,
+        single_channel=True, allow_missing=True,
+    )  # fmt: skip
 
 
 def censored_as(censored: Any) -> tuple[str, Any]:
@@ -126,7 +128,7 @@ def choose_runs(
 
 
 def under_other_choices(
-    sample: Sample, stops: RecordedStops, censored: str, judged: Judged
+    sample: Sample, reasons: NDArray[Any] | None, censored: str, judged: Judged
 ) -> dict[str, tuple[int, Judged | None]]:
     """Return how many runs could be counted otherwise, and the runs that would be judged then.
 
@@ -138,13 +140,13 @@ def under_other_choices(
     others: dict[str, tuple[int, Judged | None]] = {}
     if n_hidden := int((~observed).sum()):
         others["observed"] = n_hidden, judged.take(np.flatnonzero(observed))
-    ended, (reasons, _) = judged.stops, stops
-    if ended is None:
+    stops = judged.stops
+    if stops is None:
         return others
-    lost = (ended.mechanism == EXCLUDED) & (ended.y != CENSORED)
-    for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", ended.unknown, EXCLUDED)):
+    lost = (stops.mechanism == EXCLUDED) & (stops.y != CENSORED)
+    for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", stops.unknown, EXCLUDED)):
         if n := int(rows.sum()):
-            otherwise = reasons, np.where(rows, kind, ended.mechanism)
+            otherwise = reasons, np.where(rows, kind, stops.mechanism)
             try:
                 other = leave_out_missing(choose_runs(sample, otherwise, censored), [])
             except ValueError:  # there are too few runs then
@@ -232,7 +234,7 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
     """Leave out predictors with too few complete runs, then incomplete runs."""
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
-    for name in [name for name, rows in whole.items() if not judged.runs.take(rows).has_both]:
+    for name in [name for name, rows in whole.items() if not judged.runs.take(rows).is_mixed]:
         text = "left out; it has too few complete runs of both outcomes"
         notes.append(Note(name, "text", {"text": text}))
         del whole[name]
@@ -245,7 +247,7 @@ def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
             "ffill",
         )
     common = np.logical_and.reduce(list(whole.values()))
-    if not judged.runs.take(common).has_both:
+    if not judged.runs.take(common).is_mixed:
         raise ArgumentError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
             f"step, and they do not include both a success and a failure; judge one predictor at a "

@@ -114,7 +114,7 @@ class ReportData:
     rows: Rows = field(repr=False)
     intervals: pd.DataFrame
     interval_methods: pd.DataFrame
-    excluded: pd.DataFrame
+    left_out: Mapping[str, int]  # runs, by reason
     monitoring: pd.DataFrame | None
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
@@ -182,6 +182,12 @@ class ReportData:
         return table
 
     @cached_property
+    def excluded(self) -> pd.DataFrame:
+        """How many runs were left out, for all predictors, by reason."""
+        rows = [("all", why, n_runs) for why, n_runs in self.left_out.items() if n_runs]
+        return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+    @cached_property
     def calibration_gain(self) -> pd.DataFrame:
         """What recalibration does to each metric of each predictor; a gain above 0 is better."""
         is_calibrated = self.intervals.index.get_level_values("form") == RECALIBRATED
@@ -232,12 +238,6 @@ class ReportData:
         constant, once = self.rows.base.score(score, self.options.weights), np.ones(len(self.runs))
         scores = [row.score(score, self.options.weights) for row in judged]
         return [float((own - constant)(once)) for own in scores]
-
-
-def excluded_table(excluded: Mapping[str, int]) -> pd.DataFrame:
-    """Return how many runs were left out, for all predictors, by reason."""
-    rows = [("all", why, n_runs) for why, n_runs in excluded.items() if n_runs]
-    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
 
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
