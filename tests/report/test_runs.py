@@ -114,7 +114,7 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
     for verbose in (True, False):
         text = " ".join(report.to_text(verbose=verbose).split())
         assert (
-            "Left out of all rows: 5 runs (no outcome; stopped by parse_error, not by a budget)"
+            "Left out of every number: 5 runs (no outcome; stopped by parse_error, not by a budget)"
             in text
         )
 

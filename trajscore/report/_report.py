@@ -100,7 +100,7 @@ class Report(ReportData):
         Their runs, the same for all of them, in the order of their ids: outcomes ``y`` (-1: not
         observed), the same as ``labels`` in [0, 1], behind every number, ``groups``, codes of
         clusters (None without), and ``source_rows``, the row of each run in the input.
-    rows, options, facts, remarks, source
+    rows, left_out, options, facts, remarks, source
         What tables are made from, what was computed, of which runs, and the notes, before they are
         put into words; what was judged, when, and by which command.
 
