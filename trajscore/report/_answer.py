@@ -25,7 +25,7 @@ from trajscore.report._cards import (
 from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import left_out
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import with_interval
+from trajscore.report._numbers import of_hundred, with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say, sentence
@@ -122,6 +122,8 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
+        "base": f"always saying {of_hundred(data.facts.rate)}%",
+        "as_what": " and recalibrate it" if action == RECALIBRATE else _how(action),
         "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": counting, "outdone": counting and not is_above_live_counting(data, name),

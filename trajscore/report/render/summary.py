@@ -9,7 +9,7 @@ from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._numbers import fixed
+from trajscore.report._numbers import fixed, of_hundred
 from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -63,7 +63,8 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    sentences.append(f"Margins of {data.score_name} over the base rate{unit}.")
+    base = f"always saying {of_hundred(data.facts.rate)}%"
+    sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
     cards = data.cards.loc[names[:_MOST_ROWS]]
     sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
                   if not varies(card)]  # fmt: skip
