@@ -63,7 +63,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    base = f"always saying {of_hundred(data.facts.rate)}%"
+    base = f"always saying {of_hundred(data.facts.rate)}%, the success rate of steps"
     sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
     cards = data.cards.loc[names[:_MOST_ROWS]]
     sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
