@@ -129,7 +129,7 @@ def not_above_counting(data: ReportData, name: str) -> str:
         return ""
     row = data.intervals.loc[key]
     way = min(_ways(data, key), key=lambda way: row[way[1]] > 0)
-    return "" if row[way[1]] > 0 else _counting(data, key, way, name)
+    return "" if row[way[1]] > 0 else _counting(data, key, way, "it")
 
 
 def is_above_live_counting(data: ReportData, name: str) -> bool:
