@@ -124,7 +124,9 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
         "base": f"always saying {of_hundred(data.facts.rate)}%",
         "as_what": " and recalibrate it" if action == RECALIBRATE else _how(action),
-        "margin": _margin(cards, name, data), "how": _how(action), "not_in": _not_in(data, name),
+        "act": ("Recalibrate new runs, then accept and stop them" if action == RECALIBRATE
+                else "Accept and stop new runs") + " by the thresholds below",
+        "margin": _margin(cards, name, data), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": counting, "outdone": counting and not is_above_live_counting(data, name),
         **_others(data, name), "useful": action in (USE, RECALIBRATE), **alone, "hidden": hidden,
