@@ -225,8 +225,9 @@ def test_what_knows_only_the_step_is_not_better_than_counting(quick):
     assert row["TPS log over_alive_low"] < 0
     assert report.table.loc[("step", "as_given"), "AUROC over_alive_low"] <= 0
     assert report.table.loc[("skill", "recalibrated"), "TPS log over_alive_low"] > 0
-    said, other = report.verdicts()
-    assert "its ranking is not shown to differ from counting steps" in said
+    of_step, other = report.verdicts()
+    assert "its ranking is not shown to differ from counting steps" in of_step
+    assert "; it is not shown to differ from counting steps" in report.to_markdown()
     assert "better than counting steps (+" in other
 
 

@@ -62,7 +62,7 @@ def _cards(data: ReportData) -> Iterator[list[str]]:
     for name in ranked(data.cards):
         card = data.cards.loc[name]
         why = filter(None, [card_reason(card, data), not_above_counting(data, name)])
-        yield [name, card["card"], ". ".join(why)]
+        yield [name, card["card"], "; ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
