@@ -31,8 +31,8 @@ _TEMPLATES = {"TrajectoryArray": "container", "Display": "display"}  # by the en
 
 def api_page():
     """Return the page."""
-    found = (path.parent.name for path in Path(trajscore.__file__).parent.glob("*/__init__.py"))
-    packages = {**TITLES, **{name: name for name in sorted(found) if name not in TITLES}}
+    names = (path.parent.name for path in Path(trajscore.__file__).parent.glob("*/__init__.py"))
+    packages = {**TITLES, **{name: name for name in sorted(names) if name not in TITLES}}
     named = {package: _named(package) for package in packages}
     elsewhere = {name for package in packages if package != TOP for name in named[package]}
     named[TOP] = [name for name in named[TOP] if name not in elsewhere]

@@ -439,8 +439,8 @@ def test_names_of_calibrators(runs):
     with pytest.raises(ValueError, match="calibrator must be") as unknown:
         evaluate(X, y, calibrator="")
     assert re.findall(r"'(\w+)'", str(unknown.value)) == sorted(named)
-    told = dict(re.findall(r'"(\w+)"\s+\(`(\w+)`', trajscore.evaluate.__doc__))
-    assert told == {name: named[name].__name__ for name in ("auto", "platt")}
+    classes = dict(re.findall(r'"(\w+)"\s+\(`(\w+)`', trajscore.evaluate.__doc__))
+    assert classes == {name: named[name].__name__ for name in ("auto", "platt")}
 
 
 def test_a_class_that_is_not_public_has_no_name(runs):

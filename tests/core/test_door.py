@@ -61,9 +61,9 @@ def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
     first = np.array(X)[:, 0]
     answers = metrics.ecuas_from_confidence(y, first)
     own = np.array(unit)[:, 0]
-    kept = metrics.Answers.from_confidence(y, own)
+    from_own = metrics.Answers.from_confidence(y, own)
     own[:] = 0.5  # the caller's array stays the caller's
-    assert kept.ecuas() == answers
+    assert from_own.ecuas() == answers
     assert answers == metrics.ecuas_from_confidence(y, np.array(unit)[:, 0])
     for stated, expected in ((low, 0.0), (high, 1.0), (-1e-8, NAN)):
         run = io.Run("a", [io.Step("agent", "x", confidence=stated)])

@@ -72,8 +72,8 @@ NOT_OURS = {m.StoppingRule}
 
 
 def public_estimators():
-    found = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
-    kinds = [one for one in found if issubclass(one, BaseEstimator)]
+    classes = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
+    kinds = [one for one in classes if issubclass(one, BaseEstimator)]
     return sorted(set(kinds) - NOT_OURS, key=lambda one: one.__name__)
 
 

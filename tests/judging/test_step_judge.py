@@ -120,12 +120,12 @@ def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_pa
     ],
 )
 def test_the_task_is_shown_from_the_start_and_once(task, first, n_shown):
-    said = [("user", first), ("agent", "One."), ("user", "So?"), ("agent", "Find my bag.")]
-    run = io.Run("a", [io.Step(*turn) for turn in said], task=task)
+    turns = [("user", first), ("agent", "One."), ("user", "So?"), ("agent", "Find my bag.")]
+    run = io.Run("a", [io.Step(*turn) for turn in turns], task=task)
     with endpoint(lambda body: completion("Yes", {"Yes": -0.1, "No": -2.0})) as asked:
         StepJudge("m", asked.url, concurrency=1).transform([run])
     shown = [text.count(task) for text in asked.texts]
-    assert shown == [n_shown, n_shown + (task in said[3][1])]
+    assert shown == [n_shown, n_shown + (task in turns[3][1])]
 
 
 def test_a_long_record_loses_its_middle_and_that_is_counted():

@@ -56,11 +56,11 @@ def of_predictors(table):
 @pytest.mark.parametrize("group", [None, "task"])
 def test_all_runs_in_the_sample(frame, group):
     options = {"calibrator": "platt" if group is None else None, "intervals": "influence"}
-    found = evaluate(batches_of(frame, group=group), **options)
+    report = evaluate(batches_of(frame, group=group), **options)
     groups = None if group is None else frame.groupby("run", sort=False)["task"].first()
     expected = in_memory(frame, groups=groups, **options)
     raw, close = (
-        of_predictors(one.intervals.xs("as_given", level="form")) for one in (found, expected)
+        of_predictors(one.intervals.xs("as_given", level="form")) for one in (report, expected)
     )
     np.testing.assert_allclose(raw["value"], close["value"], atol=5e-3)
     np.testing.assert_allclose(raw["margin"], close["margin"], atol=5e-3)
@@ -68,12 +68,12 @@ def test_all_runs_in_the_sample(frame, group):
     # of clusters, the few that share a hash count as one
     tolerance = {"rtol": 1e-9} if group is None else {"rtol": 0, "atol": 2e-3}
     np.testing.assert_allclose(scores, exact, **tolerance)
-    alive = [one.table.loc[["alive rate", "alive rate, end known"]] for one in (found, expected)]
+    alive = [one.table.loc[["alive rate", "alive rate, end known"]] for one in (report, expected)]
     pd.testing.assert_frame_equal(*alive, check_dtype=False)
     if group is None:  # calibrated by other halves: the same within what halves are worth
-        ours, theirs = (one.table.xs("recalibrated", level="form") for one in (found, expected))
+        ours, theirs = (one.table.xs("recalibrated", level="form") for one in (report, expected))
         np.testing.assert_allclose(ours["TPS log"], theirs["TPS log"], atol=0.05)
-    assert "drawn by a hash" not in " ".join(found.notes)  # all of them are
+    assert "drawn by a hash" not in " ".join(report.notes)  # all of them are
 
 
 def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
@@ -104,14 +104,14 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
 )
 def test_the_same_under_any_weights(frame, weights):
     options = {"families": "log", "calibrator": None, "intervals": "influence", **weights}
-    found, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
-    assert found.facts.rate == pytest.approx(expected.facts.rate)
-    assert found.facts.n_unscored == expected.facts.n_unscored
-    columns = found.options.step_metrics
+    report, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
+    assert report.facts.rate == pytest.approx(expected.facts.rate)
+    assert report.facts.n_unscored == expected.facts.n_unscored
+    columns = report.options.step_metrics
     ours, theirs = (
-        one.table.loc[["judge", "verbal", "base rate"]][columns] for one in (found, expected)
+        one.table.loc[["judge", "verbal", "base rate"]][columns] for one in (report, expected)
     )
-    scores = found.options.score_names
+    scores = report.options.score_names
     np.testing.assert_allclose(ours[scores], theirs[scores], rtol=1e-9)
     np.testing.assert_allclose(ours.astype(float), theirs.astype(float), atol=1e-2)
 
@@ -126,22 +126,22 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     columns = {"id": "run", "step": "t", "value": ["judge"], "outcome": "y"}
     batches = iter_batches(pa.table(table), **columns, meta=["why"])
     options = {"calibrator": None, "families": "log", "intervals": "influence"}
-    found = evaluate(batches, stop_reason="why", **options)
-    assert found.other_choices["unknown"][0] == n - n // 3
+    report = evaluate(batches, stop_reason="why", **options)
+    assert report.other_choices["unknown"][0] == n - n // 3
     X, y = TrajectoryArray.from_frame(pd.DataFrame(table), **columns)
     expected = evaluate(X, y, **options)
-    assert len(found.traces["judge", "as_given"]) == 20_000
-    assert found.table["n_runs"].tolist() == [n, n, 20_000, 20_000]
-    ours, theirs = (one.intervals.loc["judge"].loc["as_given"] for one in (found, expected))
+    assert len(report.traces["judge", "as_given"]) == 20_000
+    assert report.table["n_runs"].tolist() == [n, n, 20_000, 20_000]
+    ours, theirs = (one.intervals.loc["judge"].loc["as_given"] for one in (report, expected))
     np.testing.assert_allclose(ours["value"], theirs["value"], atol=2e-3)
     width = theirs["high"] - theirs["low"]
     ratio = (ours["high"] - ours["low"]) / width
     np.testing.assert_allclose(ratio[["AUROC", "AURC", "T-Brier", "TPS log"]], 1, rtol=0.03)
-    assert "24,000 runs, read in batches" in found.notes[0]
+    assert "24,000 runs, read in batches" in report.notes[0]
     # what is of all runs, and what is of the sample, each with its own number of them
-    assert "24,000 runs · 24,000 steps" in str(found)
-    assert found.disclosures["base rate"] == expected.disclosures["base rate"]
-    seen, text = int((found.runs.y >= 0).sum()), " ".join(str(found).split())
+    assert "24,000 runs · 24,000 steps" in str(report)
+    assert report.disclosures["base rate"] == expected.disclosures["base rate"]
+    seen, text = int((report.runs.y >= 0).sum()), " ".join(str(report).split())
     assert "8,000 of 24,000 runs have no outcome" in text
     assert f"the largest of {seen:,} runs with an outcome" in text
 
@@ -155,17 +155,17 @@ def test_what_is_known_of_single_runs(frame, rng, options):
     frame.loc[rng.random(len(frame)) < 0.02, "judge"] = np.nan
     kept = ["why", "model", "chance"]
     options |= {"by": "model", "calibrator": None, "families": "log", "intervals": "influence"}
-    found = evaluate(batches_of(frame, meta=kept), stop_reason="why", **options)
+    report = evaluate(batches_of(frame, meta=kept), stop_reason="why", **options)
     why = frame.groupby("run", sort=False)["why"].first()
     expected = in_memory(frame, kept, stop_reason=why, **options)
-    assert found.facts.n_runs == expected.facts.n_runs < 200
-    assert found.facts.n_observed == expected.facts.n_observed
-    assert found.excluded.sort_values("reason").values.tolist() == (
+    assert report.facts.n_runs == expected.facts.n_runs < 200
+    assert report.facts.n_observed == expected.facts.n_observed
+    assert report.excluded.sort_values("reason").values.tolist() == (
         expected.excluded.sort_values("reason").values.tolist()
     )
-    assert set(found.notes[1:]) >= {one for one in expected.notes if "were missing" in one}
-    assert found.by["n_runs"].equals(expected.by["n_runs"])
-    scores = [one.table.xs("as_given", level="form")["TPS log"] for one in (found, expected)]
+    assert set(report.notes[1:]) >= {one for one in expected.notes if "were missing" in one}
+    assert report.by["n_runs"].equals(expected.by["n_runs"])
+    scores = [one.table.xs("as_given", level="form")["TPS log"] for one in (report, expected)]
     pd.testing.assert_series_equal(*scores, rtol=1e-9)
 
 
@@ -173,20 +173,20 @@ def test_a_calibrator_does_not_see_the_runs_that_it_is_judged_on(frame, rng):
     """A map of noise is never below the base rate on the runs that it was fitted to."""
     few = frame[frame["task"] < 20].assign(solved=lambda table: table["task"] % 2)
     few["judge"], few["verbal"] = rng.random((2, len(few)))
-    found = evaluate(batches_of(few), calibrator="platt", families="log", intervals="influence")
-    margins = found.intervals["margin"].xs("TPS log", level="metric").loc[["judge", "verbal"]]
+    report = evaluate(batches_of(few), calibrator="platt", families="log", intervals="influence")
+    margins = report.intervals["margin"].xs("TPS log", level="metric").loc[["judge", "verbal"]]
     assert (margins.xs("recalibrated", level="form") < -1e-4).all()
 
 
 def test_intervals_are_named_as_they_were_made(frame):
     """Scores are added up over all runs, and their intervals are not those of the sample."""
     few = frame[frame["task"] < 10]  # so few runs that those of the sample are by bootstrap
-    found = evaluate(batches_of(few), calibrator=None, intervals="bootstrap")
-    scores = found.interval_methods.loc[[("judge", "as_given", "TPS log")]]
+    report = evaluate(batches_of(few), calibrator=None, intervals="bootstrap")
+    scores = report.interval_methods.loc[[("judge", "as_given", "TPS log")]]
     assert (scores[["value", "margin"]] == "influence").all(axis=None)
-    rows = found.intervals.loc[[("judge", "as_given", "TPS log")]]
+    rows = report.intervals.loc[[("judge", "as_given", "TPS log")]]
     np.testing.assert_allclose(rows["value"] - rows["low"], rows["high"] - rows["value"])
-    assert "by influence (t quantiles) for some of TPS log" in found.disclosures["intervals"]
+    assert "by influence (t quantiles) for some of TPS log" in report.disclosures["intervals"]
 
 
 @pytest.mark.parametrize("steps", [2])
@@ -194,10 +194,10 @@ def test_runs_of_few_steps_have_a_report(frame, steps):
     """No run has a middle or a late step, so that no metric is of these."""
     short = frame[frame["t"] <= steps]
     options = {"calibrator": None, "families": "log", "intervals": "influence"}
-    found, expected = evaluate(batches_of(short), **options), in_memory(short, **options)
-    assert found.table.columns.equals(expected.table.columns)
+    report, expected = evaluate(batches_of(short), **options), in_memory(short, **options)
+    assert report.table.columns.equals(expected.table.columns)
     ours, theirs = (
-        of_predictors(one.table).xs("as_given", level="form") for one in (found, expected)
+        of_predictors(one.table).xs("as_given", level="form") for one in (report, expected)
     )
     for metric in ("TPS log", "S-ECE", "S-ECE early"):
         np.testing.assert_allclose(ours[metric], theirs[metric], atol=5e-3)

@@ -15,8 +15,6 @@ from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit, unknown_name
 
-_UNLABELLED = "(none)"  # group of the runs that have no label
-
 
 def check_trajectories(
     X: Any,
@@ -176,11 +174,10 @@ def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
                 "by",
             )
         array = np.asarray(X.meta[source] if isinstance(source, str) else source, dtype=object)
-        labels = pd.Series(array.ravel())
-        words = labels.astype(str).where(labels.notna(), _UNLABELLED).to_numpy(dtype=object)
-        labels_by_kind[str(name)] = check_labels(
-            words.reshape(array.shape), len(X), f"by: {name!r}"
-        )
+        cells = pd.Series(array.ravel())
+        words = cells.astype(str).where(cells.notna(), "(none)").to_numpy(dtype=object)
+        labels = words.reshape(array.shape)
+        labels_by_kind[str(name)] = check_labels(labels, len(X), f"by: {name!r}")
     return labels_by_kind
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
-from trajscore.core.values import as_numbers, number_of, refuse_kind
+from trajscore.core.values import as_numbers, number_of, refuse_kind, refuse_kinds
 
 
 class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -119,8 +119,7 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     refuse_log(X)
     if isinstance(X, pd.DataFrame):
         check_columns(X)
-        for name, dtype in X.dtypes.items():
-            refuse_kind(dtype, name)
+        refuse_kinds(X)
     elif isinstance(X, np.ma.MaskedArray):
         X = as_numbers(X, "X")
     elif isinstance(X, np.ndarray):

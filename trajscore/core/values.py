@@ -169,6 +169,12 @@ def refuse_kind(dtype: Any, column: Any = None) -> None:
         raise ValueError(f"{where}{name} ({dtype}) are not numbers; convert them to numbers first")
 
 
+def refuse_kinds(table: pd.DataFrame) -> None:
+    """Refuse a table with a column that `refuse_kind` refuses."""
+    for column, dtype in table.dtypes.items():
+        refuse_kind(dtype, column)
+
+
 def outside_unit(values: Any) -> Any:
     """Whether each value lies outside [0, 1] by more than rounding, 1e-9; NaN does not.
 
@@ -221,8 +227,8 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
             f"{name} must be one number for each run, but these are runs of steps; take the last "
             f"step, say, by TraceAggregator('last').fit(X).predict_proba(X)[:, 1]"
         )
-    for column, dtype in values.dtypes.items() if isinstance(values, pd.DataFrame) else ():
-        refuse_kind(dtype, column)
+    if isinstance(values, pd.DataFrame):
+        refuse_kinds(values)
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):
             refuse_kind(getattr(values, "dtype", None))

@@ -120,12 +120,12 @@ class Conversation:
             fields |= inner
         if choice.get("finish_reason") is not None:
             fields.setdefault("finish_reason", choice["finish_reason"])
-        found = find_logprobs(fields) or find_logprobs(choice)
-        if found is None and (raw := as_fields(fields.get("raw_data"))):
-            found = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
-        if found is None:
+        logprobs = find_logprobs(fields) or find_logprobs(choice)
+        if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
+            logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
+        if logprobs is None:
             return fields, TokenScores()
-        return without_logprobs(fields), parse_logprobs(found, self.place, index)
+        return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")

@@ -25,7 +25,7 @@ from trajscore.report._cards import (
 from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import left_out
 from trajscore.report._groups import ERROR_RATE
-from trajscore.report._numbers import of_hundred, with_interval
+from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say, sentence
@@ -122,10 +122,11 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
-        "base": f"always saying {of_hundred(data.facts.rate)}%",
+        "base": data.base_rate,
         "as_what": " and recalibrate it" if action == RECALIBRATE else _how(action),
-        "act": ("Recalibrate new runs, then accept and stop them" if action == RECALIBRATE
-                else "Accept and stop new runs") + " by the thresholds below",
+        "act": "Recalibrate new runs, then accept and stop them" if action == RECALIBRATE
+               else "Accept and stop new runs",
+        "no_other": "no other one is useful" if several else "this is the only one here",
         "margin": _margin(cards, name, data), "not_in": _not_in(data, name),
         "means": _means(data, name, action) if alone["settled"] else provided,
         "counting": counting, "outdone": counting and not is_above_live_counting(data, name),
@@ -206,7 +207,6 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
     return {
         "tied": listed(tied, _FEW_NAMED) if tied else "",
         "best": listed([_quoted(best), *tied], _FEW_NAMED),
-        "no_other": "no other one is useful" if len(cards) > 1 else "this is the only one here",
         "other": f"{_quoted(other)}{_how(cards['card'][other])}{comma}" if other else "",
         "behind": behind,
     }  # fmt: skip

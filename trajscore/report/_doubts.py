@@ -75,7 +75,7 @@ def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWei
     """Return what a reader should know of predictors and runs."""
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
-        *_out_of_range(rows.predictors),
+        *_out_of_range([row for row in rows.predictors if not row.is_probability]),
         *_leaky(chosen),
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(rows.runs),
@@ -101,8 +101,6 @@ def _out_of_range(rows: list[Row]) -> list[Note]:
     """Point at few values outside [0, 1], of runs that count, in what looks like probabilities."""
     notes = []
     for row in rows:
-        if row.is_probability:
-            continue
         values, outside = row.traces.cells, row.outside
         is_positive = bool((values > 0).any())  # minus a risk is not
         if 0 < 2 * outside.sum() < len(values) and is_positive:

@@ -48,7 +48,7 @@ class FirstScreen:
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: dict[str, Any] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)  # of these, and how their rules were chosen
+    texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
 
 
 def first_screen(
@@ -78,10 +78,11 @@ def first_screen(
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
     words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
-    chosen = say("thresholds", words | {"name": drawn[0], "price": PRICE, "lost": LOST})
+    limits = {"name": drawn[0], "price": PRICE, "lost": LOST}
     notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
-    said = rules | notes | {"thresholds": chosen, "worst": _say_worst(data, worst, form)}
-    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, said)
+    notes |= {"thresholds": say("thresholds", words | limits)}
+    texts = rules | notes | {"worst": _say_worst(data, worst, form)}
+    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
 def acted_on(data: ReportData, name: str) -> tuple[str, str]:
@@ -150,8 +151,8 @@ def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
 def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
-    counted = f"{of_hundred(facts.rate_of_runs)}% as counted here"
-    hidden = f" of {facts.n_observed:,} observed, {counted}" if facts.n_censored else ""
+    rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"
+    hidden = f" of {facts.n_observed:,} observed, {rate}" if facts.n_censored else ""
     parts = [
         Path(source.name).name or "data given in Python",
         number_of_runs(facts.n_runs),

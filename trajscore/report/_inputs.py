@@ -81,7 +81,7 @@ class Inputs:
     predictors: Predictors
     y: NDArray[Any]
     groups: NDArray[Any] | None = None
-    said: tuple[str, ...] = ()  # lines: what was guessed, found, left out
+    lines: tuple[str, ...] = ()  # what was guessed, found, left out
     spent: dict[str, NDArray[Any]] = field(default_factory=dict)
     log: Sequence[io.Run] = ()
     outcome: str = ""  # column of outcomes
@@ -90,7 +90,7 @@ class Inputs:
     group: str | None = None  # column of `groups`
 
     def __str__(self) -> str:
-        return "\n".join(self.said)
+        return "\n".join(self.lines)
 
 
 def load(
@@ -122,9 +122,9 @@ def load(
     """
     if path is None:
         X, y = load_chess(return_X_y=True)
-        said = "no table was given: judging the bundled chess data (see datasets.load_chess)"
+        line = "no table was given: judging the bundled chess data (see datasets.load_chess)"
         X = X[list(fields.scores)] if fields.scores else X
-        return Inputs(X, y, said=(said,), outcome="won")
+        return Inputs(X, y, lines=(line,), outcome="won")
     known = format_of(path, format, fields, max_size)
     asked = {"outcome_map": outcome_map, "outcomes": outcomes, "rule": rule, "max_size": max_size,
              "keep_lost": keep_lost}  # fmt: skip
@@ -248,10 +248,10 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    said = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
+    lines = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
-    return Inputs(X, y, groups, said, spent, outcome=outcome, has_ids=has_ids, group=group)
+    return Inputs(X, y, groups, lines, spent, outcome=outcome, has_ids=has_ids, group=group)
 
 
 def guesses(guessed: dict[str, tuple[str, ...]], first_step: int | None) -> list[str]:
@@ -412,16 +412,16 @@ def _load_log(
     for name in tops.keys() - {"verbal"}:
         known = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {known}", "scales")
-    said = [count_left_out(log.left_out, len(log))] if log.left_out else []
+    lines = [count_left_out(log.left_out, len(log))] if log.left_out else []
     predictors, how = _confidences(log, lost, y, missing, tops.get("verbal", "auto"))
-    said += how
+    lines += how
     if not predictors and (embedder or fields.scores):
         unread = "no confidence of the log could be read"
         none = "the log has no confidence (neither token log-probabilities nor stated ones)"
         why = unread if stream.findings.tally.unread_logprobs else none
-        said.append(f"{why}; judging it by minus TRACER's risk")
+        lines.append(f"{why}; judging it by minus TRACER's risk")
         predictors, how = _risks(log, lost, embedder or "char")
-        said += how
+        lines += how
     elif not predictors:
         steps = StepConfidence().fit_transform(runs)
         predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
@@ -436,12 +436,12 @@ def _load_log(
     unmet = _not_met(asked["rule"], [*(run.stop_reason for run in log), *excluded])
     unused = [*stream.findings.notes(), *unmet]
     unused += [] if "verbal" in tops else _unknown_scale(log)
-    said += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
+    lines += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group, counts)
-    said += _clusters(group, groups, counts)
-    left_out, spent = len(log.left_out), _spent_in_log(runs)
+    lines += _clusters(group, groups, counts)
+    n, spent = len(log.left_out), _spent_in_log(runs)
     y = io.outcomes(runs) if lost else y
-    return Inputs(predictors, y, groups, tuple(said), spent, runs, n_left_out=left_out, group=group)
+    return Inputs(predictors, y, groups, tuple(lines), spent, runs, n_left_out=n, group=group)
 
 
 def _lost(runs: io.Runs) -> list[io.Run]:
@@ -468,19 +468,19 @@ def _confidences(
     known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
     whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
     X = _followed_by(X, signals, lost)
-    predictors, said, too_rare = {}, [], []
+    predictors, lines, too_rare = {}, [], []
     for column, name in enumerate(X.channels or ()):
         share = float(there[:, column].mean())
         how_often = f"{name}: in {share:.0%} of the agent's turns"
         if differ(y[whole[:, column]]):
             predictors[name] = X[name]
-            said.append(how_often)
+            lines.append(how_often)
         elif share:
             too_rare.append(
                 f"{how_often}; too few runs have it at every turn (--missing ffill uses the value "
                 f"before)"
             )
-    return predictors, said + too_rare
+    return predictors, lines + too_rare
 
 
 def _unknown_scale(runs: list[io.Run]) -> list[str]:
@@ -509,9 +509,9 @@ def _risks(
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
         risks = {name: clone(scorer).fit(S).transform(of_all) for name, scorer in RISKS.items()}
-    said = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
-    said += dict.fromkeys(str(warning.message) for warning in caught)
-    return {name: _as_confidence(risk) for name, risk in risks.items()}, said
+    lines = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
+    lines += dict.fromkeys(str(warning.message) for warning in caught)
+    return {name: _as_confidence(risk) for name, risk in risks.items()}, lines
 
 
 def _followed_by(X: TrajectoryArray, signals: Any, lost: list[io.Run]) -> TrajectoryArray:

@@ -30,6 +30,7 @@ from trajscore.report._data import (
     Options,
 )
 from trajscore.report._equal_length import by_step_table, equal_length_table
+from trajscore.report._numbers import of_hundred
 from trajscore.report._rows import Row, Rows
 from trajscore.report._runs import Coverage
 
@@ -151,6 +152,11 @@ class ReportData:
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""
         return self.options.score_names[0]
+
+    @property
+    def base_rate(self) -> str:
+        """The best constant, as sentences write it: 41%."""
+        return f"{of_hundred(self.facts.rate)}%"
 
     @property
     def digits(self) -> int:

@@ -39,7 +39,7 @@ def screen(view: View) -> dict[str, Any]:
     of, data = view.screen, view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": f"{of_hundred(data.facts.rate)}%",
+        "rate": data.base_rate,
         "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",

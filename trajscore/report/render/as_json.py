@@ -74,16 +74,16 @@ def document(data: ReportData) -> dict[str, Any]:
 def _answer(screen: FirstScreen) -> dict[str, Any]:
     """Return the sentences of the first screen."""
     stated = screen.answer
-    said = {name: without_marks(text) for name, text in screen.said.items()}
+    texts = {name: without_marks(text) for name, text in screen.texts.items()}
     return {
         "predictor": stated.predictor or None,
         "action": stated.action,
         "headline": stated.headline,
         "reason": stated.lines[1],
         "next": stated.advice,
-        "accept": said.get("accept"),
-        "stop": said.get("stop"),
-        "read_first": said.get("worst"),
+        "accept": texts.get("accept"),
+        "stop": texts.get("stop"),
+        "read_first": texts.get("worst"),
         "data": {"level": stated.light, "reasons": stated.doubts},
     }
 

@@ -48,14 +48,14 @@ def _section(of: Table) -> str:
 
 def _actions(screen: FirstScreen) -> str:
     """Say which runs to accept, to stop, and to read."""
-    if not (said := screen.said):
+    if not (texts := screen.texts):
         return ""
-    texts = (
-        f"{said['accept']} {said['accept_note']}",
-        f"{said['stop']} {said['stop_note']}",
-        f"**Read first:** {said['worst']}",
+    sentences = (
+        f"{texts['accept']} {texts['accept_note']}",
+        f"{texts['stop']} {texts['stop_note']}",
+        f"**Read first:** {texts['worst']}",
     )
-    return _list("", [escaped(text, bold=True) for text in texts])
+    return _list("", [escaped(text, bold=True) for text in sentences])
 
 
 def _cards(data: ReportData) -> Iterator[list[str]]:

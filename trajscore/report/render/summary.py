@@ -9,7 +9,7 @@ from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
 from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._numbers import fixed, of_hundred
+from trajscore.report._numbers import fixed
 from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
@@ -30,16 +30,16 @@ def to_summary(data: ReportData) -> str:
 
 def _actions(screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
-    if not (said := screen.said):
+    if not (texts := screen.texts):
         return []
     whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
-    texts = [
-        f"{whose}{said['accept']}",
-        f"{whose}{said['stop']}",
-        said["thresholds"],
-        f"Read first: {said['worst']}",
+    sentences = [
+        f"{whose}{texts['accept']}",
+        f"{whose}{texts['stop']}",
+        texts["thresholds"],
+        f"Read first: {texts['worst']}",
     ]
-    return list(map(without_marks, texts))
+    return list(map(without_marks, sentences))
 
 
 def _table(data: ReportData, names: list[str]) -> str:
@@ -63,7 +63,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    base = f"always saying {of_hundred(data.facts.rate)}%, the success rate of steps"
+    base = f"always saying {data.base_rate}, the success rate of steps"
     sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
     cards = data.cards.loc[names[:_MOST_ROWS]]
     sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
