@@ -83,15 +83,18 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     inputs = load(arguments.table, **reading(arguments), needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
-    guard = Guard(process=_process(arguments)).fit(inputs.log, inputs.y, groups=inputs.groups)
+    begun = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]
+    runs, y = [inputs.log[row] for row in begun], inputs.y[begun]
+    groups = None if inputs.groups is None else inputs.groups[begun]
+    guard = Guard(process=_process(arguments)).fit(runs, y, groups=groups)
     guard.save(arguments.out)
-    X = guard.signals_.transform(inputs.log)
-    _describe(guard.process_, X, inputs.y, inputs.groups, len(inputs.y))
+    X = guard.signals_.transform(runs)
+    _describe(guard.process_, X, y, groups, len(inputs.y))
     print(
         f"wrote {arguments.out}; use it with: "
         f"trajscore.integrations.Guard.load({str(arguments.out)!r})"
     )
-    _try_out(guard.process_, X, inputs.y, inputs.groups)
+    _try_out(guard.process_, X, y, groups)
 
 
 def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
@@ -117,7 +120,7 @@ def _describe(
     words = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
     if process.n_dropped_:
         words += f"; {process.n_dropped_} without an outcome"
-    print(words + (f"; {n_runs - len(X)} with a missing value" if len(X) < n_runs else ""))
+    print(words + (f"; {n_runs - len(X)} with a missing value or no step" if len(X) < n_runs else ""))
     if n := process.n_calibration_successes_:
         print(f"threshold set by {number_of(n, 'success')}")
     weighted = "," if process.end_worth is None else ", times what a flag is worth there,"

@@ -50,7 +50,7 @@ class Tally:
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self._note_turns(run)
-        if self.n_runs <= _MAX_RUNS:
+        if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
             self._note_beginnings(run)
 
     def _note_turns(self, run: Run) -> None:

@@ -211,6 +211,7 @@ def evaluate(
         intervals=intervals,
         interval_methods=methods,
         left_out=judged.excluded,
+        unscored=judged.unscored,
         monitoring=monitored,
         cards=cards,
         pairs=pairs,
@@ -218,7 +219,10 @@ def evaluate(
         other_choices=other_choices,
         options=computed,
         facts=Facts(
-            **asdict(Counts.of(rows.runs.y, rows.runs.labels, rows.base.traces, computed.weights)),
+            **asdict(
+                Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
+                + Counts.of_outcomes(chosen.runs.y, chosen.runs.labels)
+            ),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
             knows_end=is_end_known,

@@ -48,6 +48,7 @@ from trajscore.io.tables import (
 )
 from trajscore.io.wide_tables import as_long
 from trajscore.report._doubts import leakage
+from trajscore.report._runs import whole_runs
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
@@ -465,14 +466,14 @@ def _confidences(
     signals = StepConfidence(scale=scale)
     X = signals.fit_transform(runs)
     there = ~np.isnan(X.cells)
-    known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
-    whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
+    used = X.ffill() if missing == "ffill" else X
+    whole = {name: whole_runs(used[name]) for name in X.channels or ()}
     X = _followed_by(X, signals, lost)
     predictors, lines, too_rare = {}, [], []
-    for column, name in enumerate(X.channels or ()):
+    for column, name in enumerate(whole):
         share = float(there[:, column].mean())
         how_often = f"{name}: in {share:.0%} of the agent's turns"
-        if differ(y[whole[:, column]]):
+        if differ(y[whole[name]]):
             predictors[name] = X[name]
             lines.append(how_often)
         elif share:
@@ -503,15 +504,19 @@ def _risks(
     """
     signals = TracerSignals(embedder)
     S = signals.fit_transform(runs)
+    begun = S[S.lengths > 0]
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
     of_all = _followed_by(S, signals, lost)
     counts = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, there, strict=True))
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
-        risks = {name: clone(scorer).fit(S).transform(of_all) for name, scorer in RISKS.items()}
+        judged = of_all[of_all.lengths > 0]
+        risks = {name: clone(scorer).fit(begun).transform(judged) for name, scorer in RISKS.items()}
     lines = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
     lines += dict.fromkeys(str(warning.message) for warning in caught)
-    return {name: _as_confidence(risk) for name, risk in risks.items()}, lines
+    return {
+        name: of_all.with_cells(_as_confidence(risk).cells.ravel()) for name, risk in risks.items()
+    }, lines
 
 
 def _followed_by(X: TrajectoryArray, signals: Any, lost: list[io.Run]) -> TrajectoryArray:
