@@ -18,13 +18,13 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.parts import as_table
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of
+from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
-from trajscore.report._runs import whole_runs
 
 _N_SPLITS = 10
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
@@ -120,7 +120,9 @@ def _describe(
     words = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
     if process.n_dropped_:
         words += f"; {process.n_dropped_} without an outcome"
-    print(words + (f"; {n_runs - len(X)} with a missing value or no step" if len(X) < n_runs else ""))
+    print(
+        words + (f"; {n_runs - len(X)} with a missing value or no step" if len(X) < n_runs else "")
+    )
     if n := process.n_calibration_successes_:
         print(f"threshold set by {number_of(n, 'success')}")
     weighted = "," if process.end_worth is None else ", times what a flag is worth there,"

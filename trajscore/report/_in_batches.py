@@ -27,6 +27,7 @@ from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name
+from trajscore.core.within_runs import whole_runs
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     AS_GIVEN,
@@ -44,12 +45,7 @@ from trajscore.report._data import (
 )
 from trajscore.report._doubts import stop_notes
 from trajscore.report._report import Report
-from trajscore.report._runs import (
-    Counted,
-    counted,
-    unscored_runs,
-    whole_runs,
-)
+from trajscore.report._runs import Counted, counted, unscored_runs
 from trajscore.report._tables import Counts
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch

@@ -28,7 +28,7 @@ from trajscore.core.outcomes import differ
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
-from trajscore.core.within_runs import last_cells
+from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
@@ -48,7 +48,6 @@ from trajscore.io.tables import (
 )
 from trajscore.io.wide_tables import as_long
 from trajscore.report._doubts import leakage
-from trajscore.report._runs import whole_runs
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
@@ -201,6 +200,8 @@ def _load_table(
     frame, step = with_times(with_scales(frame, chosen), chosen.step)
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
+    if NO_SCORE in frame and step is not None:  # a row without a step has no value
+        frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or task_column(frame, chosen)
     check_by(by, list(frame.columns))

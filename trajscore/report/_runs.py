@@ -25,6 +25,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
+from trajscore.core.within_runs import whole_runs
 from trajscore.inference.units import Units, any_units
 from trajscore.report._data import REFERENCES, Note
 
@@ -271,18 +272,6 @@ def unscored_runs(whole: dict[str, BoolArray], has_step: BoolArray) -> dict[str,
         of_several = f"values of {', '.join(others)} and {last} are missing"
         unscored[of_several if others else f"a value of {last} is missing"] = int(n)
     return unscored
-
-
-def whole_runs(trace: TrajectoryArray) -> BoolArray:
-    """Find the runs that have a step, and no missing value in any channel."""
-    has_step, lost = trace.lengths > 0, np.isnan(trace.cells)
-    if not lost.any():
-        return has_step
-    if lost.ndim > 1:
-        lost = np.asarray(lost.any(axis=1))
-    whole = has_step.copy()
-    whole[has_step] = ~np.logical_or.reduceat(lost, trace.offsets[:-1][has_step])
-    return whole
 
 
 def knows_end(end: Any, calibrator: Any) -> bool | None:

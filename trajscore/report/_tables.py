@@ -133,6 +133,7 @@ class ReportData:
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options
     facts: Facts
+    ends: pd.DataFrame  # outcome and stop reason of each run that counts
     remarks: list[Note]
     source: Source
 

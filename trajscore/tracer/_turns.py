@@ -170,7 +170,9 @@ def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
 
 
 def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
-    empty = [row for row in np.flatnonzero(lengths == 0) if not runs[row].ended_before_start]
+    empty = [
+        row for row in np.flatnonzero(lengths == 0).tolist() if not runs[row].ended_before_start
+    ]
     if empty or not lengths.any():
         row = empty[0] if empty else 0
         others = [step.actor for step in runs[row].steps if step.actor not in get_args(Actor)]
