@@ -254,7 +254,8 @@ def cost_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of the new mean less so many times the base's, for each repeat."""
     base_mean, new_mean = times * base.mean(axis=1), new.mean(axis=1)
-    changes = {"one set": [new], "paired": [new - times * base]}.get(kind, [new, -times * base])
+    changes = [new - times * base] if kind == "paired" else [new, -times * base]
+    changes = [new] if kind == "one set" else changes
     sizes = [change.shape[1] for change in changes]
     errors = [
         (change - change.mean(axis=1, keepdims=True)) / np.sqrt(n * (n - 1))
@@ -272,11 +273,15 @@ def cost_bounds(
         third = sum((error**3).sum(axis=1) for error in errors)
         skewness = SKEWNESS_FACTOR * np.sqrt(freedom + 1) * third / total**1.5
     value = sum(change.mean(axis=1) for change in changes)
+    alone = stdtrit(np.array(sizes) - 1, LEVEL)[:, None] * np.sqrt(variances)
     unseen = {
         "one set": (chance[0] * new_mean, chance[0] * UNSEEN_COST * new_mean),
         "paired": (chance[0] * UNSEEN_RISE * base_mean, chance[0] * UNSEEN_RISE * new_mean),
         "not paired": tuple(
-            np.hypot(chance[0] * a * new_mean, chance[-1] * b * base_mean)
+            np.hypot(
+                np.maximum(chance[0] * a * new_mean, alone[0]),
+                np.maximum(chance[-1] * b * base_mean, alone[-1]),
+            )
             for a, b in ((1, UNSEEN_COST), (UNSEEN_COST, 1))
         ),
     }[kind]
@@ -306,8 +311,8 @@ def wrong_costs(one: CostDesign, repeats: int, seed: int) -> dict[str, float]:
 def cost_designs() -> Iterator[tuple[str, CostDesign]]:
     """Yield designs at the edge of a gate of costs, by what the table calls them."""
     for law, n in product(LAWS, (5, 8, 12, 20, 50, 100)):
-        yield "one set", CostDesign("one set", law, 2, n)
-        yield "one set, 5 trials", CostDesign("one set", law, 2, n, 5, 0.5)
+        yield "one set", CostDesign("one set", law, n, n)
+        yield "one set, 5 trials", CostDesign("one set", law, n, n, 5, 0.5)
         yield "paired", CostDesign("paired", law, n, n)
         yield "paired", CostDesign("paired", law, n, n, 1, 1.0)
         yield "paired, 5 trials", CostDesign("paired", law, n, n, 5, 0.5)

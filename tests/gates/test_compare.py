@@ -195,7 +195,8 @@ def test_without_pairs_the_interval_is_welchs():
     first, then = (RunSet(None, np.ones(len(c)), spent={"cost": c}) for c in costs)
     found, (of_base, of_new) = row_of(first, then, "cost"), costs
     chance = 1 - 0.05 ** (1 / 300), 1 - 0.05 ** (1 / 40)
-    unseen = np.hypot(chance[0] * of_base.mean(), 4 * chance[1] * of_new.mean())
+    seen = t.ppf(0.95, 299) * of_base.std(ddof=1) / np.sqrt(300)
+    unseen = np.hypot(max(chance[0] * of_base.mean(), seen), 4 * chance[1] * of_new.mean())
     assert found["change_high"] - found["change"] == pytest.approx(unseen)
     # tasks that no other set has are clusters
     base, new = runs_of(1, n_tasks=20), runs_of(2, 0.1, n_tasks=20)

@@ -263,7 +263,8 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     errors[np.abs(errors) < ROUNDING * abs(value)] = 0.0
     varies = bool(errors.any())
     if measure.is_amount:
-        amount = Amount.of_mean(value, measure.most, used)
+        error = float(np.sqrt((errors**2).sum()))
+        amount = Amount.of_mean(value, error, measure.most, used)
         return Estimate(
             value, errors, freedom, used, parts=(amount,), varies=varies or amount.has_range
         )

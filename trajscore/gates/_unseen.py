@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.rate_intervals import clopper_pearson_excess
@@ -31,9 +32,9 @@ def two_value_excess(
     return np.asarray(size * clopper_pearson_excess(n * rate, n * (1 - rate), level))
 
 
-def unseen_chance(n_units: FloatArray | float, level: float) -> FloatArray:
+def unseen_chance(n_units: Any, level: float) -> Any:
     """How often something may happen that happened to none of n units."""
-    return np.asarray(1 - (1 - level) ** (1 / n_units))
+    return 1 - (1 - level) ** (1 / n_units)
 
 
 def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:
@@ -96,25 +97,28 @@ class Amount:
     above: float
     rise: float  # how much more a unit of both sets may take
     n_units: int
+    error: float  # standard error of the mean
     has_range: bool  # the most that a run can take is known
 
     @classmethod
-    def of_mean(cls, mean: float, most: float | None, n_units: int) -> Self:
+    def of_mean(cls, mean: float, error: float, most: float | None, n_units: int) -> Self:
         """Return it for a mean, and the most that a run can take, if that is known."""
         size = abs(mean)
         if most is None:
-            return cls(size, UNSEEN_COST * size, UNSEEN_RISE * size, n_units, False)
-        return cls(size, most - mean, most - mean, n_units, True)
+            return cls(size, UNSEEN_COST * size, UNSEEN_RISE * size, n_units, error, False)
+        return cls(size, most - mean, most - mean, n_units, error, True)
 
     def reaches(self, level: float, more: float) -> tuple[float, float]:
-        """How far the mean may lie below and above what was seen, for what was not."""
-        chance = float(unseen_chance(more * self.n_units, level))
-        return chance * self.below, chance * self.above
+        """How far the mean may lie below and above what was seen, by its error or the unseen."""
+        n = more * self.n_units
+        chance, seen = unseen_chance(n, level), stdtrit(n - 1, level) * self.error / np.sqrt(more)
+        return max(chance * self.below, seen), max(chance * self.above, seen)
 
     def subtracted(self, times: float) -> Self:
         """Return it where so many times this is subtracted."""
-        return replace(self, below=times * self.above, above=times * self.below)
+        error = times * self.error
+        return replace(self, below=times * self.above, above=times * self.below, error=error)
 
     def change_from(self, base: Any, times: float) -> Self:
         """Return it for the changes of pairs of units."""
-        return replace(self, below=times * base.rise, above=self.rise)
+        return replace(self, below=times * base.rise, above=self.rise, error=0.0)
