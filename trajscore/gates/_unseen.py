@@ -79,7 +79,7 @@ class Rates:
         return below, above
 
     def subtracted(self, times: float) -> Self:
-        """Return what is lost and gained where so many times this is subtracted."""
+        """Return what is lost and gained where a multiple of this is subtracted."""
         return replace(self, losses=self.gains, gains=self.losses, scale=times)
 
     def change_from(self, base: Any, times: float) -> Self:
@@ -115,7 +115,7 @@ class Amount:
         return max(chance * self.below, seen), max(chance * self.above, seen)
 
     def subtracted(self, times: float) -> Self:
-        """Return it where so many times this is subtracted."""
+        """Return it where a multiple of this is subtracted."""
         error = times * self.error
         return replace(self, below=times * self.above, above=times * self.below, error=error)
 
