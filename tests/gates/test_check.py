@@ -34,6 +34,10 @@ def verdict(new, *parameters, **options):
     return gate_of(new, BASE, *parameters, **options).verdict
 
 
+def costs_of(cost, **options):
+    return RunSet(None, np.ones(len(cost)), spent={"cost": cost}, **options)
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -106,10 +110,10 @@ def test_less_is_better_of_costs_and_errors():
 
 
 def test_a_share_is_of_the_baseline_itself_and_not_of_what_was_seen():
-    y, tasks = [1, 0, 1, 0], list("abcd")
-    base, new = (RunSet(None, y, tasks=tasks, spent={"cost": [c] * 4}) for c in (2.0, 2.2))
-    assert gate_of(new, base, "cost", margin="10.1%").verdict == "pass"
-    assert gate_of(new, base, "cost", margin="9.9%").verdict == "fail"
+    cost = np.random.default_rng(0).lognormal(0, 0.5, 200)
+    base, new = (costs_of(cost * times, tasks=np.arange(200)) for times in (1, 1.2))
+    assert gate_of(new, base, "cost", margin="25%").verdict == "pass"
+    assert gate_of(new, base, "cost", margin="15%").verdict == "fail"
     # a score below 0 is worse by a tenth if it is 1.1 times as far from 0
     one = gate_of(WORSE, BASE, "TPS log")
     share = 100 * (one.value / one.reference - 1)
@@ -180,6 +184,77 @@ def test_a_gate_that_holds_fails_as_often_as_it_may():
     assert 0 < np.mean(failed) < 0.12
 
 
+# ------------------------------------------------------------------ costs and lengths
+
+
+@pytest.mark.parametrize("metric", ["cost", "length"])
+@pytest.mark.parametrize("sets", ["one set", "paired", "not paired"])
+def test_equal_costs_decide_nothing_unless_their_most_is_known(metric, sets):
+    n = 200
+    X, tasks = TrajectoryArray(np.full(2 * n, 0.5), np.full(n, 2)), np.arange(n)
+    base, new = (
+        RunSet(X, np.ones(n), tasks=tasks + n * (k if sets == "not paired" else 0),
+               spent={"cost": np.full(n, 2.0)})
+        for k in (0, 1)
+    )  # fmt: skip
+    baseline, versus = (None, 2.2) if sets == "one set" else (base, "baseline")
+    margin = 0.0 if sets == "one set" else 0.2
+    one = check(new, baseline, Gate(metric, versus=versus, margin=margin))
+    assert one.verdict == "undecided"
+    assert np.isnan(one.gates[0].runs_needed)
+    assert "set most" in str(one)
+    # up to 1 - .05 ** (1 / 200), or 1.5%, of runs take the most: 2 + .015 * 10 < 2.2
+    for most, expected in ((12.0, "pass"), (40.0, "undecided")):
+        gate = Gate(metric, versus=versus, margin=margin, most=most)
+        assert check(new, baseline, gate).verdict == expected
+    assert gate_of(new, baseline, metric, versus=versus, most=1.5).verdict == "unusable"
+
+
+def test_one_set_of_equal_costs_among_two_decides_nothing():
+    varied, equal = costs_of(1 + np.arange(80) % 5), costs_of(np.full(90, 1.0))
+    for new, base in ((varied, equal), (equal, varied)):
+        assert gate_of(new, base, "cost", margin="900%").verdict == "undecided"
+
+
+@pytest.mark.parametrize("size", [1e200, 1e308])
+def test_costs_too_large_for_an_interval_are_unusable(size):
+    big = costs_of(size * (1 + np.arange(40) % 3 / 4))
+    small = costs_of(1 + np.arange(30) % 3)
+    for new, base, versus in ((big, None, 5.0), (big, small, "baseline"), (small, big, "baseline")):
+        (one,) = check(new, base, Gate("cost", versus=versus)).gates
+        assert (one.verdict, np.isnan(one.low)) == ("unusable", True)
+        assert "divide" in one.why
+    assert "divide" in str(compare(small, big))
+
+
+def test_a_ranking_without_error_in_few_runs_decides_nothing():
+    few = RunSet([[0.9], [0.8], [0.2], [0.1]], [1, 1, 0, 0])
+    assert gate_of(few, None, "AUROC", versus=0.9).verdict == "undecided"
+
+
+LAWS = {
+    "lognormal 0.5": lambda rng, n: rng.lognormal(-0.125, 0.5, n),
+    "lognormal 1": lambda rng, n: rng.lognormal(-0.5, 1, n),
+    "Pareto 2.5": lambda rng, n: 0.6 * (1 + rng.pareto(2.5, n)),
+    "two values": lambda rng, n: np.where(rng.random(n) < 0.1, 20.0, 1.0) / 2.9,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_costs_at_the_edge_pass_as_seldom_as_promised(law, n_simulations):
+    rng, draw = np.random.default_rng(0), LAWS[law]  # benchmarks/gates.py costs in full
+    passed = np.zeros((n_simulations, 4), dtype=bool)
+    for row in passed:
+        base, new, many = (costs_of(draw(rng, n)) for n in (8, 8, 100))
+        task = draw(rng, 8)
+        pair = [costs_of(task * c.spent["cost"], tasks=np.arange(8)) for c in (base, new)]
+        verdicts = [gate_of(new, None, "cost", versus=1.0).verdict]
+        verdicts += [gate_of(new, one, "cost").verdict for one in (base, many)]
+        row[:] = [one == "pass" for one in (*verdicts, gate_of(*pair[::-1], "cost").verdict)]
+    assert (passed.mean(axis=0) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_simulations)).all()
+
+
 def test_row_order_is_no_matter(rng, rules):
     order = rng.permutation(200)
     X, spent = WORSE.traces["judge"][order], {"cost": WORSE.spent["cost"][order]}
@@ -221,6 +296,7 @@ def test_what_is_unusable_says_why():
         (SAME, Gate("cost", "judge"), "predictor"),
         (SAME, Gate("S-ECE margin", versus=0), "S-ECE margin"),
         (SAME, Gate("S-ECE", margin="5%"), "share"),
+        (SAME, Gate("success", most=1), "leave most out"),
         (alike, Gate("AUROC"), "same outcome"),
         (RunSet({"a": [[0.5]] * 4, "b": [[0.5]] * 4}, [0, 1, 0, 1]), Gate("AUROC"), "a, b"),
     ]:
@@ -292,6 +368,7 @@ def test_bad_gates_are_named():
         ({"versus": "last"}, "versus.* 'last'"),
         ({"margin": "10%", "versus": 0.5}, "share of the baseline"),
         ({"metric": 3}, "metric must be text"),
+        ({"metric": "cost", "most": "much"}, "most must be a number"),
         ({"predictor": 3}, "predictor must be text"),
         ({"form": "raw"}, "form"),
     ]:

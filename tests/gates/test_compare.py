@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import beta, binom, norm, t, ttest_ind
+from scipy.stats import beta, binom, norm, t
 
 from judged import evaluate
 from known_agent import runs_of
@@ -42,6 +42,15 @@ def excess(losses, shares, level, more=1.0):
     return max(size * (beta.ppf(level, more * n * p + 1, more * n * (1 - p)) - p), unseen)
 
 
+def skewed(errors, level, n, more=1.0):
+    """How far a mean with these errors may lie above what was seen, by its tripled skewness."""
+    error = np.sqrt((errors**2).sum())
+    skewness = 3 * np.sqrt(n) * (errors**3).sum() / error**3
+    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-12, 1 - 1e-12)
+    excess = beta.ppf(level, more * n * p + 1, more * n * (1 - p)) - p
+    return np.sqrt(n / (p * (1 - p))) * error * excess
+
+
 class Paired:
     """The change of a rate or mean from numbers of the same tasks."""
 
@@ -49,11 +58,17 @@ class Paired:
         self.d, self.n, self.is_rate = new - times * base, len(base), is_rate
         self.value, self.error = self.d.mean(), self.d.std(ddof=1) / np.sqrt(len(base))
         self.losses, self.scale = new - base, max(1.0, times)
+        self.rises = 2 * times * base.mean(), 2 * new.mean()
 
     def reaches(self, level, more=1.0):
         reach = self.error * t.ppf(level, self.n * more - 1) / np.sqrt(more) if self.error else 0.0
         if not self.is_rate:
-            return reach, reach
+            errors = (self.d - self.value) / np.sqrt(self.n * (self.n - 1))
+            chance = 1 - (1 - level) ** (1 / (self.n * more))
+            return tuple(
+                max(reach, chance * rise, skewed(sign * errors, level, self.n, more))
+                for sign, rise in zip((-1, 1), self.rises, strict=True)
+            )
         shares = np.ones(self.n)
         return tuple(
             max(reach, self.scale * excess((sign * self.losses).clip(0), shares, level, more))
@@ -178,10 +193,14 @@ def test_without_pairs_the_interval_is_welchs():
     base, new = runs_of(1, tasks=False), runs_of(2, 0.2, n_trials=3, tasks=False)
     found = row_of(base, new, level=0.9)
     assert found[ENDS[1:]].tolist() == pytest.approx(apart(new.labels, base.labels))
-    found = row_of(base, new, "length")
-    for end, other in zip(found[ENDS[1:]], ("greater", "less"), strict=True):
-        test = ttest_ind(new.lengths - end, base.lengths, equal_var=False, alternative=other)
-        assert test.pvalue == pytest.approx(0.05)
+    # of a cost with 5 means above the mean unseen, each of the other set at least 0
+    costs = [np.random.default_rng(n).lognormal(0, 0.2, n) for n in (300, 40)]
+    first, then = (RunSet(None, np.ones(len(c)), spent={"cost": c}) for c in costs)
+    found, (of_base, of_new) = row_of(first, then, "cost"), costs
+    chance = 1 - 0.05 ** (1 / 300), 1 - 0.05 ** (1 / 40)
+    seen = t.ppf(0.95, 299) * of_base.std(ddof=1) / np.sqrt(300)
+    unseen = np.hypot(max(chance[0] * of_base.mean(), seen), 4 * chance[1] * of_new.mean())
+    assert found["change_high"] - found["change"] == pytest.approx(unseen)
     # tasks that no other set has are clusters
     base, new = runs_of(1, n_tasks=20), runs_of(2, 0.1, n_tasks=20)
     other = RunSet(new.traces["judge"], new.labels, tasks=[f"x{one}" for one in new.tasks])
@@ -292,14 +311,14 @@ def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
     assert np.isnan(check(runs_of(3), BASE, Gate("S-ECE")).gates[0].runs_needed)
 
 
-def test_equal_numbers_have_an_interval_of_no_width():
+def test_equal_costs_bound_nothing():
     tasks = np.arange(40) % 13
     base, new = (
         RunSet(None, np.arange(40) % 2, tasks=tasks, spent={"cost": np.full(40, c)})
         for c in (0.02, 0.03)
     )
-    assert row_of(base, new, "cost")[ENDS].tolist() == pytest.approx([0.01] * 3)
-    assert row_of(base, base, "cost")[ENDS].tolist() == [0, 0, 0]
+    assert row_of(base, new, "cost")[ENDS].tolist() == pytest.approx([0.01, -np.inf, np.inf])
+    assert row_of(base, base, "cost")[ENDS].tolist() == [0, -np.inf, np.inf]
     cost = BASE.spent["cost"] * (1 + 1e-14)  # what rounding changes is no change
     again = RunSet(None, BASE.labels, tasks=BASE.tasks, spent={"cost": cost})
     first = RunSet(None, BASE.labels, tasks=BASE.tasks, spent=BASE.spent)

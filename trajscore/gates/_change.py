@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,15 +14,14 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
+from trajscore.gates._unseen import ROUNDING, SKEWNESS_FACTOR, Amount, Rates, two_value_excess
 from trajscore.inference.absolute_errors import Parts, absolute_interval
 from trajscore.inference.influence import left_out_factor
-from trajscore.inference.rate_intervals import clopper_pearson_excess
 from trajscore.inference.units import Units, any_units, n_equal
 from trajscore.inference.unseen_losses import unseen_reach
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
-_ROUNDING = 1e-14  # relative; what is left where all numbers are equal
 POWER = 0.8
 
 
@@ -59,50 +59,17 @@ def match(base: RunSet, new: RunSet) -> Matching:
     return Matching(base_units, new_units, n, by, n_common, n_new, n_gone)
 
 
-def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:
-    """How far the mean of independent losses in [0, 1] may lie above what was seen of it.
-
-    Of losses of 0 and 1 it is Clopper's and Pearson's bound; of others that of two values with the
-    same variance and skewness. Both know a loss of the kind that was seen. One of another kind, of
-    the whole of a unit, may have escaped n units if its chance is up to 1 - (1 - level)^(1/n).
-
-    `losses` and `shares` (in the mean; 0 for units that do not count) are of shape (..., n_units);
-    `more` is a factor of the number of units, as if that many more had been like these.
-    """
-    n = shares.sum(axis=-1) ** 2 / (shares**2).sum(axis=-1)
-    weights = shares / shares.sum(axis=-1, keepdims=True)
-    mean = (weights * losses).sum(axis=-1)
-    deviations = weights * (losses - mean[..., None])
-    second, third = (deviations**2).sum(axis=-1), (deviations**3).sum(axis=-1)
-    varies = second > _ROUNDING**2
-    second = np.where(varies, second, 1.0)
-    skewness = np.where(varies, third, 0.0) * np.sqrt(n / second**3)
-    rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
-    size = np.sqrt(n * second / (rate * (1 - rate)))
-    seen = size * clopper_pearson_excess(more * n * rate, more * n * (1 - rate), level)
-    unseen = (1 - (1 - level) ** (1 / (more * np.count_nonzero(shares, axis=-1)))) * (1 - mean)
-    return np.where(varies, np.maximum(seen, unseen), unseen)
-
-
-@dataclass(frozen=True)
-class Part:
-    """What independent units lose and gain of a rate, in [0, 1], and the share of each in it."""
-
-    losses: FloatArray
-    gains: FloatArray
-    shares: FloatArray
-    scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A metric, or a difference of two, and what each unit adds to its error.
 
     The errors of units are independent; scaled for their small number, so that the root of the sum
     of their squares is the standard error. A calibration error has a column for each bin, of either
-    set where it is a difference; `means` are the gaps of these. A rate has `parts`: one, or one of
-    each set where a difference is not paired. A score has `changes`, of each set: what runs would
-    add to it, had they ended the other way, and their units.
+    set where it is a difference; `means` are the gaps of these. A rate or a cost has `parts`: one,
+    or one of each set where a difference is not paired. A score has `changes`, of each set: what
+    runs would add to it, had they ended the other way, and their units.
+
+    Equal numbers without a known range do not vary: they bound nothing.
     """
 
     value: float
@@ -110,8 +77,18 @@ class Estimate:
     freedom: float
     n_units: int
     means: tuple[FloatArray, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Rates | Amount, ...] = ()
     changes: tuple[tuple[FloatArray, IntArray], ...] = ()
+    varies: bool = True
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def __post_init__(self) -> None:
+        error = (self.errors**2).sum() if self.n_units > 1 else 0.0
+        if not np.isfinite([self.value, error]).all():
+            raise ValueError(
+                "its mean or the error of it is not a finite number; if the numbers are very "
+                "large, divide those of both sets by the same constant"
+            )
 
     @property
     def std_error(self) -> float:
@@ -120,7 +97,7 @@ class Estimate:
 
     def bounds(self, level: float) -> tuple[float, float]:
         """Lower and upper bound, each of which holds with a chance of `level`."""
-        if self.n_units < 2:
+        if self.n_units < 2 or not self.varies:
             return -np.inf, np.inf
         if self.means:
             return self._of_absolute(level)
@@ -132,23 +109,28 @@ class Estimate:
         freedom = (self.freedom + 1) * more - 1
         error = self.std_error / np.sqrt(more)
         reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
-        parts = [
-            [
-                part.scale * excess(getattr(part, side), part.shares, level, more)
-                for part in self.parts
-            ]
-            for side in ("losses", "gains")
-        ]
         # each of `more` times as many runs changes the mean that much less: divided below
-        unseen = [
+        of_scores = [
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
             for change, units in self.changes
         ]
-        below, above = (
-            max(reach, float(np.linalg.norm(seen)), float(np.linalg.norm(of_scores)) / more)
-            for seen, of_scores in zip(parts, np.reshape(unseen, (-1, 2)).T, strict=True)
+        of_parts = [part.reaches(level, more) for part in self.parts]
+        below, above = np.maximum(
+            np.linalg.norm(np.reshape(of_parts, (-1, 2)), axis=0),
+            np.linalg.norm(np.reshape(of_scores, (-1, 2)), axis=0) / more,
         )
-        return below, above
+        skewed = self._of_skewed(level, freedom + 1)
+        return max(reach, float(below), skewed[0]), max(reach, float(above), skewed[1])
+
+    def _of_skewed(self, level: float, n_units: float) -> tuple[float, float]:
+        """How far the mean of a cost may lie below and above, by its skewness."""
+        if not (self.std_error > 0 and any(isinstance(part, Amount) for part in self.parts)):
+            return 0.0, 0.0
+        n = self.freedom + 1
+        skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
+        sides = skewness * np.array([-1.0, 1.0])
+        below, above = self.std_error * two_value_excess(n_units, n, sides, level)
+        return float(below), float(above)
 
     def _of_absolute(self, level: float) -> tuple[float, float]:
         used = self.errors.any(axis=1)
@@ -183,6 +165,7 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
     """Return the new set's metric less the base's, which is multiplied by a factor."""
     errors = (
@@ -196,19 +179,21 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         n_units = min(new.n_units, base.n_units)
     value, means = new.value - times * base.value, (*new.means, *base.means)
     changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
-    parts = _parts(new, base, matched, times)
-    return Estimate(value, errors, freedom, n_units, means, parts, changes)
+    varies = new.varies and base.varies
+    parts = _parts(new, base, matched, abs(times))
+    if matched.by and parts and not parts[0].has_range:  # only the changes of pairs have to vary
+        varies = bool((np.abs(errors) > ROUNDING * abs(new.value)).any())
+    return Estimate(value, errors, freedom, n_units, means, parts, changes, varies)
 
 
-def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tuple[Part, ...]:
-    """What units lose and gain from the base to the new set: of pairs, their differences."""
+def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tuple[Any, ...]:
+    """What is known of units of both sets: of pairs, of their changes."""
     if not new.parts:
         return ()
     (of_new,), (of_base,) = new.parts, base.parts
-    if not matched.by:  # what the base gains is lost
-        return of_new, Part(of_base.gains, of_base.losses, of_base.shares, abs(times))
-    change = of_new.gains - of_base.gains
-    return (Part((-change).clip(0), change.clip(0), of_new.shares, max(1.0, abs(times))),)
+    if matched.by:
+        return (of_new.change_from(of_base, times),)  # both are of one kind
+    return of_new, of_base.subtracted(times)
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
@@ -235,7 +220,8 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
     NaN where that is unknown.
     """
     error = estimate.std_error
-    if estimate.n_units < 2 or np.isnan(error) or (error == 0 and distance and not estimate.parts):
+    settles = estimate.varies and (error > 0 or not distance or estimate.parts)
+    if estimate.n_units < 2 or np.isnan(error) or not settles:
         return np.nan
     side, z = int(distance < 0), float(norm.ppf(POWER))
 
@@ -257,6 +243,7 @@ def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
     return np.where(counts > 0, 1 / np.maximum(counts, 1), 0.0)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an estimate refuses what is not finite
 def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArray) -> Estimate:
     """Return a metric of one set, with these weights of its runs."""
     statistic, n_runs = measure.statistic, len(units)
@@ -273,17 +260,24 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         np.add.at(totals, units, influence / n_runs)
         return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
-    errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
-    if not isinstance(statistic, MeanOfRuns):
-        return Estimate(value, errors, freedom, used)
-    if not measure.is_rate:
-        changes = (
-            ((statistic.change(n_runs, weight), units),) if statistic.other is not None else ()
+    errors[np.abs(errors) < ROUNDING * abs(value)] = 0.0
+    varies = bool(errors.any())
+    if measure.is_amount:
+        error = float(np.sqrt((errors**2).sum()))
+        amount = Amount.of_mean(value, error, measure.most, used)
+        return Estimate(
+            value, errors, freedom, used, parts=(amount,), varies=varies or amount.has_range
         )
+    if not isinstance(statistic, MeanOfRuns):
+        return Estimate(value, errors, freedom, used, varies=varies)
+    if not measure.is_rate:
+        if statistic.other is None:
+            return Estimate(value, errors, freedom, used, varies=varies)
+        changes = ((statistic.change(n_runs, weight), units),)
         return Estimate(value, errors, freedom, used, changes=changes)
     sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
     rates = np.divide(sums, sizes, out=np.zeros(n_units), where=sizes > 0)
-    part = Part(1 - rates, rates, sizes / sizes.sum())
+    part = Rates(1 - rates, rates, sizes / sizes.sum())
     return Estimate(value, errors, freedom, used, parts=(part,))
 
 

@@ -34,10 +34,12 @@ from trajscore.gates._measures import (
     Measures,
     is_lower_better,
     refuse_without_variation,
+    with_most,
     within_range,
 )
 from trajscore.gates._result import CheckResult, GateResult
 from trajscore.gates._run_set import RunSet, check_run_set
+from trajscore.gates._unseen import Amount
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,11 @@ def _question(
     if gate.versus == BASELINE:
         if baseline is None or matched is None:
             raise ValueError("the gate needs a baseline; give one, or set versus to a number")
-        base, value = paired_estimates(baseline[key], new[key], matched)
+        of_base, of_new = (with_most(each[key], gate.most) for each in (baseline, new))
+        base, value = paired_estimates(of_base, of_new, matched)
         return _above_baseline(gate, value, base, matched, sign)
     units = np.unique(runs.ids if runs.tasks is None else runs.tasks, return_inverse=True)[1]
-    value = estimate(new[key], units, int(units.max()) + 1)
+    value = estimate(with_most(new[key], gate.most), units, int(units.max()) + 1)
     offset = float(gate.versus)
     return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
 
@@ -183,4 +186,14 @@ def _decided(question: _Question, level: float, n_runs: int) -> GateResult:
     known = question.reference
     least, most = (-1.0, 1.0) if gate.versus == BASELINE else (-known, 1 - known)
     low, high = within_range(gate.metric, low, high, least, most)
-    return GateResult(gate, verdict, question.value, question.reference, change, low, high, needed)
+    numbers = (question.value, question.reference, change, low, high, needed)
+    return GateResult(gate, verdict, *numbers, why=_why_unknown(compared, verdict))
+
+
+def _why_unknown(compared: Estimate, verdict: str) -> str:
+    """Say why no number of runs like these would settle it."""
+    if verdict != UNDECIDED or compared.varies:
+        return ""
+    has_most = any(isinstance(part, Amount) for part in compared.parts)
+    most = ", or set most, the most that a run can take" if has_most else ""
+    return f"equal numbers do not show how much they vary; collect more runs{most}"

@@ -138,13 +138,17 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     both: the interval is that of the mean of the tasks' differences, with t quantiles. Else it is
     that of two independent sets (Welch 1947), each with its tasks as clusters. Intervals of success
     and pass^k are no narrower than their losses and gains alone allow, as near 0 and 1 t is not
-    enough. Calibration errors have bounds of their own, as in `trajscore.evaluate`.
+    enough. Those of costs and lengths allow for skewness, and for tasks that no run showed, which
+    may cost five times the mean, or in paired sets twice the mean more; equal costs bound nothing.
+    Calibration errors have bounds of their own, as in `trajscore.evaluate`.
 
     References
     ----------
     Clopper and Pearson (1934), The Use of Confidence or Fiducial Limits Illustrated in the Case of
-    the Binomial; Miller (2024), Adding Error Bars to Evals, arXiv:2411.00640, for paired and
-    clustered errors; Yao et al. (2024), tau-bench, arXiv:2406.12045, for pass^k.
+    the Binomial; Bahadur and Savage (1956), The Nonexistence of Certain Statistical Procedures in
+    Nonparametric Problems, for means of costs; Miller (2024), Adding Error Bars to Evals,
+    arXiv:2411.00640, for paired and clustered errors; Yao et al. (2024), tau-bench,
+    arXiv:2406.12045, for pass^k.
 
     Examples
     --------

@@ -35,6 +35,9 @@ class Gate:
     margin : float or str, default=0.0
         How much worse it may be, in the metric's unit; below 0, how much better it must be. As
         "10%", a share of what the baseline has.
+    most : float, optional
+        The most that a run can cost or take, such as its budget of dollars or steps. Left out, a
+        run that no run showed is allowed to cost five times the mean.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Gate:
     form: str = AS_GIVEN
     versus: str | float = BASELINE
     margin: float | str = 0.0
+    most: float | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.form, "form", (AS_GIVEN, RECALIBRATED))
@@ -59,6 +63,8 @@ class Gate:
             raise ValueError(f"versus must be {BASELINE!r} or a number, got {self.versus!r}")
         if self.share is None and not _is_finite(self.margin):
             raise ValueError(f'margin must be a number, or such as "10%", got {self.margin!r}')
+        if self.most is not None and not _is_finite(self.most):
+            raise ValueError(f"most must be a number, got {self.most!r}")
         if is_fraction(self.metric):
             self._check_fraction("margin", lambda value: -1 < value < 1)
             self._check_fraction("versus", lambda value: 0 <= value <= 1)

@@ -53,6 +53,8 @@ class Measure:
     statistic: Statistic
     is_rate: bool = False  # of a run or task it is 0, 1 or between
     of_tasks: bool = False  # each task counts the same, however many runs it has
+    is_amount: bool = False  # what a run took, of which there may be no most
+    most: float | None = None  # that a run can take
 
 
 Metrics = dict[tuple[str, str], Measure]  # by form and name
@@ -70,11 +72,11 @@ class Measures:
         if key.metric == SUCCESS:
             return Measure(MeanOfRuns(runs.labels), is_rate=True)
         if key.metric == LENGTH:
-            return Measure(MeanOfRuns(runs.lengths))
+            return Measure(MeanOfRuns(runs.lengths), is_amount=True)
         if power := _PASS.fullmatch(key.metric):
             return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
         if key.metric in runs.spent:
-            return Measure(_mean_where_known(runs.spent[key.metric]))
+            return Measure(_mean_where_known(runs.spent[key.metric]), is_amount=True)
         if not key.predictor:
             raise unknown_metric(key.metric, runs)
         known, notes = self._of_predictor(key.predictor, options_of(key.metric))
@@ -98,6 +100,20 @@ class Measures:
             known = ", ".join(runs.predictors) or "none"
             raise ValueError(f"{metric} is of a predictor; say of which one: there are {known}")
         return Key(metric, predictor or runs.predictors[0], form)
+
+
+def with_most(measure: Measure, most: float | None) -> Measure:
+    """Return the measure of an amount with the most that a run can take."""
+    if most is None:
+        return measure
+    statistic = measure.statistic
+    if not (measure.is_amount and isinstance(statistic, MeanOfRuns)):
+        raise ValueError("most is for what a run takes, such as cost or length; leave most out")
+    if (largest := float(statistic.samples.max())) > most:
+        raise ValueError(
+            f"a run took {largest:g}, and most is {most:g}; set most to a larger number"
+        )
+    return replace(measure, most=most)
 
 
 def options_of(metric: str) -> Options:

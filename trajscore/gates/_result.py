@@ -39,7 +39,7 @@ class GateResult:
     # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
     # inf for more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
-    why: str = ""  # a gate is unusable
+    why: str = ""  # a gate is unusable, or undecided whatever the number of runs
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class CheckResult:
         """Say what came of a gate, and by what numbers."""
         text = f"{gate.gate}: {_numbers(gate)}"
         if gate.verdict == UNDECIDED:
-            text += f"; {more_runs(gate.runs_needed, self.new)}"
+            text += f"; {gate.why or more_runs(gate.runs_needed, self.new)}"
             if self.rules.undecided != UNDECIDED:
                 text += f"; counts as {self.rules.undecided}"
         return text
@@ -149,7 +149,7 @@ class CheckResult:
 
 def _numbers(result: GateResult) -> str:
     """Write the numbers of a gate, or why there are none."""
-    if result.why:
+    if result.verdict == UNUSABLE:
         return result.why
     ends = f" {interval(result.low, result.high)}" if result.low < result.high else ""
     return f"{result.reference:.4g} -> {result.value:.4g}, change {result.change:+.3g}{ends}"
