@@ -21,7 +21,7 @@ from trajscore.io._conversation import (
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread
-from trajscore.io._vocabulary import NOT_TOOLS, Kind, unnested
+from trajscore.io._vocabulary import NOT_TOOLS, Kind, is_own_score, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.text import text_of
 
@@ -50,6 +50,15 @@ class Span:
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
         self.parent = None if self.parent == self.id else self.parent
+
+
+def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
+    """Give a judgement to what it is of, but a guard's own; of several values the last counts."""
+    if is_own_score(name):
+        return
+    replaced = owner.scores.get(str(name), value) != value
+    run.extra |= {"replaced_scores": run.extra.get("replaced_scores", 0) + 1} if replaced else {}
+    owner.scores[str(name)] = value
 
 
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:

@@ -10,6 +10,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
+from trajscore.io._vocabulary import first
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -76,6 +77,10 @@ TIME_WORDS = {"time", "timestamp", "ts", "at"}
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 
+
+_NUMBERS = ("value", "score", "avg", "mean")
+_WORDS = ("stringValue", "string_value")
+_OF_WORDS = ("CATEGORICAL", "TEXT")
 
 ROWS = "rows"
 """Given as the column of steps of a table, it stands for the order of the rows."""
@@ -260,11 +265,23 @@ def stop_paths(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def scalar(value: Any) -> Any:
-    """Return the value of a judgement, also out of an object; None if it has several or none."""
-    if isinstance(value, dict):
-        inner = next((value[k] for k in ("value", "score", "avg", "mean") if k in value), None)
-        return None if isinstance(inner, dict) else scalar(inner)
-    return None if isinstance(value, (list, tuple)) else value
+    """Return the value of a judgement, also out of an object; None if it has several or none.
+
+    Where an object declares that it holds words, as in Langfuse and LangSmith, its number is none.
+
+    >>> scalar({"value": 0, "stringValue": "bad", "dataType": "TEXT"}), scalar({"avg": 0.5})
+    ('bad', 0.5)
+    """
+    if not isinstance(value, dict):
+        return None if isinstance(value, (list, tuple)) else value
+    kind = str(first(value, ("dataType", "data_type"))).upper()
+    inner = first(value, _WORDS if kind in _OF_WORDS else (*_NUMBERS, *_WORDS), blank=True)
+    if kind == "BOOLEAN" and isinstance(inner, (int, float)):
+        return bool(inner)
+    labels = value.get("values")  # with their counts, beside a mean where there are numbers
+    if inner is None and "avg" in value and isinstance(labels, dict) and len(labels) == 1:
+        (inner,) = labels
+    return None if isinstance(inner, dict) else scalar(inner)
 
 
 USUAL_FIELDS = Fields()
