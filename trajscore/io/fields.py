@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,6 +11,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
+from trajscore.core.values import number_of
 from trajscore.io._vocabulary import first
 
 # fmt: off
@@ -80,7 +82,6 @@ OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "
 
 _NUMBERS = ("value", "score", "avg", "mean")
 _WORDS = ("stringValue", "string_value")
-_OF_WORDS = ("CATEGORICAL", "TEXT")
 
 ROWS = "rows"
 """Given as the column of steps of a table, it stands for the order of the rows."""
@@ -97,6 +98,16 @@ def several_runs(name: str, run: str, ids: Sequence[str]) -> ArgumentError:
         f"{{argument:id={name}}}; if not, pass {own}",
         "id",
     )
+
+
+def note_on_trials(trials: Counter[tuple[Any, Any]]) -> Iterator[str]:
+    """Say how many runs have the task and the trial of another."""
+    n = trials.total() - len(trials)
+    for (task, trial), _ in trials.most_common(min(n, 1)):
+        yield (
+            f"{number_of(n, 'run')} with the task and the trial of another, such as task {task!r}, "
+            f"trial {trial!r}: all count; if they are copies, leave all but one out of the data"
+        )
 
 
 def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
@@ -275,7 +286,10 @@ def scalar(value: Any) -> Any:
     if not isinstance(value, dict):
         return None if isinstance(value, (list, tuple)) else value
     kind = str(first(value, ("dataType", "data_type"))).upper()
-    inner = first(value, _WORDS if kind in _OF_WORDS else (*_NUMBERS, *_WORDS), blank=True)
+    has_word = kind in ("CATEGORICAL", "TEXT")
+    inner = first(value, (*_WORDS, *_NUMBERS) if has_word else (*_NUMBERS, *_WORDS), blank=True)
+    if has_word and not isinstance(inner, str):
+        return None
     if kind == "BOOLEAN" and isinstance(inner, (int, float)):
         return bool(inner)
     labels = value.get("values")  # with their counts, beside a mean where there are numbers

@@ -264,6 +264,8 @@ class _Reading:
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
             _check_turns(run)
+            if None not in (run.task, run.trial) and run.stop_kind != EXCLUDED:
+                tally.trials[run.task, run.trial] += 1
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)

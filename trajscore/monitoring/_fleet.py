@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from typing import Any, NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -17,8 +19,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
+from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
@@ -30,6 +33,7 @@ _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 _LEAST = 50  # runs of a reference
 REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
+_LEAST_ALIKE = 20  # values that are not those of other runs by chance
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
 
@@ -94,6 +98,8 @@ class FleetMonitor(BaseEstimator):
         Runs since the fit.
     n_left_out_ : int
         Runs that were not taken: later trials of a task, with `groups`.
+    n_repeated_ : int
+        Runs that were not taken: of an id and values that an earlier update had.
     n_late_outcomes_ : int
         Outcomes that were not taken: of runs before an alarm, which came after it.
 
@@ -185,7 +191,8 @@ class FleetMonitor(BaseEstimator):
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
+        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = self.n_repeated_ = 0
+        self._given: set[str] = set()
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
         first, rest = self._parts(tasks)
@@ -238,11 +245,21 @@ class FleetMonitor(BaseEstimator):
             )
         traces = self._checked(X, reset=False)
         outcomes = _outcomes(y, traces)
+        is_new = self._are_new(traces)
         if self.forecaster_ is not None:
             traces = self.forecaster_.transform(traces)
         n_alarms = len(self.changes_)
-        for run in self._runs(traces, outcomes, groups):
+        n_repeated = self.n_repeated_
+        for run in self._runs(traces, outcomes, groups, is_new):
             self._take(run)
+        if n_repeated := self.n_repeated_ - n_repeated:
+            warnings.warn(
+                f"{number_of(n_repeated, 'run')} with the id and the values of a run of an earlier "
+                f"update, not counted again; to count a run, give it an id of its own; for a late "
+                f"outcome, use add_outcomes",
+                UserWarning,
+                stacklevel=2,
+            )
         self.n_runs_ += len(traces)
         return self._status(alarm=len(self.changes_) > n_alarms)
 
@@ -318,8 +335,20 @@ class FleetMonitor(BaseEstimator):
             allow_missing=has_forecaster,
         )
 
-    def _runs(self, X: TrajectoryArray, y: IntArray, groups: Any) -> Runs:
-        """Runs that are watched: of each task, the first."""
+    def _are_new(self, X: TrajectoryArray) -> BoolArray:
+        """Tell the runs that no earlier update had."""
+        names = identities(X)
+        is_new = ~pd.Index(names).duplicated()
+        is_new &= [name not in self._given for name in names]
+        self._given.update(names)
+        if are_default_ids(X.ids) and len(X.cells) < _LEAST_ALIKE:
+            is_new[:] = True
+        return is_new
+
+    def _runs(
+        self, X: TrajectoryArray, y: IntArray, groups: Any, is_new: BoolArray | None = None
+    ) -> Runs:
+        """Runs that are watched: those that are new, and of each task, the first."""
         channels = [X] if X.channels is None else [X[name] for name in X.channels]
         forecasts = np.column_stack([collapse(channel, self.phi) for channel in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
@@ -332,6 +361,9 @@ class FleetMonitor(BaseEstimator):
                     self.n_left_out_ += 1
                     continue
                 self._tasks.add(task)
+            if is_new is not None and not is_new[row]:
+                self.n_repeated_ += 1
+                continue
             number, outcome = self.n_runs_ + row + 1, int(y[row])
             runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
         return runs
@@ -480,6 +512,17 @@ class FleetMonitor(BaseEstimator):
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
+
+
+def identities(X: TrajectoryArray) -> list[str]:
+    """Return what runs are known by again: their ids, and a checksum of their values.
+
+    Default ids do not identify a run, so that the checksum is of all runs then.
+    """
+    sums = [crc32(values.tobytes()) for values in np.split(X.cells, X.offsets[1:-1])]
+    if are_default_ids(X.ids):
+        sums = [crc32(np.append(X.lengths, X.cells).tobytes())] * len(X)
+    return [f"{label}: {checksum}" for label, checksum in zip(X.ids.tolist(), sums, strict=True)]
 
 
 def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:

@@ -168,18 +168,20 @@ class _Session:
         if content != []:
             self.messages.append({"role": "user", "content": content})
 
-    def _add_answer(
-        self, message: Mapping[str, Any], text: str, line: Mapping[str, Any]
-    ) -> None:
+    def _add_answer(self, message: Mapping[str, Any], text: str, line: Mapping[str, Any]) -> None:
         """Add a line of an answer, which goes on until the next line of the user."""
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
         self.run.meta |= {"model": model} if model else {}
         request = line.get("requestId")
-        names = [] if _text(message, "id") is None else [
-            json.dumps([message, request, self._asked]),
-            json.dumps([name, request or self._n_user]),  # a proxy may give all answers one id
-        ]
+        names = (
+            []
+            if _text(message, "id") is None
+            else [
+                json.dumps([message, request, self._asked]),
+                json.dumps([name, request or self._n_user]),  # a proxy may give all answers one id
+            ]
+        )
         turn = next((self._turns[own] for own in names if own in self._turns), None)
         if turn is None:
             turn = {"role": "assistant", "content": [], "model": model}

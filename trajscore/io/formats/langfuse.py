@@ -125,6 +125,7 @@ def _span(observation: Mapping[str, Any]) -> Span:
         kind=span_kind(observation.get("type")),
         parent=_get(observation, "parentObservationId"),
         start=_get(observation, "startTime"),
+        end=_get(observation, "endTime"),
         name=first(attributes, keys.TOOL_NAME) or observation.get("name"),
         call=first(attributes, keys.TOOL_CALL_ID),
         inputs=observation.get("input"),

@@ -65,6 +65,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         kind=span_kind(attributes.get("mlflow.spanType", record.get("span_type"))),
         parent=None if parent is None else _hex(parent),
         start=first(record, ("start_time_unix_nano", "start_time_ns", "start_time")),
+        end=first(record, ("end_time_unix_nano", "end_time_ns", "end_time")),
         name=record.get("name"),
         inputs=attributes.get("mlflow.spanInputs"),
         outputs=attributes.get("mlflow.spanOutputs"),

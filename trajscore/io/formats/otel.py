@@ -161,11 +161,13 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     reason = unnested(first(attributes, keys.FINISH_REASON))
     reason = reason[0] if isinstance(reason, list) and len(reason) == 1 else reason
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
+    end = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
     return Span(
         id=name,
         kind=kind,
         parent=parent,
         start=first(record, start),
+        end=first(record, end),
         name=first(attributes, keys.TOOL_NAME) or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
