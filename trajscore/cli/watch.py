@@ -20,13 +20,14 @@ from trajscore.cli.inputs import (
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.ids import ids_with_values
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet import FleetChange, identities
+from trajscore.monitoring._fleet import FleetChange
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
 from trajscore.report._runs import whole_runs
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
-    if n := len({*identities(reference[0])} & {*identities(new[0])}):
+    if n := len({*ids_with_values(reference[0])} & {*ids_with_values(new[0])}):
         print(
             f"{number_of(n, 'run')} of NEW with the id and the values of a run of REF: all count; "
             f"if they are the same, leave them out of NEW"

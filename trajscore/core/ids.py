@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,12 @@ def pair_codes(first: IntArray, second: IntArray) -> IntArray:
 def are_default_ids(ids: NDArray[Any]) -> bool:
     """Tell whether ids are the default 0, 1, 2, ..., which do not identify runs."""
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
+
+
+def ids_with_values(X: Any) -> list[str]:
+    """Return of each run of a container its id, with a checksum of its values."""
+    values = zip(X.ids.tolist(), np.split(X.cells, X.offsets[1:-1]), strict=True)
+    return [f"{label}: {crc32(own.tobytes())}" for label, own in values]
 
 
 def check_index(labelled: Any, ids: NDArray[Any], name: str) -> None:

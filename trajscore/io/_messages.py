@@ -1,8 +1,8 @@
 """Messages of any client in the form of OpenAI's chats, which `Conversation` takes.
 
 Other forms are items of OpenAI's Responses, blocks of Anthropic and Bedrock, messages of LangChain
-(also serialised), of AutoGen, parts of Google, of Pydantic AI and of OpenTelemetry's GenAI convention, and
-ShareGPT's pairs.
+(also serialised) and AutoGen, parts of Google, of Pydantic AI and of OpenTelemetry's GenAI
+convention, and ShareGPT's pairs.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
                 turn = _joined(turn, part)
                 continue
             if turn is not None and _is_of_thought(turn, part):
-                part, turn = _joined(turn, part), None
+                yield index, _joined(turn, part)
+                turn = None
+                continue
             if turn is not None and not _only_thought(turn):
                 yield start, turn
             turn, start = (dict(part), index) if of_item else (None, index)
@@ -164,8 +166,8 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        turn = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
-        return [turn | {name: item[name] for name in ("source",) if name in item}]
+        own = {name: item[name] for name in ("source",) if name in item}
+        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **own}]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}

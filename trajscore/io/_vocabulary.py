@@ -47,9 +47,9 @@ MESSAGE_CLASSES = {
     **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
     "usermessage": "user", "functionexecutionresultmessage": "tool",
 }
-PROGRAM_CLASSES = {  # of AutoGen, written by the program: they repeat a result, or say who is next
-    "toolcallsummarymessage", "handoffmessage", "memoryqueryevent", "modelclientstreamingchunkevent",
-    "selectorevent", "selectspeakerevent", "userinputrequestedevent",
+PROGRAM_CLASSES = {  # of AutoGen, whose program writes them: repeats of a result, who is next
+    "toolcallsummarymessage", "handoffmessage", "memoryqueryevent", "selectorevent",
+    "selectspeakerevent", "userinputrequestedevent", "modelclientstreamingchunkevent",
 }
 
 # ------------------------------------------------------------------ parts of a message

@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
-from trajscore.core.ids import are_default_ids
+from trajscore.core.ids import are_default_ids, ids_with_values
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
@@ -337,13 +337,15 @@ class FleetMonitor(BaseEstimator):
 
     def _are_new(self, X: TrajectoryArray) -> BoolArray:
         """Tell the runs that no earlier update had."""
-        names = identities(X)
+        names = ids_with_values(X)
+        is_default = are_default_ids(X.ids)  # which do not identify a run, but all of a batch do
+        if is_default:
+            whole = crc32(np.append(X.lengths, X.cells).tobytes())
+            names = [f"{whole}, {name}" for name in names]
         is_new = ~pd.Index(names).duplicated()
         is_new &= [name not in self._given for name in names]
         self._given.update(names)
-        if are_default_ids(X.ids) and len(X.cells) < _LEAST_ALIKE:
-            is_new[:] = True
-        return is_new
+        return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
     def _runs(
         self, X: TrajectoryArray, y: IntArray, groups: Any, is_new: BoolArray | None = None
@@ -512,17 +514,6 @@ class FleetMonitor(BaseEstimator):
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
-
-
-def identities(X: TrajectoryArray) -> list[str]:
-    """Return what runs are known by again: their ids, and a checksum of their values.
-
-    Default ids do not identify a run, so that the checksum is of all runs then.
-    """
-    sums = [crc32(values.tobytes()) for values in np.split(X.cells, X.offsets[1:-1])]
-    if are_default_ids(X.ids):
-        sums = [crc32(np.append(X.lengths, X.cells).tobytes())] * len(X)
-    return [f"{label}: {checksum}" for label, checksum in zip(X.ids.tolist(), sums, strict=True)]
 
 
 def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:

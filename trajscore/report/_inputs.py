@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_sto
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
-from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, note_on_trials, usual_names
+from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import JOINED, join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
@@ -42,6 +41,7 @@ from trajscore.io.tables import (
     beyond_unit,
     choose_columns,
     guess_first_step,
+    notes_on_trials,
     read_table,
     unused_columns,
     with_scales,
@@ -249,7 +249,7 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
-    remarks += _note_on_trials(frame, chosen.ids)
+    remarks += notes_on_trials(frame, chosen.ids)
     lines = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
@@ -298,15 +298,6 @@ def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
     for name in by:
         if name not in columns:
             raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
-
-
-def _note_on_trials(frame: pd.DataFrame, ids: Sequence[str]) -> tuple[str, ...]:
-    """Say how many runs of a table have the task and the trial of another."""
-    names = [name for part in ("task", "trial") for name in usual_names(part, frame.columns)[:1]]
-    if len(names) < 2:
-        return ()
-    rows = frame[list({*ids, *names})].dropna().astype(str).drop_duplicates()
-    return tuple(note_on_trials(Counter(zip(*(rows[name] for name in names), strict=True))))
 
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:

@@ -191,7 +191,7 @@ class _Session:
         blocks = content if isinstance(content, list) else [{"type": "text", "text": text}]
         new = [block for block in blocks if not self._replace(turn["content"], block)]
         turn["content"] += new
-        if not new and turn is not self._turn:
+        if not new:
             self._drop_repeated_request(turn)
         self._turn = turn
         turn["cost"] = line.get("costUSD")
