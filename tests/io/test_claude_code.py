@@ -165,6 +165,8 @@ REPEATED = [
     # a history under new uuids, and what is said twice
     ([user("q", "1"), agent("a", "2", "1", id="m"), user("q", "3"), agent("a", "4", "3", id="m"),
       user("q2", "5", "2")], ["q", "a", "q2"], 2),
+    ([user([{"type": "text", "text": q}]) for q in ("q", "q?")] + [text("a", "m")],
+     ["q", "q?", "a"], 0),
     ([user("q"), text("a", "m1"), user("q"), text("a", "m2"), text("a", None)],
      ["q", "a", "q", "a", "a"], 0),
 ]  # fmt: skip

@@ -160,9 +160,12 @@ class _Session:
         self._asked = content
         self._n_user += 1
         if isinstance(content, list):
-            known = self._results.setdefault(id(self._turn), [])
+            known = self._results.setdefault(id(self._turn) if self._turn else 0, [])
             content = [
-                block for block in content if not any(self._replace(own, block) for own in known)
+                block
+                for block in content
+                if as_fields(block).get("type") != "tool_result"
+                or not any(self._replace(own, block) for own in known)
             ]
             known.append(content)
         if content != []:
@@ -174,14 +177,12 @@ class _Session:
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
         self.run.meta |= {"model": model} if model else {}
         request = line.get("requestId")
-        names = (
-            []
-            if _text(message, "id") is None
-            else [
+        names: list[str] = []
+        if isinstance(name, str):  # which a proxy may give to all answers
+            names = [
                 json.dumps([message, request, self._asked]),
-                json.dumps([name, request or self._n_user]),  # a proxy may give all answers one id
+                json.dumps([name, request or self._n_user]),
             ]
-        )
         turn = next((self._turns[own] for own in names if own in self._turns), None)
         if turn is None:
             turn = {"role": "assistant", "content": [], "model": model}
