@@ -134,3 +134,11 @@ def test_what_cannot_be_used(folder, watch, tmp_path):
     assert code == 2
     assert "no_outcome.csv" in err
     assert "'solved'" in err
+
+
+def test_runs_of_the_reference_are_counted(folder, watch, tmp_path):
+    ref, new = (pd.read_csv(folder / f"{name}.csv") for name in ("ref", "quiet"))
+    pd.concat([ref[ref["run"] < 50], new]).to_csv(tmp_path / "all.csv", index=False)
+    _, out, _ = watch(folder / "ref.csv", tmp_path / "all.csv")
+    assert "50 runs of NEW" in out
+    assert "of NEW" not in watch(folder / "ref.csv", folder / "quiet.csv")[1]

@@ -149,3 +149,40 @@ def test_how_a_session_ended(write):
     for lines, reason in STOPS:
         run = read(write, user(), *({"sessionId": "s"} | one for one in lines))
         assert run.stop_reason == reason, lines
+
+
+def text(words, name, **fields):
+    return agent([{"type": "text", "text": words}], id=name, **fields)
+
+
+REPEATED = [
+    # of one identifier several answers, which a line of the user ends
+    ([user("q"), agent([USE], id="m"), user([RESULT]), agent("a", id="m")], ["q", "", "a"], 0),
+    # a block that grew, and a call of the same request after a result
+    ([user("q"), text("I", "m"), text("I look", "m"), text("Or", "m")], ["q", "I look\nOr"], 1),
+    ([user("q"), agent([USE], id="m", requestId="r"), user([RESULT]),
+      agent([LS[0]], id="m", requestId="r"), agent([USE], id="m", requestId="r")], ["q", ""], 1),
+    # a history under new uuids, and what is said twice
+    ([user("q", "1"), agent("a", "2", "1", id="m"), user("q", "3"), agent("a", "4", "3", id="m"),
+      user("q2", "5", "2")], ["q", "a", "q2"], 2),
+    ([user([{"type": "text", "text": q}]) for q in ("q", "q?")] + [text("a", "m")],
+     ["q", "q?", "a"], 0),
+    ([user("q"), text("a", "m1"), user("q"), text("a", "m2"), text("a", None)],
+     ["q", "a", "q", "a", "a"], 0),
+]  # fmt: skip
+
+
+def test_blocks_that_are_repeated_stand_once(write):
+    for lines, expected, n_repeated in REPEATED:
+        run = read(write, *lines)
+        assert [step.text for step in run.steps] == expected, lines
+        assert run.extra.get("repeated", 0) == n_repeated, lines
+
+
+def test_sessions_of_the_field(public_file):
+    for name, n_turns, n_calls, tokens in (
+        ("same_id", 6, 4, 150), ("A2", 3, 1, 184), ("B", 5, 1, 276), ("V", 2, 1, 2),
+    ):  # fmt: skip
+        (run,) = io.read_runs(public_file("field", "claude_code", f"{name}.jsonl"))
+        calls = [call.result == step.observation for step in run.steps for call in step.tool_calls]
+        assert (len(run), calls, run.meta["input_tokens"]) == (n_turns, [True] * n_calls, tokens)

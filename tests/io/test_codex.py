@@ -77,6 +77,10 @@ ENDS = [
     ([{"type": "turn.failed", "payload": {"reason": "x"}}], "x"),
     ([{"type": "turn.completed", "payload": {"a": 1}}], "completed"),
     ([event("error"), event("task_complete")], "completed"),
+    # the stop of a turn ends with the next one
+    ([event("task_complete"), HI, YES], None), ([event("error"), event("task_started")], None),
+    ([{"type": "turn.completed"}, {"type": "turn.started"}], None),
+    ([event("task_complete"), words("user", "<turn_aborted>")], "completed"),
 ]  # fmt: skip
 
 
@@ -122,3 +126,27 @@ def test_what_a_program_prints(write):
         assert (call.name, call.arguments, call.result) == ("shell", "ls", "file")
         assert call.error is error, code
         assert run.steps[2].extra["tokens"] == {"input": 7, "output": 2}
+
+
+BACK = "thread_rolled_back"
+TAKEN_BACK = [
+    ([HI, YES, event("task_complete"), event("task_started"), words("user", "b"), YES,
+      event(BACK, num_turns=1)], "Hi Yes", "completed", 2),
+    ([HI, YES, words("user", "b"), words("user", "c"), event(BACK, num_turns=2),
+      words("user", "d"), YES], "Hi Yes d Yes", None, 2),
+    ([HI, YES, event(BACK, num_turns=0), event(BACK, num_turns=3), words("user", "e"), YES],
+     "e Yes", None, 2),
+]  # fmt: skip
+
+
+def test_turns_that_were_taken_back(write):
+    for lines, texts, reason, n in TAKEN_BACK:
+        run = read(write, META, words("user", NOTICE), *lines, tokens(4))
+        assert " ".join(step.text for step in run.steps) == texts, lines
+        assert (run.stop_reason, run.extra["n_left_out"]["taken back"]) == (reason, n), lines
+
+
+def test_a_fork_has_its_own_meta(public_file):
+    ended = [(run.id, run.stop_reason, run.meta["cwd"])
+             for run in io.read_runs(public_file("field", "codex_restart"))]  # fmt: skip
+    assert ended == [("C", None, "/w/C"), ("P", "completed", "/w/P")]

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from known_dialogue import ALL, ASK, SAMPLES, said
@@ -164,3 +165,26 @@ def test_scores_of_real_traces(public_file):
     assert [run.outcome for run in runs] == [-1, 0, -1, -1, -1, -1, -1]  # one has "correctness"
     assert runs[4].scores == {"toxicity": 0.8, "hallucination": 0}
     assert any("toxicity" in note for note in runs.notes)
+
+
+@pytest.mark.parametrize(
+    ("declared", "outcome"),
+    [({"value": 0, "stringValue": "good", "dataType": "TEXT"}, 1),
+     ({"value": "good", "dataType": "TEXT"}, 1), ({"value": 0, "dataType": "TEXT"}, -1),
+     ({"value": 0, "string_value": "good", "data_type": "CATEGORICAL"}, 1),
+     ({"value": 1, "stringValue": "False", "dataType": "BOOLEAN"}, 1),
+     ({"value": 0, "stringValue": "good", "dataType": "NUMERIC"}, 0),
+     ({"value": 0, "stringValue": "good", "dataType": "CORRECTION"}, -1)],
+)  # fmt: skip
+def test_a_score_of_text_is_its_word(write, declared, outcome):
+    log = trace(scores=[score("correctness", **declared)])
+    (run,) = io.read_runs(write("log.json", [log]), outcome_map={"good": 1})
+    assert run.outcome == outcome
+
+
+def test_scores_of_text_of_the_field(public_file):
+    path = public_file("field", "lf_text.json")
+    with pytest.raises(ValueError, match=r"word in 24 of 24 runs.*outcome_map"):
+        io.read_runs(path)
+    runs = io.read_runs(path, outcome_map="looks good=1,bad=0")
+    assert np.bincount(io.outcomes(runs)).tolist() == [12, 12]

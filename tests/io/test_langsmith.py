@@ -18,8 +18,8 @@ def call(key="2", parent="1", **fields):
     return record(key, "llm", parent, **given | fields)
 
 
-def read(write, *records):
-    return io.read_runs(write("a.jsonl", records, lines=True))
+def read(write, *records, **options):
+    return io.read_runs(write("a.jsonl", records, lines=True), **options)
 
 
 def test_the_sample():
@@ -41,6 +41,13 @@ def test_all_fields(write):
     step = run.steps[1]
     assert (step.scores, step.cost) == ({"sure": {"avg": 0.25}}, 0.5)
     assert step.extra["tokens"] == {"input": 9, "output": 2}
+    # of labels, which have no mean, one that all gave is a word
+    for labels, outcome in (({"good": 2}, 1), ({"good": 1, "bad": 1}, -1), ({}, -1)):
+        stats = {"correctness": {"n": 2, "avg": None, "values": labels}}
+        (run,) = read(
+            write, call(), record("1", "chain", feedback_stats=stats), outcome_map="good=1"
+        )
+        assert run.outcome == outcome, labels
     # the scores of the root are those of the run, and the first stands in for a root
     (run,) = read(write, call("1", None), call("2", "1", feedback_stats={"a": 1}))
     assert (run.scores, run.extra["name"]) == ({}, "1")

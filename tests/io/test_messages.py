@@ -1,5 +1,6 @@
 """One dialogue as many libraries write it, and every odd message: read to the same turns."""
 
+import numpy as np
 import pytest
 
 from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
@@ -306,3 +307,42 @@ def test_messages_that_cannot_be_read_are_named():
     for messages in ({"role": "user"}, "Hi"):
         with pytest.raises(ValueError, match="list of messages"):
             io.as_run(messages)
+
+
+def autogen(kind, content, source="helper", **fields):
+    return {"source": source, "type": kind, "content": content, "models_usage": None} | fields
+
+
+CALLS = [{"id": "c1", "name": "find", "arguments": '{"order": 3}'}]
+RESULTS = [{"call_id": "c1", "name": "find", "content": "in Paris", "is_error": True}]
+TEAM = [
+    autogen("TextMessage", ASKED, "user"), autogen("ThoughtEvent", "Hm"),
+    autogen("ToolCallRequestEvent", CALLS, models_usage={"prompt_tokens": 5}),
+    autogen("ToolCallExecutionEvent", RESULTS), autogen("ToolCallSummaryMessage", "in Paris"),
+    autogen("SelectSpeakerEvent", ["judge"], "manager"), autogen("ThoughtEvent", "So?", "judge"),
+    autogen("MultiModalMessage", ["In Paris.", {"data": "aGk="}], "judge"),
+    autogen("StructuredMessage[Sure]", {"text": "Yes", "confidence": 0.9}, "judge"),
+    autogen("HandoffMessage", "Go on", "user"), autogen("HandoffMessage", "To user", "judge"),
+    autogen("StopMessage", "TERMINATE", "judge"),
+]  # fmt: skip
+SAID = [ASKED, "", "In Paris.", '{"text": "Yes", "confidence": 0.9}', "Go on", "TERMINATE"]
+
+
+def test_a_team_of_autogen(write, public_file):
+    chat = {"id": "r", "messages": TEAM, "success": False}
+    (run,) = runs = io.read_runs(write("team.json", chat))
+    assert [step.text for step in run.steps] == SAID
+    assert [k for k, step in enumerate(run.steps) if step.actor == "user"] == [0, 4]
+    (call,) = run.steps[1].tool_calls
+    assert (call.arguments, call.result, call.error) == ({"order": 3}, "in Paris", True)
+    assert [run.steps[k].extra["reasoning"] for k in (1, 2)] == ["Hm", "So?"]
+    assert (run.meta["input_tokens"], run.outcome, runs.notes[0][:10]) == (5, 0, "3 messages")
+    for reason, outcome in (
+        ("Maximum number of messages 5 reached, current message count: 5", -1), ("Other", 0),
+        ("Token usage limit reached, total token count: 9.", -1), ("Stop message received", 0),
+    ):  # fmt: skip
+        (run,) = io.read_runs(write("team.json", chat | {"stop_reason": reason}))
+        assert run.outcome == outcome, reason
+    runs = io.read_runs(public_file("field", "autogen.jsonl"))
+    assert np.bincount(io.outcomes(runs)).tolist() == [12, 12]
+    assert {(len(run), run.steps[1].observation) for run in runs} == {(5, "训练完成")}

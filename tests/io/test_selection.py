@@ -213,3 +213,15 @@ def test_ids_that_several_runs_share(log):
         notes = [note for note in io.read_runs(log(*runs)).notes if "have the id" in note]
         assert len(notes) == bool(named)
         assert all(has(note, *named) for note in notes)
+
+
+def test_runs_with_the_task_and_the_trial_of_another_are_counted(write):
+    turn = [{"role": "assistant", "content": "Hi"}]
+    pairs = [("a", 0), ("a", 1), ("a", 0), ("b", 0), ("a", 0), ("b", None), ("b", None)]
+    chats = [{"id": str(k), "messages": turn, "task": task, "trial": trial, "success": True}
+             for k, (task, trial) in enumerate(pairs)]  # fmt: skip
+    runs = io.read_runs(write("chats.jsonl", chats, lines=True))
+    assert (len(runs), [note[:6] for note in runs.notes if "trial" in note]) == (7, ["2 runs"])
+    chats = [chats[0], chats[2] | {"stop_reason": "infrastructure_error"}]
+    with pytest.warns(UserWarning, match="left out"):
+        assert not io.read_runs(write("lost.jsonl", chats, lines=True)).notes

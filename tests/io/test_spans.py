@@ -374,3 +374,18 @@ def test_a_tools_span_and_its_call(write):
     history = [*FIRST, LOOK, tool("message", "F")]
     run = read(write, model(1, FIRST, LOOK), own, model(3, history, "Bye"))
     assert run.steps[1].observation == "message"
+
+
+def test_spans_that_were_sent_again_count_once(write):
+    calls = [span("1", "model", "a", start=1, endTime=2, input=FIRST, output="Yes"),
+             span("a", start=0, endTime=3, input="q", output="Yes")]  # fmt: skip
+    again = [calls[0] | {"id": "2", "parentObservationId": "b", "scores": {"sure": 0.4}},
+             calls[1] | {"id": "b"}]  # fmt: skip
+    for spans, n_turns, n_repeated in (
+        ([*calls, *again], 1, 2), ([*calls, again[0] | {"endTime": 9}, again[1]], 2, 1),
+        ([one | {"startTime": None} for one in (calls[0], again[0])], 2, 0),
+    ):  # fmt: skip
+        run = read(write, *spans)
+        agents = [step for step in run.steps if step.actor == "agent"]
+        assert (len(agents), run.extra.get("repeated", 0)) == (n_turns, n_repeated), spans
+        assert agents[-1].scores == {"sure": 0.4}

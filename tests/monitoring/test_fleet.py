@@ -583,3 +583,22 @@ def test_bad_input():
     ]:
         with pytest.raises(ValueError, match=message):
             fleet.fit(runs, outcomes, groups)
+
+
+def test_runs_that_are_sent_again_count_once(rng):
+    X, y = traces()
+    fleet = FleetMonitor().fit(X[:N], y[:N])
+    fleet.update(X[N : N + 40], y[N : N + 40])
+    evidence = fleet.e_values_
+    with pytest.warns(UserWarning, match="40 runs .*id of its own"):
+        fleet.update(X[N : N + 40], y[N : N + 40])
+    assert (fleet.n_repeated_, fleet.n_runs_) == (40, 80)
+    assert fleet.e_values_.equals(evidence)
+    fleet.update(bolder(X[N : N + 40]))  # another run may have the id of an earlier one
+    bare = FleetMonitor().fit(rng.random((60, 2)))
+    forecasts = rng.random((30, 2))  # without ids, only all runs of an update are known again
+    for batch in (forecasts, forecasts[:1], forecasts[:1], forecasts[::-1]):
+        bare.update(batch)
+    with pytest.warns(UserWarning, match="30 runs"):
+        bare.update(forecasts)
+    assert (fleet.n_repeated_, bare.n_repeated_) == (40, 30)

@@ -220,6 +220,8 @@ def test_columns_of_a_table_are_guessed_and_named(tmp_path, run):
     for column in ("'id'", "'step'", "'solved'", "'p'"):
         assert f"column {column}" in out
     assert "20 clusters of runs by 'task'" in out
+    again = write_table(tmp_path, task=np.repeat(np.arange(40) // 2, 2), trial=0)
+    assert "20 runs with the task and the trial of another" in run(again)[1]
     known = ["--id", "id", "--step", "step", "--outcome", "solved", "--score", "p"]
     _, out, _ = run(path, *known, "--calibrator", "none")
     assert "guessed" not in out

@@ -16,12 +16,12 @@ from trajscore.core.meanings import bare_name, turned_note
 from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
+from trajscore.report._doubts import without_leaky_columns
 from trajscore.report._inputs import (
     check_by,
     guesses,
     note_on_unused,
     task_column,
-    without_leaky_columns,
 )
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import BATCH_ROWS

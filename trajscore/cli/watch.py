@@ -27,6 +27,7 @@ from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import FleetChange
+from trajscore.monitoring._fleet_runs import run_hashes
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
 
@@ -58,6 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
         check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
+    if n := len({*run_hashes(reference[0])} & {*run_hashes(new[0])}):
+        print(
+            f"{number_of(n, 'run')} of NEW with the id and the values of a run of REF: all count; "
+            f"if they are the same, leave them out of NEW"
+        )
     fleet = FleetMonitor(
         _forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after
     )

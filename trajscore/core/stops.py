@@ -88,6 +88,10 @@ ERROR_FIELDS = ("exception_type", "exception_info", "exception", "error_type", "
 _NO_REASON = {"", "none", "null", "nan", "na", "n/a", "false", "no", "0"}
 _KINDS_OF_ERRORS = ("exception_type", "type", "name", "code", "message")
 _ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(]")
+_SENTENCES = {  # as AutoGen's begin, and the words for them
+    "Maximum number of messages ": "max_messages", "Maximum number of turns ": "max_turns",
+    "Token usage limit reached": "token_limit", "Stop message received": "agent_stop",
+}  # fmt: skip
 _MAX_NAMED = 3  # reasons of one kind, in a sentence
 
 _BETWEEN_WORDS = re.compile(r"[\s\-]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -120,7 +124,8 @@ def as_reason(value: Any, name: str = "") -> str | None:
     if not isinstance(value, str) or value.strip().lower() in _NO_REASON:
         return None
     error = _ERROR_WITH_TEXT.match(value)
-    return error[1] if error else value.strip()
+    words = (word for start, word in _SENTENCES.items() if value.startswith(start))
+    return error[1] if error else next(words, value.strip())
 
 
 def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:

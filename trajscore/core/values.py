@@ -277,10 +277,7 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
         raise ValueError("lengths must be whole numbers, one for each run")
     if (array < least).any():
         row = int(np.argmax(array < least))
-        raise ValueError(
-            f"row {row} has {array[row]} steps; leave runs without a step out, or pass "
-            f"missing='allow' to keep them as such"
-        )
+        raise ValueError(f"row {row} has no steps; leave runs without a step out")
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)

@@ -18,6 +18,7 @@ from trajscore.core.meanings import (
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
@@ -34,6 +35,10 @@ _ODD = {  # what is counted, and what is said of it
     "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
     "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
     "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
+    "repeated": (
+        "record",
+        "with the id of another, or its content and times, used once; to keep both, change one",
+    ),
     "result": ("result", "of a tool without its call, kept with the turn before it"),
 }
 
@@ -174,6 +179,7 @@ class Findings:
             if counts:
                 names = examples(name for name, _ in counts.most_common())
                 yield f"{number_of(counts.total(), noun)} not read, in {names}"
+        yield from note_on_trials(tally.trials)
         if n := tally.n_beginnings():
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another; if "

@@ -91,7 +91,7 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]
     if type_of(part) in keys.TEXT_TYPES or has_other_text(part):
         return {"type": "text", "text": part.get("text", part.get("content"))}
-    return part
+    return {"type": "image", **part} if part.keys() == {"data"} else part  # of AutoGen
 
 
 def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Messages of any client in the form of OpenAI's chats, which `Conversation` takes.
 
 Other forms are items of OpenAI's Responses, blocks of Anthropic and Bedrock, messages of LangChain
-(also serialised), parts of Google, of Pydantic AI and of OpenTelemetry's GenAI convention, and
-ShareGPT's pairs.
+(also serialised) and AutoGen, parts of Google, of Pydantic AI and of OpenTelemetry's GenAI
+convention, and ShareGPT's pairs.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -99,6 +100,10 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
             if turn is not None and of_item and _goes_on(turn, part):
                 turn = _joined(turn, part)
                 continue
+            if turn is not None and _is_of_thought(turn, part):
+                yield index, _joined(turn, part)
+                turn = None
+                continue
             if turn is not None and not _only_thought(turn):
                 yield start, turn
             turn, start = (dict(part), index) if of_item else (None, index)
@@ -112,7 +117,7 @@ def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict):
         return [message]
-    if _is_beside_messages(message):
+    if _is_beside_messages(message) or is_of_program(message):
         return []
     content = message.get("content")
     if isinstance(content, str) and "role" in message and _BESIDE.isdisjoint(message):
@@ -134,6 +139,13 @@ def _is_beside_messages(message: Mapping[str, Any]) -> bool:
     return is_adks and (message.get("partial") is True or message.get("content") is None)
 
 
+def is_of_program(message: Any) -> bool:
+    """Tell a message of AutoGen that its program writes, and neither a model nor a user."""
+    fields = as_fields(message)
+    kind, source = type_of(fields), fields.get("source")
+    return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
+
+
 # ------------------------------------------------------------------ items, one thing each
 
 
@@ -144,7 +156,7 @@ def _is_item(message: Mapping[str, Any]) -> bool:
         return "role" in message
     if "role" in message:
         return False
-    if kind == "reasoning" or kind.endswith(("_call", "_call_output")):
+    if kind in ("reasoning", "thoughtevent") or kind.endswith(("_call", "_call_output")):
         return "function" not in message or kind != "tool_call"
     return bool({"toolName", "tool.name"} & message.keys())
 
@@ -153,8 +165,9 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     kind = type_of(item)
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
-    if kind == "reasoning":
-        return [{"role": "assistant", "content": "", "reasoning": thought_of(item)}]
+    if kind in ("reasoning", "thoughtevent"):
+        own = {name: item[name] for name in ("source",) if name in item}
+        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **own}]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
@@ -165,6 +178,12 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
 
 def _only_thought(turn: Mapping[str, Any]) -> bool:
     return "reasoning" in turn and not (turn.get("content") or turn.get("tool_calls"))
+
+
+def _is_of_thought(turn: Mapping[str, Any], message: Any) -> bool:
+    """Tell the message that follows a thought of the same agent of AutoGen."""
+    source = turn.get("source")
+    return _only_thought(turn) and source is not None and as_fields(message).get("source") == source
 
 
 def _goes_on(turn: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
@@ -198,6 +217,10 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
     if fields.get("content") is None and "parts" not in fields:
         other = next((name for name in ("value", "text") if name in fields), None)
         fields |= {} if other is None else {"content": fields.pop(other)}
+    if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
+        fields["content"] = json.dumps(fields["content"], ensure_ascii=False)
+    if "content" not in fields and "output" in as_fields(fields.get("result")):  # of code
+        fields["content"] = fields["result"]["output"]
     return _with_additional_fields(fields)
 
 
@@ -211,7 +234,9 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
     kind = type_of(fields)
     if kind in ("request", "response") and "parts" in fields:  # Pydantic AI's
         return "user" if kind == "request" else "assistant"
-    kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk"), kind)
+    kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk").partition("[")[0], kind)
+    if kind == "assistant" and fields.get("source") == "user":  # of AutoGen
+        return "user"
     return kind if kind in keys.MESSAGE_TYPES else None
 
 

@@ -21,7 +21,7 @@ from trajscore.io._conversation import (
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread
-from trajscore.io._vocabulary import NOT_TOOLS, Kind, unnested
+from trajscore.io._vocabulary import NOT_TOOLS, Kind, is_own_score, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.text import text_of
 
@@ -34,6 +34,7 @@ class Span:
     kind: Kind = "other"
     parent: str | None = None
     start: Any = None  # a number, or a time as text
+    end: Any = None
     name: str | None = None
     inputs: Any = None  # to a model, in any form; the arguments of a tool
     outputs: Any = None  # of a model, in any form; the result of a tool
@@ -52,9 +53,18 @@ class Span:
         self.parent = None if self.parent == self.id else self.parent
 
 
+def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
+    """Give a judgement to what it is of, but a guard's own; of several values the last counts."""
+    if is_own_score(name):
+        return
+    replaced = owner.scores.get(str(name), value) != value
+    run.extra |= {"replaced_scores": run.extra.get("replaced_scores", 0) + 1} if replaced else {}
+    owner.scores[str(name)] = value
+
+
 def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
-    tree = _Tree(list(spans))
+    tree = _Tree(_without_repeats(list(spans), run))
     tree.check_content()
     thread = Thread(talk)
     turns: dict[str, Step] = {}
@@ -81,6 +91,25 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     talk.finish(run)
     add_tokens(run, (span.tokens for span in unanswered))
     return run
+
+
+def _without_repeats(spans: list[Span], run: Run) -> list[Span]:
+    """Leave out, and count, spans with the content and the times of another, as if sent again."""
+    contents = [hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs))) for s in spans]
+    of_ids = {span.id: content for span, content in zip(spans, contents, strict=True)}
+    kept: dict[Any, Span] = {}
+    names: dict[Any, Any] = {}  # of each span, that of the span which stands for it
+    for index, (span, content) in enumerate(zip(spans, contents, strict=True)):
+        has_content = span.start is not None and (span.inputs or span.outputs)
+        key = (content, of_ids.get(span.parent)) if has_content else index
+        earlier = kept.setdefault(key, span)
+        names[span.id] = earlier.id
+        earlier.scores = {**span.scores, **earlier.scores}
+    for span in kept.values():
+        span.parent = names.get(span.parent, span.parent)
+    if n := len(spans) - len(kept):
+        run.extra["repeated"] = n
+    return list(kept.values())
 
 
 # ------------------------------------------------------------------ the order of spans

@@ -36,14 +36,25 @@ ROLES = {
     **dict.fromkeys(("function", "observation", "tool"), "tool"),
 }
 MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
-MESSAGE_CLASSES = {  # of LangChain
+MESSAGE_CLASSES = {
+    # of LangChain
     "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
     "toolmessage": "tool", "functionmessage": "tool",
+    # of AutoGen, whose agents and users are told apart by the source of a message
+    **dict.fromkeys(("textmessage", "multimodalmessage", "structuredmessage"), "assistant"),
+    **dict.fromkeys(("stopmessage", "handoffmessage", "toolcallrequestevent"), "assistant"),
+    **dict.fromkeys(("codegenerationevent", "assistantmessage"), "assistant"),
+    **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
+    "usermessage": "user", "functionexecutionresultmessage": "tool",
+}
+PROGRAM_CLASSES = {  # of AutoGen, whose program writes them: repeats of a result, who is next
+    "toolcallsummarymessage", "handoffmessage", "memoryqueryevent", "selectorevent",
+    "selectspeakerevent", "userinputrequestedevent", "modelclientstreamingchunkevent",
 }
 
 # ------------------------------------------------------------------ parts of a message
 TEXT_TYPES = {"text", "output_text", "input_text"}
-THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought"}
+THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought", "thoughtevent"}
 PROMPT_TYPES = {"system-prompt": "system", "user-prompt": "user"}
 CALL_TYPES = {
     "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call",

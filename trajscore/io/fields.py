@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,6 +11,8 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
+from trajscore.core.values import number_of
+from trajscore.io._vocabulary import first
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -77,6 +80,9 @@ OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "
 """Fields that have one value in a run, unless its id is that of several."""
 
 
+_NUMBERS = ("value", "score", "avg", "mean")
+_WORDS = ("stringValue", "string_value")
+
 ROWS = "rows"
 """Given as the column of steps of a table, it stands for the order of the rows."""
 
@@ -92,6 +98,16 @@ def several_runs(name: str, run: str, ids: Sequence[str]) -> ArgumentError:
         f"{{argument:id={name}}}; if not, pass {own}",
         "id",
     )
+
+
+def note_on_trials(trials: Counter[tuple[Any, Any]]) -> Iterator[str]:
+    """Say how many runs have the task and the trial of another."""
+    n = trials.total() - len(trials)
+    for (task, trial), _ in trials.most_common(min(n, 1)):
+        yield (
+            f"{number_of(n, 'run')} with the task and the trial of another, such as task {task!r}, "
+            f"trial {trial!r}: all count; if they are copies, leave all but one out of the data"
+        )
 
 
 def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
@@ -260,11 +276,26 @@ def stop_paths(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def scalar(value: Any) -> Any:
-    """Return the value of a judgement, also out of an object; None if it has several or none."""
-    if isinstance(value, dict):
-        inner = next((value[k] for k in ("value", "score", "avg", "mean") if k in value), None)
-        return None if isinstance(inner, dict) else scalar(inner)
-    return None if isinstance(value, (list, tuple)) else value
+    """Return the value of a judgement, also out of an object; None if it has several or none.
+
+    Where an object declares that it holds words, as in Langfuse and LangSmith, its number is none.
+
+    >>> scalar({"value": 0, "stringValue": "bad", "dataType": "TEXT"}), scalar({"avg": 0.5})
+    ('bad', 0.5)
+    """
+    if not isinstance(value, dict):
+        return None if isinstance(value, (list, tuple)) else value
+    kind = str(first(value, ("dataType", "data_type"))).upper()
+    has_word = kind in ("CATEGORICAL", "TEXT")
+    inner = first(value, (*_WORDS, *_NUMBERS) if has_word else (*_NUMBERS, *_WORDS), blank=True)
+    if has_word and not isinstance(inner, str):
+        return None
+    if kind == "BOOLEAN" and isinstance(inner, (int, float)):
+        return bool(inner)
+    labels = value.get("values")  # with their counts, beside a mean where there are numbers
+    if inner is None and "avg" in value and isinstance(labels, dict) and len(labels) == 1:
+        (inner,) = labels
+    return None if isinstance(inner, dict) else scalar(inner)
 
 
 USUAL_FIELDS = Fields()

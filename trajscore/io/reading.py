@@ -273,6 +273,8 @@ class _Reading:
             self._settle(run)
             _check_turns(run)
             tally.odd["unstarted"] += run.ended_before_start
+            if None not in (run.task, run.trial) and run.stop_kind != EXCLUDED:
+                tally.trials[run.task, run.trial] += 1
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)

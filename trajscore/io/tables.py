@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from trajscore.io.fields import (
     TIME_WORDS,
     USUAL,
     Fields,
+    note_on_trials,
     several_runs,
     usual_names,
 )
@@ -229,6 +231,15 @@ def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list
     taken |= {*stop_columns(frame), *OF_ONE_RUN}
     unused = [name for name in frame.columns if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
+
+
+def notes_on_trials(frame: pd.DataFrame, ids: Sequence[str]) -> tuple[str, ...]:
+    """Say how many runs of a table have the task and the trial of another."""
+    names = [name for part in ("task", "trial") for name in usual_names(part, frame.columns)[:1]]
+    if len(names) < 2:
+        return ()
+    rows = frame[list({*ids, *names})].dropna().astype(str).drop_duplicates()
+    return tuple(note_on_trials(Counter(zip(*(rows[name] for name in names), strict=True))))
 
 
 def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from trajscore.io.fields import scalar
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
-_COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run")
+_COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of the text of a field that may be an outcome
@@ -26,6 +26,7 @@ class Tally:
     n_runs: int = 0
     n_with_outcome: int = 0  # or with a stop reason that explains why there is none
     ids: Counter[str] = field(default_factory=Counter)
+    trials: Counter[tuple[Any, Any]] = field(default_factory=Counter)  # tasks and trials of runs
     in_table: set[str] = field(default_factory=set)  # ids found in the table of outcomes
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name

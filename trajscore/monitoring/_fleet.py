@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from typing import Any, NamedTuple, Self
 
@@ -13,24 +14,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
-from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.estimator import check_estimator_input, parts_of
+from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
-from trajscore.core.within_runs import whole_runs
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
-from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
+from trajscore.monitoring._fleet_cause import ADVICE, cause_of
+from trajscore.monitoring._fleet_runs import (
+    LEAST_RUNS,
+    EarlierRuns,
+    Run,
+    Runs,
+    check_reference,
+    known_outcomes,
+    with_forecasts,
+)
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
 _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
-_LEAST = 50  # runs of a reference
 REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
 
@@ -96,6 +103,8 @@ class FleetMonitor(BaseEstimator):
         Runs since the fit.
     n_left_out_ : int
         Runs that were not taken: later trials of a task, with `groups`.
+    n_repeated_ : int
+        Runs that were not taken: of an id and values that an earlier update had.
     n_late_outcomes_ : int
         Outcomes that were not taken: of runs before an alarm, which came after it.
     n_without_forecast_ : int
@@ -181,21 +190,23 @@ class FleetMonitor(BaseEstimator):
         """
         as_fraction(self.alpha, "alpha")
         check_choice(self.phi, "phi", AGGREGATORS)
-        as_count(self.n_after, "n_after", _LEAST)
+        as_count(self.n_after, "n_after", LEAST_RUNS)
         traces = self._checked(X, reset=True)
-        outcomes = _outcomes(y, traces)
+        outcomes = known_outcomes(y, traces)
         self._watches_outcomes = y is not None
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
         tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
-        _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
+        check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = self.n_without_forecast_ = 0
+        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
+        self.n_repeated_ = self.n_without_forecast_ = 0
+        self._earlier = EarlierRuns()
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
         first, rest = self._parts(tasks)
-        whole = self._whole(traces)
+        whole = with_forecasts(traces, self.forecaster)
         if not (whole[first].any() and whole[rest].any()):
             raise ValueError("too few runs have a forecast at every step; give more of them")
         forecasts = [traces[rows[whole[rows]]] for rows in (first, rest)]
@@ -251,14 +262,23 @@ class FleetMonitor(BaseEstimator):
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
         traces = self._checked(X, reset=False)
-        outcomes = _outcomes(y, traces)
-        whole = self._whole(traces)
+        outcomes = known_outcomes(y, traces)
+        whole, is_new = with_forecasts(traces, self.forecaster), self._earlier.are_new(traces)
         forecasts = traces[whole]
         if self.forecaster_ is not None and whole.any():
             forecasts = self.forecaster_.transform(forecasts)
         n_alarms = len(self.changes_)
-        for run in self._runs(traces, whole, forecasts, outcomes, groups):
+        n_repeated = self.n_repeated_
+        for run in self._runs(traces, whole, forecasts, outcomes, groups, is_new):
             self._take(run)
+        if n_repeated := self.n_repeated_ - n_repeated:
+            warnings.warn(
+                f"{number_of(n_repeated, 'run')} with the id and the values of a run of an earlier "
+                f"update, not counted again; to count a run, give it an id of its own; for a late "
+                f"outcome, use add_outcomes",
+                UserWarning,
+                stacklevel=2,
+            )
         self.n_runs_ += len(traces)
         return self._status(alarm=len(self.changes_) > n_alarms)
 
@@ -334,13 +354,6 @@ class FleetMonitor(BaseEstimator):
             allow_empty=True,
         )
 
-    def _whole(self, X: TrajectoryArray) -> BoolArray:
-        """Whether each run can have a forecast: it has a step, and all that is needed there."""
-        parts = [] if self.forecaster is None else parts_of(self.forecaster)
-        if any(part._takes_missing() for part in parts if isinstance(part, Forecaster)):
-            return X.lengths > 0
-        return whole_runs(X)
-
     def _runs(
         self,
         X: TrajectoryArray,
@@ -348,13 +361,15 @@ class FleetMonitor(BaseEstimator):
         traces: TrajectoryArray,
         y: IntArray,
         groups: Any,
+        is_new: BoolArray | None = None,
     ) -> Runs:
-        """Runs that are watched: of each task, the first; `traces` are those of the whole ones."""
+        """Runs that are watched: those that are new, and of each task, the first.
+
+        `traces` are the forecasts of the whole ones.
+        """
         forecasts = np.full((len(X), len(self._names)), np.nan)
         if whole.any():
-            channels = (
-                [traces] if traces.channels is None else map(traces.__getitem__, traces.channels)
-            )
+            channels = [traces] if traces.channels is None else [traces[c] for c in traces.channels]
             forecasts[whole] = np.column_stack([collapse(each, self.phi) for each in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
         ids, lengths = X.ids.tolist(), X.lengths.astype(float)
@@ -366,6 +381,9 @@ class FleetMonitor(BaseEstimator):
                     self.n_left_out_ += 1
                     continue
                 self._tasks.add(task)
+            if is_new is not None and not is_new[row]:
+                self.n_repeated_ += 1
+                continue
             self.n_without_forecast_ += not whole[row]
             number, outcome = self.n_runs_ + row + 1, int(y[row])
             runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
@@ -522,29 +540,6 @@ class FleetMonitor(BaseEstimator):
         return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
 
 
-def _outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
-    """Outcomes; without any, all are unobserved."""
-    if y is None:
-        return np.full(len(X), CENSORED)
-    return check_outcomes(y, X, allow_soft=False)
-
-
 def _count(runs: Runs) -> tuple[int, int]:
     known = [run.outcome for run in runs if run.outcome != CENSORED]
     return sum(known), len(known)
-
-
-def _check_reference(n_tasks: int, y: IntArray | None) -> None:
-    if n_tasks < _LEAST:
-        raise ValueError(
-            f"the reference has {n_tasks} runs of different tasks and needs {_LEAST}; give more of "
-            f"them, or if runs of one task are independent, let each be its own group (--group "
-            f"with the column of run ids)"
-        )
-    if y is None:
-        return
-    for outcome, name in ((1, "success"), (0, "failure")):
-        if not (y == outcome).any():
-            raise ValueError(
-                f"the reference has no {name}; give runs of both outcomes, or no outcomes"
-            )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from scipy.special import logit
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
+from trajscore.monitoring._fleet_runs import Runs
 
 ADVICE = {
     "lengths": "Runs are longer or shorter than they were, and forecasts mean what they meant; "
@@ -40,26 +38,6 @@ _SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ran
 # not count; the third is the second where success did not change, which has paid for that
 _LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0, (_RANKING, _UNNOTICED): 1.0}
 _MISFIT = 10.0  # of the best cause, in nats, beyond which it is none of these
-
-
-@dataclass
-class Run:
-    """What is watched of a run."""
-
-    number: int
-    id: Any
-    length: float
-    forecast: FloatArray  # of each predictor; NaN where it has none
-    cells: IntArray  # of the length and, where it has any, the forecasts, on grids
-    outcome: int  # -1 while it is not known
-
-    @property
-    def has_forecast(self) -> bool:
-        """Whether it has forecasts."""
-        return len(self.cells) > 1
-
-
-Runs = list[Run]
 
 
 def cause_of(before: Runs, after: Runs, predictor: int) -> str:

@@ -71,6 +71,26 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     return ""
 
 
+def without_leaky_columns(
+    X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
+) -> tuple[TrajectoryArray, list[str]]:
+    """Leave out columns that leak the outcome, where nobody named them, and say so."""
+    why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
+    if all(why.values()):
+        reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
+        raise ArgumentError(
+            f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
+            f"{{argument}} to judge it all the same",
+            "scores",
+        )
+    notes = [
+        f"Left out: column {name!r} {how}; name it with --score to judge it"
+        for name, how in why.items()
+        if how
+    ]
+    return (X[[name for name, how in why.items() if not how]] if notes else X), notes
+
+
 def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWeights) -> list[Note]:
     """Return what a reader should know of predictors and runs."""
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))

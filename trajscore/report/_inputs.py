@@ -41,13 +41,14 @@ from trajscore.io.tables import (
     beyond_unit,
     choose_columns,
     guess_first_step,
+    notes_on_trials,
     read_table,
     unused_columns,
     with_scales,
     with_times,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._doubts import leakage
+from trajscore.report._doubts import without_leaky_columns
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
@@ -250,6 +251,7 @@ def _load_table(
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
+    remarks += notes_on_trials(frame, chosen.ids)
     lines = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
     spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
@@ -366,26 +368,6 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[str]:
     how = f"; to judge one, pass --score {numbers[0]}" if numbers else ""
     names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
     return [f"{number_of(len(unused), 'column')} not used ({names}){how}"] if unused else []
-
-
-def without_leaky_columns(
-    X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
-) -> tuple[TrajectoryArray, list[str]]:
-    """Leave out columns that leak the outcome, where nobody named them, and say so."""
-    why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
-    if all(why.values()):
-        reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
-        raise ArgumentError(
-            f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
-            f"{{argument}} to judge it all the same",
-            "scores",
-        )
-    notes = [
-        f"Left out: column {name!r} {how}; name it with --score to judge it"
-        for name, how in why.items()
-        if how
-    ]
-    return (X[[name for name, how in why.items() if not how]] if notes else X), notes
 
 
 # ------------------------------------------------------------------ logs

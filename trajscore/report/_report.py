@@ -49,7 +49,7 @@ class Report(ReportData):
         How the interval of each value and difference was made: "influence", "bootstrap" or, for
         calibration errors, "bounds".
     excluded : DataFrame
-        Runs that were left out: predictor ("all"), reason, n_runs.
+        Runs that do not count, or in success rates alone: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
         What to do: "use as it is", "recalibrate", "do not use", "recalibrate first" (a signal that
         has no score yet) or "too few runs", with about how many more are needed (n_needed); and the
@@ -100,7 +100,9 @@ class Report(ReportData):
         Their runs, the same for all of them, in the order of their ids: outcomes ``y`` (-1: not
         observed), the same as ``labels`` in [0, 1], behind every number, ``groups``, codes of
         clusters (None without), and ``source_rows``, the row of each run in the input.
-    rows, left_out, options, facts, remarks, source
+    ends : DataFrame
+        Outcome ``y`` and, where it is known, ``stop_reason`` of each run that counts.
+    rows, left_out, unscored, options, facts, remarks, source
         What tables are made from, what was computed, of which runs, and the notes, before they are
         put into words; what was judged, when, and by which command.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
-from trajscore.io._messages import find_messages, is_chat_list, is_message
+from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
 from trajscore.io.fields import dig, usual_names
@@ -77,6 +77,8 @@ class OpenAI(Format):
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         talk = Conversation(place)
+        if n := sum(map(is_of_program, messages)):
+            run.extra["n_left_out"] = {"put in": n}
         if raw.get("choices"):
             messages = [*messages, {"choices": raw["choices"]}]
             if _is_answer(*messages[-2:]):

@@ -6,6 +6,7 @@ took back are left out and counted.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -65,17 +66,18 @@ class ClaudeCode(Format):
         names = [line[key] for key in _SESSION for line in lines if line.get(key)]
         run = Run(place.name(*names))
         left_out: Counter[str] = Counter()
-        messages: dict[Any, dict[str, Any]] = {}
-        for index, line in enumerate(_not_taken_back(lines, left_out)):
+        session = _Session(run, left_out)
+        for line in _not_taken_back(lines, left_out):
             run.meta |= {name: line[name] for name in _META if line.get(name)}
             if line.get("type") == "result":
                 reason = str(line.get("subtype") or "").removeprefix("error_")
                 run.stop_reason = "error" if reason == "during_execution" else reason or None
                 run.meta |= {"cost": line.get("total_cost_usd"), "num_turns": line.get("num_turns")}
             elif line.get("type") in _TURNS:
-                _add(messages, line, index, run, left_out)
+                session.add(line)
         talk = Conversation(place)
-        talk.add_all(list(messages.values()))
+        talk.add_all(session.messages)
+        run.extra |= {"repeated": n} if (n := left_out.pop("repeated", 0)) else {}
         if left_out:
             run.extra["n_left_out"] = dict(left_out)
         return talk.finish(run)
@@ -105,6 +107,8 @@ def _not_taken_back(
         elif name is None or name not in seen:
             seen.add(name)
             yield line
+        else:
+            left_out["repeated"] += 1
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
@@ -123,41 +127,109 @@ def _is_request(line: Mapping[str, Any]) -> bool:
     return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
 
 
-def _add(
-    messages: dict[Any, dict[str, Any]],
-    line: Mapping[str, Any],
-    index: int,
-    run: Run,
-    left_out: Counter[str],
-) -> None:
-    """Add a line's message; the lines of one answer have its identifier."""
-    message = as_object(line.get("message"))
-    content = message.get("content")
-    text, is_user = text_of(content), line["type"] == "user"
-    if _is_aside(line, _SUBAGENT):
-        left_out["subagent"] += 1
-    elif _is_aside(line, _ASIDE) or (is_user and text.startswith(_WRITTEN)):
-        left_out["put in"] += 1
-    elif text.startswith(_INTERRUPTED):
-        run.stop_reason = "interrupted"
-    elif is_user:
-        run.stop_reason = None
-        messages[index] = {"role": "user", "content": content}
-    else:
-        stop = message.get("stop_reason")
-        run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
-        empty: dict[str, Any] = {"role": "assistant", "content": [], "model": message.get("model")}
-        turn = messages.setdefault(_text(message, "id") or index, empty)
-        turn["content"] += (
-            content if isinstance(content, list) else [{"type": "text", "text": text}]
-        )
-        run.meta |= {"model": message["model"]} if message.get("model") else {}
+class _Session:
+    """The messages of a session; a block that is repeated replaces the earlier one."""
+
+    def __init__(self, run: Run, left_out: Counter[str]) -> None:
+        self.run = run
+        self.left_out = left_out
+        self.messages: list[dict[str, Any]] = []
+        self._turn: dict[str, Any] = {}  # of the last answer
+        self._turns: dict[str, dict[str, Any]] = {}  # by a line, and by what identifies an answer
+        self._results: dict[int, list[list[Any]]] = {}  # of the calls of a turn, by its id()
+        self._n_user = 0  # lines of the user
+        self._asked: Any = None  # the last of these
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add a line's message."""
+        message = as_object(line.get("message"))
+        text, is_user = text_of(message.get("content")), line["type"] == "user"
+        if _is_aside(line, _SUBAGENT):
+            self.left_out["subagent"] += 1
+        elif _is_aside(line, _ASIDE) or (is_user and text.startswith(_WRITTEN)):
+            self.left_out["put in"] += 1
+        elif text.startswith(_INTERRUPTED):
+            self.run.stop_reason = "interrupted"
+        elif is_user:
+            self._add_of_user(message.get("content"))
+        else:
+            self._add_answer(message, text, line)
+
+    def _add_of_user(self, content: Any) -> None:
+        self.run.stop_reason = None
+        self._asked = content
+        self._n_user += 1
+        if isinstance(content, list):
+            known = self._results.setdefault(id(self._turn) if self._turn else 0, [])
+            content = [
+                block
+                for block in content
+                if as_fields(block).get("type") != "tool_result"
+                or not any(self._replace(own, block) for own in known)
+            ]
+            known.append(content)
+        if content != []:
+            self.messages.append({"role": "user", "content": content})
+
+    def _add_answer(self, message: Mapping[str, Any], text: str, line: Mapping[str, Any]) -> None:
+        """Add a line of an answer, which goes on until the next line of the user."""
+        stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
+        self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
+        self.run.meta |= {"model": model} if model else {}
+        request = line.get("requestId")
+        names: list[str] = []
+        if isinstance(name, str):  # which a proxy may give to all answers
+            names = [
+                json.dumps([message, request, self._asked]),
+                json.dumps([name, request or self._n_user]),
+            ]
+        turn = next((self._turns[own] for own in names if own in self._turns), None)
+        if turn is None:
+            turn = {"role": "assistant", "content": [], "model": model}
+            self.messages.append(turn)
+        self._turns |= dict.fromkeys(names, turn)
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": text}]
+        new = [block for block in blocks if not self._replace(turn["content"], block)]
+        turn["content"] += new
+        if not new:
+            self._drop_repeated_request(turn)
+        self._turn = turn
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message.get("usage")):
             turn["tokens"] = {
                 side: sum(_number(usage.get(name)) for name in names)
                 for side, names in _TOKENS.items()
             }
+
+    def _replace(self, blocks: list[Any], block: Any) -> bool:
+        """Put a block in the place of one that it repeats; tell whether there is one."""
+        place = next((k for k, earlier in enumerate(blocks) if _repeats(block, earlier)), None)
+        if place is not None:
+            blocks[place] = block
+            self.left_out["repeated"] += 1
+        return place is not None
+
+    def _drop_repeated_request(self, turn: dict[str, Any]) -> None:
+        """Take out what stands before an answer for the second time."""
+        before = next(k for k, message in enumerate(self.messages) if message is turn)
+        while before and self.messages[-1] == self.messages[before - 1]:
+            self.messages.pop()
+            self.left_out["repeated"] += 1
+            before -= 1
+
+
+def _repeats(block: Any, earlier: Any) -> bool:
+    """Tell a block that stands again, or has grown while it was streamed."""
+    later, former = as_fields(block), as_fields(earlier)
+    if later.get("type") != former.get("type"):
+        return False
+    name = first(later, ("id", "tool_use_id"))
+    if name is not None:
+        return name == first(former, ("id", "tool_use_id"))
+    text, start = (first(fields, ("text", "thinking")) for fields in (later, former))
+    has_grown = isinstance(text, str) and isinstance(start, str) and text.startswith(start)
+    return has_grown or block == earlier
 
 
 def _number(value: Any) -> float:

@@ -12,10 +12,15 @@ from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
 
-_LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_META = "session_meta"
+_LINES = (_META, "response_item", "event_msg", "turn_context", "compacted")
+_NO_ITEMS = (_META, "event_msg", "turn_context", "compacted", "item.started")
 _ITEMS = ("message", "reasoning")
 # Starts of messages that the program writes in the user's name.
-_INSTRUCTIONS = ("<user_instructions>", "<environment_context>", "# AGENTS.md instructions")
+_INSTRUCTIONS = (
+    "<user_instructions>", "<environment_context>", "<turn_aborted>", "# AGENTS.md instructions",
+)  # fmt: skip
+_STARTED = ("task_started", "turn_started", "turn.started")
 _ABORTED = ("turn_aborted", "turn.failed", "error")
 
 
@@ -40,7 +45,8 @@ class Codex(Format):
                 lines.append(value)
             else:
                 yield file.place(index or 0), value
-        source = next((p["source"] for p in map(_payload, lines) if "source" in p), None)
+        meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
+        source = _payload(meta).get("source")
         file.is_head = isinstance(source, Mapping) and "subagent" in source  # of another session
         if lines and not file.is_head:
             yield file.place(0), lines
@@ -49,14 +55,18 @@ class Codex(Format):
         run = Run("")
         items: list[dict[str, Any]] = []
         usage: list[tuple[int, dict[str, Any]]] = []
-        for line in as_objects(raw):
+        lines = as_objects(raw)
+        for line in _without_rolled_back(lines):
             payload = _payload(line)
-            kind = str(line.get("type"))
+            kind, new = str(line.get("type")), _messages_of(line)
+            if _starts(line) or _asks(new):
+                run.stop_reason = None
             _note(run, line, payload)
             if kind == "event_msg" or kind.startswith("turn."):
                 usage.append((len(items), _tokens(payload)))
-            elif kind not in ("session_meta", "turn_context", "compacted", "item.started"):
-                items += _messages(payload)
+            items += new
+        if n_back := sum(map(len, map(_messages_of, lines))) - len(items):
+            run.extra["n_left_out"] = {"taken back": n_back}
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
         talk = Conversation(place)
         talk.add_all(items)
@@ -69,6 +79,33 @@ class Codex(Format):
         return talk.finish(run)
 
 
+def _without_rolled_back(lines: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out the turns that the user took back, as many as a line says."""
+    kept: list[Mapping[str, Any]] = []
+    turns: list[int] = []  # where those of the user start
+    start: int | None = None  # of a turn in which nothing is asked yet
+    for line in lines:
+        n_turns = _payload(line).get("num_turns")
+        if _payload(line).get("type") == "thread_rolled_back" and isinstance(n_turns, int):
+            first_turn = max(len(turns) - n_turns, 0)
+            del kept[next(iter(turns[first_turn:]), len(kept)) :], turns[first_turn:]
+            continue
+        start = len(kept) if _starts(line) else start
+        if _asks(_messages_of(line)):
+            turns.append(len(kept) if start is None else start)
+            start = None
+        kept.append(line)
+    return kept
+
+
+def _starts(line: Mapping[str, Any]) -> bool:
+    return line.get("type") in _STARTED or _payload(line).get("type") in _STARTED
+
+
+def _asks(messages: list[dict[str, Any]]) -> bool:
+    return any(message.get("role") == "user" for message in messages)
+
+
 def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the contents of a line, with or without an envelope."""
     inner = line.get("payload", line.get("item"))
@@ -78,9 +115,8 @@ def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
 def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     """Set the session's name, its model, and how it ended."""
     kind, inner = line.get("type"), payload.get("type")
-    if kind in ("session_meta", "thread.started"):
-        name = payload.get("id", payload.get("thread_id"))
-        run.meta.setdefault("id", name)
+    if kind in (_META, "thread.started") and "id" not in run.meta:  # a fork copies its parent's
+        run.meta["id"] = payload.get("id", payload.get("thread_id"))
         run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
     elif kind == "turn_context":
         run.meta["model"] = payload.get("model")
@@ -98,8 +134,11 @@ def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
     return token_counts(last) if isinstance(last, Mapping) else {}
 
 
-def _messages(item: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return an item as messages; instructions are the system's."""
+def _messages_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the item of a line as messages; instructions are the system's."""
+    of_line, item = str(line.get("type")), _payload(line)
+    if of_line in _NO_ITEMS or of_line.startswith("turn."):
+        return []
     kind = item.get("type")
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]

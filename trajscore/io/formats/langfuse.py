@@ -8,9 +8,10 @@ from typing import Any
 from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of
 from trajscore.io._run import Run, as_object, check_list, leftover
-from trajscore.io._spans import Span
+from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
 
@@ -75,12 +76,8 @@ class Langfuse(TraceFormat):
         owners = {span.id: span for span in spans}
         for score in scores:
             owner = owners.get(str(_get(score, "observationId")), run)
-            name, value = str(score.get("name")), _score_value(score)
-            if keys.is_own_score(name):
-                continue
-            if name in owner.scores and owner.scores[name] != value:
-                run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
-            owner.scores[name] = value
+            if str(_get(score, "dataType")).upper() != "CORRECTION":  # what it should have said
+                add_score(owner, score.get("name"), scalar(score), run)
         return spans
 
 
@@ -128,6 +125,7 @@ def _span(observation: Mapping[str, Any]) -> Span:
         kind=span_kind(observation.get("type")),
         parent=_get(observation, "parentObservationId"),
         start=_get(observation, "startTime"),
+        end=_get(observation, "endTime"),
         name=first(attributes, keys.TOOL_NAME) or observation.get("name"),
         call=first(attributes, keys.TOOL_CALL_ID),
         inputs=observation.get("input"),
@@ -137,12 +135,3 @@ def _span(observation: Mapping[str, Any]) -> Span:
         tokens=token_counts(_get(observation, "usageDetails") or observation.get("usage")),
         extra={name: observation.get(name) for name in ("model", "latency")},
     )
-
-
-def _score_value(score: Mapping[str, Any]) -> Any:
-    """Return the value of a score, which is a word where its data are categories."""
-    value, word = score.get("value"), _get(score, "stringValue")
-    kind = str(_get(score, "dataType")).upper()
-    if kind == "BOOLEAN" and isinstance(value, (int, float)):
-        return bool(value)
-    return word if kind == "CATEGORICAL" or value is None else value

@@ -47,6 +47,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         kind=span_kind(record.get("run_type")),
         parent=record.get("parent_run_id"),
         start=first(record, ("start_time", "dotted_order")),
+        end=record.get("end_time"),
         name=record.get("name"),
         inputs=record.get("inputs"),
         outputs=record.get("outputs"),

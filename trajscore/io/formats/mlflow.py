@@ -10,11 +10,10 @@ from typing import Any
 from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, check_list
-from trajscore.io._spans import Span, add_spans
+from trajscore.io._spans import Span, add_score, add_spans
 from trajscore.io._vocabulary import (
     as_fields,
     first,
-    is_own_score,
     span_kind,
     token_counts,
     unnested,
@@ -66,6 +65,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         kind=span_kind(attributes.get("mlflow.spanType", record.get("span_type"))),
         parent=None if parent is None else _hex(parent),
         start=first(record, ("start_time_unix_nano", "start_time_ns", "start_time")),
+        end=first(record, ("end_time_unix_nano", "end_time_ns", "end_time")),
         name=record.get("name"),
         inputs=attributes.get("mlflow.spanInputs"),
         outputs=attributes.get("mlflow.spanOutputs"),
@@ -92,12 +92,10 @@ def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
     owners = {span.id: span for span in spans}
     for assessment in map(as_object, assessments if isinstance(assessments, list) else []):
         name = str(first(assessment, ("assessment_name", "name")))
-        if is_own_score(name):
-            continue
         feedback = as_fields(assessment.get("feedback"))
         if not feedback:
             expected = as_fields(assessment.get("expectation")).get("value")
             run.extra.setdefault("expectations", {})[name] = expected
         elif assessment.get("valid") is not False:
             owner = owners.get(_hex(assessment.get("span_id")), run)
-            owner.scores[name] = feedback.get("value")
+            add_score(owner, name, feedback.get("value"), run)

@@ -12,7 +12,7 @@ from trajscore.io import _vocabulary as keys
 from trajscore.io._attributes import attributes_of, plain, read_attribute
 from trajscore.io._payloads import messages_in, with_parts
 from trajscore.io._run import Run
-from trajscore.io._spans import Span
+from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io._vocabulary import (
     Kind,
@@ -161,11 +161,13 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     reason = unnested(first(attributes, keys.FINISH_REASON))
     reason = reason[0] if isinstance(reason, list) and len(reason) == 1 else reason
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
+    end = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
     return Span(
         id=name,
         kind=kind,
         parent=parent,
         start=first(record, start),
+        end=first(record, end),
         name=first(attributes, keys.TOOL_NAME) or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
@@ -256,9 +258,7 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))
-        owner, judgement = run if span is None else span, fields.get("gen_ai.evaluation.name")
-        if not keys.is_own_score(judgement):
-            owner.scores[str(judgement)] = value
+        add_score(span or run, fields.get("gen_ai.evaluation.name"), value, run)
         return
     if span is None:
         return
