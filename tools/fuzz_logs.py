@@ -234,11 +234,12 @@ def nonsense(runs: io.Runs) -> str:
         return "nothing at all was read"
     for run in runs:
         agent = [step for step in run.steps if step.actor == "agent"]
-        if not agent:
-            return "a run without a turn of the agent"
-        if not any(s.text.strip() or s.tool_calls or s.logprobs or s.scores or s.observation
-                   or s.confidence is not None for s in agent):  # fmt: skip
-            return "every turn of the agent is empty"
+        held = any(s.text.strip() or s.tool_calls or s.logprobs or s.scores or s.observation
+                   or s.confidence is not None for s in agent)  # fmt: skip
+        if not held and run.outcome == -1 and run.stop_reason is None:
+            return "a run of which nothing is known"
+        if held == run.ended_before_start:
+            return "a run that ended before it began, or not"
         if not (run.outcome == -1 or 0 <= run.outcome <= 1):
             return f"outcome {run.outcome!r}"
         if not isinstance(run.id, str) or not run.id:
