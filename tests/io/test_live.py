@@ -108,8 +108,8 @@ def test_log_probabilities_in_all_forms():
 
 
 def test_log_probabilities_that_were_not_recorded():
-    nothing = [None, [], {}, {"content": None}, {"token_logprobs": None}, [0.0, 0.0], [None]]
-    for raw in [*nothing, [-9999.0], [-10000, 0], [math.nan]]:
+    nothing = [None, [], {}, {"content": None}, {"token_logprobs": None}, [None]]
+    for raw in [*nothing, [-9999.0], [-10000, None], [math.nan]]:
         step = agent(logprobs=raw)
         assert (step.tokens, step.logprobs, step.top_logprobs) == (None, None, None), raw
     assert agent(logprobs=[-9998.9]).logprobs == (-9998.9,)

@@ -53,6 +53,11 @@ class OrdinaryRange(NamedTuple):
         low, high = ascending[distance <= reach][[0, -1]].tolist()
         return cls(low, high, middle - _FACTOR * reach, middle + _FACTOR * reach)
 
+    @property
+    def may_be_percent(self) -> bool:
+        """Whether the ordinary values may be shares of a scale that ends at up to 100."""
+        return bool(self.low >= 0 and outside_unit(self.high) and self.high <= 100)
+
     def is_outlier(self, values: FloatArray) -> BoolArray:
         """Tell which values lie far outside all others."""
         return np.asarray((values < self.least) | (values > self.most))
