@@ -77,6 +77,22 @@ def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
             check_trajectories([[0.5, value]], probabilities=True)
 
 
+@pytest.mark.parametrize("value", [-1e-9, 1.0000001])
+def test_rounding_is_no_error_of_outcomes_and_shares(value):
+    near, y = round(value), [0, 1, -1, 1]
+    assert io.outcomes([io.Run("a", outcome=value)]).tolist() == [near]
+    X = [[0.4], [0.6], [0.5], [0.7]]
+    scores = [metrics.censored_tps_score(y, X, q_z=q) for q in (value, float(near))]
+    assert scores[0] == scores[1]
+    metrics.make_censored_tps_scorer(censored="q_z", q_z=value)
+    assert metrics.tps_score([value, 1], X[:2]) == metrics.tps_score([near, 1], X[:2])
+    P = np.array([[1 - value, value], [0.5, 0.5]])
+    own = metrics.ecuas_score([near, 0], P, labels=[0, 1])
+    assert own == pytest.approx(metrics.ecuas_score([near, 0], P.round(1), labels=[0, 1]), abs=1e-6)
+    signal = metrics.trajectory_diagnostics([0, 1, 0, 1], [[value], [0.6], [0.5], [0.7]])
+    assert signal.notna().all()
+
+
 def test_bad_traces_name_the_place():
     class Run(list):
         steps, outcome = (), 1

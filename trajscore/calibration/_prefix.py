@@ -56,6 +56,7 @@ class PrefixForecaster(LearnedForecaster):
     `trajscore.ActionSignals` makes of its runs. A step at which too few runs of one outcome
     are left keeps the forecast of the step before, as do all steps beyond the last fitted one, and
     before the first the forecast is the success rate. One classifier for all steps extrapolates.
+    Outliers of a channel count as in `PlattCrossFitCalibrator`.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def check_outcomes(
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
     _check_range(values, ~censored, ids)
-    values = np.where(censored, CENSORED, to_unit(values))
+    values = to_unit(values)
     if not allow_censored and censored.any():
         row = int(np.argmax(censored))
         raise ValueError(

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from trajscore.core.values import UNIT_ROUNDING
-from trajscore.io._run import MalformedRunError, Run
+from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.files import Place
 
@@ -109,12 +109,13 @@ def any_below_zero(logprobs: Iterable[float]) -> bool:
 
 def are_recorded(runs: Iterable[Run]) -> bool:
     """Tell whether a log has log-probabilities; where all are 0, a server has written none."""
-    steps = [step for run in runs for step in run.steps if step.logprobs is not None]
-    return any(any_below_zero(step.logprobs or ()) for step in steps) or any(
-        any_below_zero(value for _, value in top)
-        for step in steps
-        for top in step.top_logprobs or ()
-    )
+    return any(any_below_zero(_logprobs_of(step)) for run in runs for step in run.steps)
+
+
+def _logprobs_of(step: Step) -> Iterator[float]:
+    yield from step.logprobs or ()
+    for top in step.top_logprobs or ():
+        yield from (logprob for _, logprob in top)
 
 
 @lru_cache(1024)
