@@ -35,11 +35,12 @@ class OrdinaryRange(NamedTuple):
         """
         if values.ndim > 1:
             return cls(*np.array([cls.of(channel) for channel in values.T]).T)
-        ascending = np.sort(values[~np.isnan(values)])
-        ends = ascending[[0, -1]] if len(ascending) else np.full(2, np.nan)
-        n_outliers = len(ascending) // _VALUES_PER_OUTLIER  # at most
-        if not n_outliers or not outside_unit(ends).any():
-            return cls(*ends.tolist())
+        values = values[~np.isnan(values)]
+        ends = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
+        n_outliers = len(values) // _VALUES_PER_OUTLIER  # at most
+        if not n_outliers or not outside_unit(np.array(ends)).any():
+            return cls(*ends)
+        ascending = np.sort(values)
         middle = float(ascending[len(ascending) // 2])
         with np.errstate(over="ignore"):
             distance = np.abs(ascending - middle)
@@ -48,7 +49,7 @@ class OrdinaryRange(NamedTuple):
         is_last = varies[:-1] & (farthest[1:] / _FACTOR > farthest[:-1])
         last = int(np.argmax(np.append(is_last, True)))
         if not varies[last]:
-            return cls(*ends.tolist())
+            return cls(*ends)
         reach = float(farthest[last])
         low, high = ascending[distance <= reach][[0, -1]].tolist()
         return cls(low, high, middle - _FACTOR * reach, middle + _FACTOR * reach)
