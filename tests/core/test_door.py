@@ -48,7 +48,7 @@ def test_all_forms_are_the_same_runs():
 
 
 def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
-    low, high = -2.2e-16, 1 + 9e-10
+    low, high = -1e-9, float(np.nextafter(np.float32(1), np.float32(2)))
     X = [[low, 0.6], [high, 0.2], [0.5, 0.7], [0.3, 0.4]] * 6
     unit = [[0.0, 0.6], [1.0, 0.2], [0.5, 0.7], [0.3, 0.4]] * 6
     cells, y = np.ravel(unit).tolist(), np.array([1, 0, 1, 0] * 6)
@@ -65,16 +65,29 @@ def test_what_rounding_puts_outside_the_unit_interval_is_0_or_1():
     own[:] = 0.5  # the caller's array stays the caller's
     assert from_own.ecuas() == answers
     assert answers == metrics.ecuas_from_confidence(y, np.array(unit)[:, 0])
-    for stated, expected in ((low, 0.0), (high, 1.0), (-1e-8, NAN)):
+    for stated, expected in ((low, 0.0), (high, 1.0), (-1e-5, NAN)):
         run = io.Run("a", [io.Step("agent", "x", confidence=stated)])
         verbal = StepConfidence(scale="fraction" if expected == 1 else "auto").fit_transform([run])
         np.testing.assert_array_equal(verbal["verbal"].cells, [expected])
     # signals are what they are
     for signal in ([[-1e-12, 2.0]], [[-1e-12, 0.5]]):
         assert check_trajectories(signal).cells.tolist() == signal[0]
-    for value in (-2e-9, 1 + 2e-9):
+    for value in (-2e-6, 1 + 2e-6):
         with pytest.raises(ValueError, match=r"run 0 \(row 0\), step 2: forecast .* outside"):
             check_trajectories([[0.5, value]], probabilities=True)
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1.0000001])
+def test_rounding_is_no_error_of_outcomes_and_shares(value):
+    near, X = round(value), [[0.4], [0.6], [0.5]]
+    assert io.outcomes([io.Run("a", outcome=value)]).tolist() == [near]
+    for of in (
+        lambda number: metrics.tps_score([number, 1, 0], X),
+        lambda number: metrics.censored_tps_score([0, 1, -1], X, q_z=float(number)),
+        lambda number: metrics.trajectory_diagnostics([0, 1, 0], [[number], *X[1:]])["T-Brier"],
+        lambda number: metrics.ecuas_score([0, 1], [[1 - number, number], [0.5, 0.5]]),
+    ):
+        assert of(value) == pytest.approx(of(near), abs=1e-5)
 
 
 def test_bad_traces_name_the_place():

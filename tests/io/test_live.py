@@ -1,12 +1,13 @@
 """Messages of a conversation that goes on: objects or dicts, their content and their scores."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import pytest
 
-from trajscore import io
+from trajscore import DensityRatioEProcess, StepConfidence, io
+from trajscore.integrations import Guard
 
 CHAT = [
     {"role": "system", "content": "Be kind."},
@@ -108,8 +109,30 @@ def test_log_probabilities_in_all_forms():
 
 
 def test_log_probabilities_that_were_not_recorded():
-    nothing = [None, [], {}, {"content": None}, {"token_logprobs": None}, [0.0, 0.0], [None]]
-    for raw in [*nothing, [-9999.0], [-10000, 0], [math.nan]]:
+    nothing = [None, [], {}, {"content": None}, {"token_logprobs": None}, [None]]
+    for raw in [*nothing, [-9999.0], [-10000, None], [math.nan]]:
         step = agent(logprobs=raw)
         assert (step.tokens, step.logprobs, step.top_logprobs) == (None, None, None), raw
     assert agent(logprobs=[-9998.9]).logprobs == (-9998.9,)
+
+
+@pytest.mark.parametrize("raw", [[0.0, 0.0], [1e-7, 0.0], [{"logprob": 1.2e-7}, -0.0]])
+def test_zeros_and_what_rounds_to_them_are_recorded(raw):
+    assert agent(logprobs=raw).logprobs == (0, 0)
+
+
+def test_zeros_of_one_conversation_mean_what_they_mean_in_the_log():
+    def chat(k, n):  # of which each fourth has only sure turns
+        logprobs = [[0.0, -0.7 * (k % 4 > 0) * ((k + j) % 3)] for j in range(n)]
+        return [{"role": "assistant", "content": "a b", "logprobs": own} for own in logprobs]
+
+    runs = [replace(io.as_run(chat(k, 4), f"r{k}"), outcome=k % 2) for k in range(120)]
+    guard = Guard(StepConfidence(["token_probability"]), DensityRatioEProcess(alpha=0.3)).fit(runs)
+    assert StepConfidence().fit_transform(runs[:1]).cells[:, 1].tolist() == pytest.approx(
+        [math.nan] * 4, nan_ok=True
+    )  # alone it is a log without any
+    for run, looks in zip(runs[:8], guard.looks(runs[:8]), strict=True):
+        evidence = [look.log_e_value for look in looks]
+        k = int(run.id[1:])
+        live = [guard.look(chat(k, n), run.id, done=n == 4) for n in range(1, 5)]
+        assert [look.log_e_value for look in live] == pytest.approx(evidence, rel=1e-9)

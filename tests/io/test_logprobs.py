@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from trajscore import StepConfidence, io
+from trajscore import StepConfidence, TracerSignals, io
 from trajscore.cli.main import main
 
 ASK = {"role": "user", "content": "Where is the bag?"}
@@ -190,3 +190,43 @@ def test_any_object_is_read_or_refused_in_words(write):
             refused.append((path.name in str(error), error))
     assert all(names for names, _ in refused), refused
     assert n_read > len(refused) > 10
+
+
+def sure(k, *logprobs):
+    turns = [SAID | {"logprobs": [{"token": "a", "logprob": p}]} for p in logprobs]
+    return {"id": str(k), "success": k % 2, "messages": [ASK, *turns]}
+
+
+def test_zeros_are_certainty_where_any_log_probability_differs(write, capsys):
+    rows = [sure(k, 0.0, -0.5 * (k % 3 == 0)) for k in range(24)]
+    path = write("log.jsonl", rows, lines=True)
+    runs = io.read_runs(path)
+    assert runs.notes == []
+    assert io.meta(runs)["n_logprobs"].tolist() == [2] * 24
+    read = list(io.iter_runs(path))
+    X = StepConfidence().fit_transform(read)["token_probability"]
+    assert X.cells[:4].tolist() == pytest.approx([1, math.exp(-0.5), 1, 1])
+    assert TracerSignals().fit_transform(read)["surprisal"].cells[4] == 1e-4
+    assert main(["report", str(path), "--resamples", "10", "--jobs", "1"]) == 0
+    assert "token_probability: in 100% of the agent's turns" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("top", [None, 0.0, -9999.0, -2.0])
+def test_a_log_of_zeros_alone_has_none_and_is_told_so(write, top):
+    rows = [sure(k, 0.0, 0.0) for k in range(4)]
+    if top is not None:
+        rows[3]["messages"][2]["logprobs"][0]["top_logprobs"] = [{"token": "b", "logprob": top}]
+    runs = io.read_runs(write("log.jsonl", rows, lines=True))
+    is_recorded = top == -2
+    assert io.meta(runs)["n_logprobs"].tolist() == [2 * is_recorded] * 4
+    assert [note.split(" of ")[1][:7] for note in runs.notes] == ["8 turns"] * (not is_recorded)
+    signals = StepConfidence(["token_probability"]).fit(runs)
+    assert signals.n_missing_["token_probability"] == 8 * (not is_recorded)
+    surprisal = TracerSignals().fit_transform(runs)["surprisal"]
+    assert np.isnan(surprisal.cells).all() == (not is_recorded)
+
+
+def test_sure_turns_of_a_real_log_count(public_file, capsys):
+    path = public_file("field", "lp_zero.jsonl")
+    assert main(["report", str(path), "--resamples", "10", "--jobs", "1"]) == 0
+    assert "40 runs · 80 steps" in capsys.readouterr().out

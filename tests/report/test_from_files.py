@@ -292,3 +292,29 @@ def test_a_table_of_a_row_a_run_needs_steps(tmp_path, run):
     code, _, err = run(tmp_path / "t.csv", "--score", "p")
     assert code == 2
     assert "--step" in err
+
+
+def test_an_outlier_is_named_and_does_not_decide(tmp_path, run):
+    rng = np.random.default_rng(0)
+    score = (50 + 20 * np.repeat(np.arange(60) % 2, 2) + rng.normal(0, 15, 120)).round(1)
+    margins = []
+    for value in (score[15], 9.2e124):
+        path = write_table(tmp_path, n=60, p=np.where(np.arange(120) == 15, value, score))
+        code, out, _ = run(path, "--out", tmp_path / "report.json")
+        assert code == 0
+        assert "--scale p=100" in out
+        numbers = json.loads((tmp_path / "report.json").read_text())
+        margins.append(numbers["sensitivity"][0]["margin"])
+    assert margins[1] == pytest.approx(margins[0], abs=0.01)
+    assert "p: run 7, step 2: 9.2e+124 lies far outside the others" in out
+    assert any("9.2e+124" in note for note in numbers["notes"])
+    code, _, err = run(path, "--scale", "p=100")
+    assert code == 2
+    assert "row 15: column 'p' has 9.2e+124" in err
+
+
+def test_the_outlier_of_a_real_log(public_file, run):
+    code, out, _ = run(public_file("field", "huge.csv"))
+    assert code == 0
+    assert "It is 0.194 [" in out  # as with 92 in its place
+    assert "run 7, step 2: 9.2e+124" in out

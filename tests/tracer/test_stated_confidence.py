@@ -58,7 +58,8 @@ def test_scales():
         ("fraction", 0.7, 0.7), ("fraction", 1.5, 1), ("fraction", -0.5, 0),
         ("percent", 70, 0.7), ("percent", 0.7, 0.007), ("percent", 150, 1), ("percent", -1, 0),
         ("auto", 70, 0.7), ("auto", 1, 1), ("auto", 1.01, NAN), ("auto", 100, 1), ("auto", 10, NAN),
-        ("auto", 101, NAN), ("auto", -1e-8, NAN), ("auto", -1e-9, 0), ("auto", 0, 0),
+        ("auto", 101, NAN), ("auto", -1e-5, NAN), ("auto", -1e-7, 0), ("auto", 0, 0),
+        ("auto", 100.00001, 1),
         (5, 3, 0.6), (5, 6, NAN), (10.0, 8, 0.8), (5, -1, NAN), (5, 0, 0), (5, 5, 1),
         ("percent", NAN, NAN), ("fraction", NAN, NAN), ("auto", NAN, NAN),
     ], lambda scale, field: read("Confidence: 0.3", scale=scale, confidence=field))  # fmt: skip

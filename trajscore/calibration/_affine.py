@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers
+from trajscore.core.values import are_probabilities, as_array, as_numbers
 
 
 class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -182,8 +182,7 @@ def _check_columns(classes: NDArray[Any], n_columns: int) -> None:
 
 
 def _warn_of_probabilities(scores: FloatArray) -> None:
-    inside = scores.min() >= 0 and scores.max() <= 1
-    if inside and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
+    if are_probabilities(scores) and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
         warnings.warn(
             "X looks like probabilities, which are calibrated as if they were log-probabilities; "
             "pass their logarithms",

@@ -33,6 +33,7 @@ from trajscore.core.estimator import censored_of, like_input, require_y, track_c
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs
@@ -347,6 +348,7 @@ class CrossFitCalibrator(LearnedForecaster):
     keyword: ClassVar[str] = ""  # calibrator="platt", --calibrator platt
     _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
     _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
+    _range = OrdinaryRange()  # of the training values
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
@@ -399,7 +401,7 @@ class CrossFitCalibrator(LearnedForecaster):
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
     ) -> tuple[None, FloatArray]:
-        return None, self.full_map_(scores[:, 0])
+        return None, self.full_map_(self._range.nearest(scores[:, 0]))
 
     def summary(self) -> pd.DataFrame:
         """Say what happened in the fit, one row a map.
@@ -445,6 +447,8 @@ class CrossFitCalibrator(LearnedForecaster):
         fold = assign_folds(self.cv, traces.ids, labels.stratum, counts=weight > 0, groups=groups)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
+        self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])
+        traces = traces.with_cells(self._range.nearest(traces.cells))
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = id_order(traces.ids)
         steps = TrainingSteps(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.within_runs import cells_by_step, step_numbers
@@ -33,6 +34,7 @@ class PrefixFeatures(NamedTuple):
     kind: Features
     last: int
     pooled: bool  # as many features at every step, its number among them; the first are repeated
+    range: OrdinaryRange = OrdinaryRange()  # of the scores in fitting
 
     def check(self) -> None:
         """Refuse unknown features, and those that do not fit one classifier over all steps."""
@@ -59,6 +61,7 @@ class PrefixFeatures(NamedTuple):
 
     def push(self, seen: Seen, scores: FloatArray, t: int) -> Seen:
         """What is seen with the scores of step `t`, of shape (n_runs, n_channels)."""
+        scores = self.range.nearest(scores)
         if self._are_statistics:
             missing, new = np.isnan(scores), _Statistics(*seen).push(scores)
             # a score that was not recorded leaves everything as it was

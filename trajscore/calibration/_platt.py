@@ -32,7 +32,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     """Turn a per-step signal into calibrated probabilities of eventual success.
 
     Platt scaling over all steps, weighted with the step weights of the score, so that the
-    calibrator's target is the evaluator's. Training rows get *out-of-fold* probabilities.
+    calibrator's target is the evaluator's. Training rows get *out-of-fold* probabilities. Outliers
+    of a signal count as the nearest other value: up to one in 20 of the training values, if they
+    lie ten times as far from the median as all others, and new values as far out.
 
     Parameters
     ----------

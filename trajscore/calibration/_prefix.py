@@ -22,6 +22,7 @@ from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
@@ -55,6 +56,7 @@ class PrefixForecaster(LearnedForecaster):
     `trajscore.ActionSignals` makes of its runs. A step at which too few runs of one outcome
     are left keeps the forecast of the step before, as do all steps beyond the last fitted one, and
     before the first the forecast is the success rate. One classifier for all steps extrapolates.
+    Outliers of a channel count as in `PlattCrossFitCalibrator`.
 
     Parameters
     ----------
@@ -121,6 +123,8 @@ class PrefixForecaster(LearnedForecaster):
     >>> forecaster.transform(X)
     <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
+
+    _range = OrdinaryRange()  # of the training scores
 
     def __init__(
         self,
@@ -197,6 +201,7 @@ class PrefixForecaster(LearnedForecaster):
         weights = None if sample_weight is None else weight[rows]
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
+        self._range = OrdinaryRange.of(traces.cells.reshape(-1, traces.n_channels))
         fit = self._fit_pooled if self.pooled else self._fit_steps
         self.estimators_ = fit(prototype, traces, success, weights)
         return self
@@ -261,7 +266,7 @@ class PrefixForecaster(LearnedForecaster):
         return self.estimator
 
     def _features(self) -> PrefixFeatures:
-        return PrefixFeatures(self.features, self.last, self.pooled)
+        return PrefixFeatures(self.features, self.last, self.pooled, self._range)
 
     def _reads(self) -> dict[str, bool]:
         return {"probabilities": False, "single_channel": False}

@@ -14,7 +14,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import contrast_sums
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import as_numbers, outside_unit
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 # the normal approximation needs some independent units, runs or clusters
@@ -132,7 +132,7 @@ def conditional_mean_test(
 
 
 def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
-    bad = known & ~((values >= 0) & (values <= 1))
+    bad = known & outside_unit(values)
     if bad.any():
         row = int(np.argmax(bad))
         hint = ", or -1 where it was not observed" if name == "outcome" else ""

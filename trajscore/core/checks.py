@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
+    are_probabilities,
     as_array,
     one_per_run,
     outside_unit,
@@ -39,7 +41,7 @@ def check_trajectories(
         In a plain array or DataFrame, one row is a run and trailing NaN is padding; masked
         values are missing. A Series or an array of lists is taken as a list of runs.
     probabilities : bool, default=False
-        Whether all values must lie in [0, 1]; those less than 1e-9 outside it become 0 or 1.
+        Whether all values must lie in [0, 1]; those outside by rounding become 0 or 1.
     single_channel : bool, default=False
         Whether there must be one value a step.
     allow_missing : bool, default=False
@@ -92,8 +94,13 @@ def check_container(
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
     check_values(traces, probabilities, allow_missing)
+    return in_unit(traces, probabilities=True) if probabilities else traces
+
+
+def in_unit(traces: TrajectoryArray, probabilities: bool = False) -> TrajectoryArray:
+    """Return traces; probabilities that rounding alone puts outside [0, 1] as 0 or 1."""
     low, high = traces.value_range()
-    if probabilities and (low < 0 or high > 1):  # by rounding alone, as has been checked
+    if (low < 0 or high > 1) and (probabilities or are_probabilities(traces.cells)):
         return traces.with_cells(to_unit(traces.cells))
     return traces
 
@@ -129,7 +136,7 @@ def check_values(
         raise ValueError(f"{_first(traces, np.isnan(cells))}: the value is missing; {cure}")
     outside = outside_unit(cells)
     if probabilities and outside.any():
-        percent = "divide percentages by 100, or " * bool(low >= 0 and 1 < high <= 100)
+        percent = "divide percentages by 100, or " * OrdinaryRange.of(cells.ravel()).may_be_percent
         raise ValueError(
             f"{_first(traces, outside)}: forecast {cells[outside][0]:g} lies outside [0, 1]; "
             f"{percent}turn the signal into probabilities first, for example with "

@@ -17,7 +17,9 @@ from trajscore.core.values import (
     is_number,
     number_of,
     one_per_run,
+    outside_unit,
     run_label,
+    to_unit,
 )
 
 SUCCESS = 1
@@ -82,6 +84,7 @@ def check_outcomes(
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
     _check_range(values, ~censored, ids)
+    values = to_unit(values)
     if not allow_censored and censored.any():
         row = int(np.argmax(censored))
         raise ValueError(
@@ -145,14 +148,14 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
 
 def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:
     q = one_per_run(q_z, "q_z", len(codes))
-    bad = ~observed & ~((q >= 0) & (q <= 1))
+    bad = ~observed & (np.isnan(q) | outside_unit(q))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
             f"row {row}: its outcome was not observed and q_z is {q[row]:g}; give the chance in "
             f"[0, 1] that it would have succeeded"
         )
-    return np.where(observed, codes, q)
+    return np.where(observed, codes, to_unit(q))
 
 
 def _place(row: int, ids: NDArray[Any] | None) -> str:
@@ -192,7 +195,7 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
 
 
 def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | None) -> None:
-    bad = observed & ~((values >= 0) & (values <= 1))
+    bad = observed & outside_unit(values)
     if not bad.any():
         return
     row = int(np.argmax(bad))

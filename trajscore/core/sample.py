@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
-from trajscore.core.checks import check_container, check_groups, check_sample_weight
+from trajscore.core.checks import check_container, check_groups, check_sample_weight, in_unit
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -127,7 +127,7 @@ def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArr
             if several and container.channels and not isinstance(X, Mapping):
                 parts = {channel: container[channel] for channel in container.channels}
             for name, part in parts.items():
-                checked[name] = check_container(part, **traces)
+                checked[name] = in_unit(check_container(part, **traces))
         except ValueError as error:
             if name == alone:
                 raise

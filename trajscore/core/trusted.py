@@ -16,7 +16,10 @@ from trajscore.core.score_families import FAMILIES
 # parts: a module's prefix would let a file name any function in it. Estimators of other packages
 # ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
 _ROOMS = ("calibration", "censoring", "monitoring", "tracer")
-_PARTS = ("monitoring._density_ratio", "monitoring._fleet_runs", "monitoring._thresholds")
+_PARTS = (
+    "core.outliers", "monitoring._density_ratio", "monitoring._fleet_runs",
+    "monitoring._thresholds",
+)  # fmt: skip
 _OTHERS = (  # scikit-learn's are records of settings, in searches
     "builtins.frozenset",
     "sklearn.calibration._CalibratedClassifier",

@@ -14,12 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.type_aliases import FloatArray, IntArray
 
+UNIT_ROUNDING = 1e-6
+"""By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.
+
+One of them is 1.2e-7 at 1, of float64 2e-16. So near 0 and 1, scores clip forecasts anyway.
+"""
 LARGEST_HORIZON = 10_000_000
 """Number of steps that no run has: weights are added up over as many."""
 _LARGEST_NUMBER = 2**1000
 _LARGEST_COUNT = 2**63  # what arrays are indexed with
 _MOST_JOBS = 4096
-_ROUNDING = 1e-9  # by how much a probability may miss [0, 1], as 1 minus an entropy does
 
 
 def run_label(identifier: Any) -> str:
@@ -176,12 +180,12 @@ def refuse_kinds(table: pd.DataFrame) -> None:
 
 
 def outside_unit(values: Any) -> Any:
-    """Whether each value lies outside [0, 1] by more than rounding, 1e-9; NaN does not.
+    """Whether each value lies outside [0, 1] by more than rounding; NaN does not.
 
-    >>> outside_unit(-2.2e-16), outside_unit(-0.1)
-    (False, True)
+    >>> outside_unit(-1e-9), outside_unit(1.0000001), outside_unit(-0.1)
+    (False, False, True)
     """
-    return (values < -_ROUNDING) | (values > 1 + _ROUNDING)
+    return (values < -UNIT_ROUNDING) | (values > 1 + UNIT_ROUNDING)
 
 
 def are_probabilities(values: FloatArray) -> bool:

@@ -15,11 +15,12 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.collapse import collapse
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.run_sums import run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_numbers, number_of
+from trajscore.core.values import as_fraction, as_numbers, number_of, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import Spread, warn_few_clusters
 from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
@@ -179,6 +180,7 @@ def _one_a_run(given: Any, name: str, is_needed: BoolArray, least: float, what: 
         raise ValueError(
             f"{name} must be {len(is_needed)} numbers, one for each run, got shape {values.shape}"
         )
+    values = to_unit(values)
     bad = is_needed & ~((values >= least) & (values <= 1))
     if bad.any():
         row = int(np.argmax(bad))
@@ -431,7 +433,7 @@ def _bounds(
 
 def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
-    mean, cells = as_step_weights("uniform"), X.cells
+    mean, cells = as_step_weights("uniform"), OrdinaryRange.of(X.cells).nearest(X.cells)
     low, high = X.value_range()
     if low >= 0 and high <= 1:
         bound = float(expit(_LARGEST_LOGIT))

@@ -166,6 +166,11 @@ class Findings:
         for kind, (word, sentence) in _ODD.items():
             if n := tally.odd[kind]:
                 yield f"{number_of(n, word)} {sentence}"
+        if tally.n_scored and not tally.is_scored:
+            yield (
+                f"log-probabilities of {number_of(tally.n_scored, 'turn')} are all 0.0, which "
+                f"servers write where they record none, not used"
+            )
         if unknown := tally.unknown_roles:
             ((role, _),) = unknown.most_common(1)
             yield (

@@ -11,10 +11,9 @@ import numpy as np
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Mechanism
-from trajscore.core.values import number_of
+from trajscore.core.values import UNIT_ROUNDING, number_of, outside_unit
 
 Actor = Literal["agent", "user", "environment"]
-_SUCCESS_TOLERANCE = 1e-6
 
 
 @dataclass(slots=True)
@@ -249,7 +248,7 @@ def as_outcome(reward: Any) -> int:
         raise MalformedRunError(f"its reward is {reward!r}, not a number")
     if math.isnan(number):
         return CENSORED
-    return SUCCESS if abs(number - SUCCESS) <= _SUCCESS_TOLERANCE else FAILURE
+    return SUCCESS if abs(number - SUCCESS) <= UNIT_ROUNDING else FAILURE
 
 
 def as_grade(value: Any) -> float | None:
@@ -259,7 +258,7 @@ def as_grade(value: Any) -> float | None:
         return None if number is None else CENSORED
     if as_outcome(number) == SUCCESS:
         return SUCCESS
-    return (number or FAILURE) if 0 <= number <= 1 else None
+    return None if outside_unit(number) else max(number, 0.0) or FAILURE
 
 
 def _as_number(value: Any) -> float | None:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from trajscore.io._run import MalformedRunError
+from trajscore.core.values import UNIT_ROUNDING
+from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.files import Place
 
@@ -79,7 +80,7 @@ def _fields_of(token: Any) -> Mapping[str, Any]:
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
-    """Read a message's log-probabilities; missing values, -9999 and all zeros are not recorded."""
+    """Read a message's log-probabilities; missing values and -9999 are not recorded."""
     if not isinstance(raw, (list, tuple)):
         raise MalformedRunError(
             f"message {index}: its logprobs are {type(raw).__name__}, not a list"
@@ -97,8 +98,24 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
 
 
 def any_recorded(logprobs: Iterable[float]) -> bool:
-    """Tell whether any log-probability was recorded; a list of zeros was not."""
-    return any(value > NOT_RECORDED or value == -math.inf for value in logprobs if value != 0)
+    """Tell whether any log-probability was recorded; 0 is certainty."""
+    return any(value > NOT_RECORDED or value == -math.inf for value in logprobs)
+
+
+def any_below_zero(logprobs: Iterable[float]) -> bool:
+    """Tell whether any log-probability was recorded that is not 0."""
+    return any_recorded(value for value in logprobs if value < 0)
+
+
+def are_recorded(runs: Iterable[Run]) -> bool:
+    """Tell whether a log has log-probabilities; where all are 0, a server has written none."""
+    return any(any_below_zero(_logprobs_of(step)) for run in runs for step in run.steps)
+
+
+def _logprobs_of(step: Step) -> Iterator[float]:
+    yield from step.logprobs or ()
+    for top in step.top_logprobs or ():
+        yield from (logprob for _, logprob in top)
 
 
 @lru_cache(1024)
@@ -114,7 +131,7 @@ def recorded_in(value: Any) -> Iterator[float]:
         inner = parsed(todo.pop())
         if isinstance(inner, (dict, list)):
             todo += inner.values() if isinstance(inner, dict) else inner
-        elif isinstance(inner, (int, float)) and inner < 0 and any_recorded((inner,)):
+        elif isinstance(inner, (int, float)) and any_below_zero((inner,)):
             yield float(inner)
 
 
@@ -147,12 +164,12 @@ def _number(value: Any, where: str) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if number > 0:
+    if number > UNIT_ROUNDING:
         raise ValueError(
             f"{where}: the logprob is {value!r}, not a number of at most 0 (a natural logarithm); "
             f"convert it, or write null if it was not recorded"
         )
-    return math.nan if number <= NOT_RECORDED and number != -math.inf else number
+    return math.nan if number <= NOT_RECORDED and number != -math.inf else min(number, 0.0)
 
 
 def _alternatives(raw: Any, where: str) -> Top:

@@ -19,6 +19,7 @@ from trajscore.core.values import is_iterable, number_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
 from trajscore.io.files import Place
+from trajscore.io.logprobs import are_recorded
 
 _MAX_EXAMPLES = 3
 
@@ -213,8 +214,8 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    rows = [row_of(run) for run in _check_runs(runs)]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(row_of(Run(""))))
+    rows = rows_of(_check_runs(runs))
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(rows_of([Run("")])[0]))
 
 
 def _check_runs(runs: Any) -> list[Run]:
@@ -225,8 +226,13 @@ def _check_runs(runs: Any) -> list[Run]:
     return listed
 
 
-def row_of(run: Run) -> dict[str, Any]:
-    """Return what `meta` says of a run."""
+def rows_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return what `meta` says of each run."""
+    is_scored = are_recorded(runs)
+    return [_row_of(run, is_scored) for run in runs]
+
+
+def _row_of(run: Run, is_scored: bool) -> dict[str, Any]:
     agent = [step for step in run.steps if step.actor == "agent"]
     row = {
         "run": run.id,
@@ -239,8 +245,8 @@ def row_of(run: Run) -> dict[str, Any]:
         "n_agent": len(agent),
         "n_user": sum(step.actor == "user" for step in run.steps),
         "n_tool_calls": sum(len(step.tool_calls) for step in run.steps),
-        "n_logprobs": sum(step.logprobs is not None for step in agent),
-        "n_top_logprobs": sum(step.top_logprobs is not None for step in agent),
+        "n_logprobs": sum(step.logprobs is not None for step in agent) * is_scored,
+        "n_top_logprobs": sum(step.top_logprobs is not None for step in agent) * is_scored,
         "n_confidence": sum(step.confidence is not None for step in agent),
     }
     return row | {name: value for name, value in run.meta.items() if name not in row}

@@ -14,8 +14,16 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import parse_numbers
 from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.stops import names_among, stop_columns
-from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
+from trajscore.core.values import (
+    as_numbers,
+    check_file,
+    number_of,
+    outside_unit,
+    run_label,
+    unknown_name,
+)
 from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import (
     OF_ONE_RUN,
@@ -243,13 +251,10 @@ def notes_on_trials(frame: pd.DataFrame, ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the columns of numbers up to 100, which may be shares of a scale."""
+    """Return the columns of numbers up to 100, but for outliers: they may be shares of a scale."""
     numbers = frame[list(names)].select_dtypes("number")
-    return [
-        str(name)
-        for name in numbers.columns
-        if numbers[name].min() >= 0 and 1 < numbers[name].max() <= 100
-    ]
+    cells = {str(name): as_numbers(column, name) for name, column in numbers.items()}
+    return [name for name, own in cells.items() if OrdinaryRange.of(own).may_be_percent]
 
 
 # ------------------------------------------------------------------ rows
@@ -296,7 +301,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             row = int(np.argmax(beyond))
             raise ArgumentError(
                 f"row {row}: column {name!r} has {run_label(frame[name].iloc[row])}, outside 0 to "
-                f"{scale:g}; give the value that means certainty with {{argument}}",
+                f"{scale:g}; correct it, or give the value that means certainty with {{argument}}",
                 "scales",
             )
     for name in fields.risks:

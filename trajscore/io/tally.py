@@ -10,6 +10,7 @@ from typing import Any
 from trajscore.core.values import is_number
 from trajscore.io._run import Run, Step
 from trajscore.io.fields import scalar
+from trajscore.io.logprobs import are_recorded
 from trajscore.io.text import is_known
 
 # What formats count in the extra of a run.
@@ -37,6 +38,8 @@ class Tally:
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
     n_turns: int = 0  # of the agent
+    n_scored: int = 0  # turns with log-probabilities
+    is_scored: bool = False  # whether these are recorded
     stops: Counter[tuple[str, str]] = field(default_factory=Counter)  # of `core.stops.Stops`
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
@@ -50,6 +53,8 @@ class Tally:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
+        self.n_scored += sum(step.logprobs is not None for step in run.steps)
+        self.is_scored = self.is_scored or are_recorded([run])
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
             self._note_beginnings(run)

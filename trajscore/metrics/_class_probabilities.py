@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers, run_label
+from trajscore.core.values import UNIT_ROUNDING, as_array, as_numbers, run_label
 
 # Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
 _SUM_TOLERANCE = 1e-4
@@ -49,9 +49,9 @@ def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
     adds_up = np.abs(logsumexp(part, axis=1) if log else part.sum(axis=1) - 1) <= _SUM_TOLERANCE
-    if adds_up.all() and (log or part.min() >= 0):
+    if adds_up.all() and (log or part.min() >= -UNIT_ROUNDING):
         return
-    k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= 0))))
+    k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= -UNIT_ROUNDING))))
     what, remedy = "probabilities", "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
         what, remedy = "log-probabilities", "log_proba=False for probabilities, or a log_softmax"

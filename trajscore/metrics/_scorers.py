@@ -17,7 +17,7 @@ from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
+from trajscore.core.values import as_amount, as_flag, as_numbers, number_of, outside_unit
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics._tps import censored_tps_score, tps_score
@@ -255,7 +255,7 @@ def make_censored_tps_scorer(
     as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)
     values = as_numbers(0.0 if q_z is None else q_z, "q_z")
     # the q_z of a run may be missing where its outcome was observed
-    bad = ~((values >= 0) & (values <= 1)) & ~(np.isnan(values) & (values.ndim > 0))
+    bad = outside_unit(values) | (np.isnan(values) & (values.ndim == 0))
     if bad.any():
         raise ValueError(
             f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that an "

@@ -174,7 +174,8 @@ def decisions(
     for rows in row_slices(P):
         check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
-            log_u[rows], paid[rows] = decide(P[rows], y[rows])
+            part = P[rows] if log_proba else np.maximum(P[rows], 0)
+            log_u[rows], paid[rows] = decide(part, y[rows])
     return log_u, paid
 
 

@@ -22,6 +22,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number, number_of
@@ -278,9 +279,8 @@ class StoppingRule(ABC, BaseEstimator):
             )
         self.n_dropped_ = len(labels) - len(known)
         self.longest_ = int(traces.lengths.max())
-        cells = traces[known].cells.reshape(-1, self.n_channels_in_)
-        ends = cells.min(axis=0).tolist(), cells.max(axis=0).tolist()
-        self._fitted_range = tuple(zip(*ends, strict=True))
+        usual = OrdinaryRange.of(traces[known].cells.reshape(-1, self.n_channels_in_))
+        self._fitted_range = tuple(zip(usual.low.tolist(), usual.high.tolist(), strict=True))
         return traces, labels, known
 
     def __sklearn_tags__(self) -> Any:

@@ -14,6 +14,7 @@ from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
+from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
@@ -118,16 +119,21 @@ def _turned(areas: pd.DataFrame) -> list[Note]:
 
 
 def _out_of_range(rows: list[Row]) -> list[Note]:
-    """Point at few values outside [0, 1], of runs that count, in what looks like probabilities."""
+    """Point at outliers, and at few values outside [0, 1] in what looks like probabilities."""
     notes = []
     for row in rows:
-        values, outside = row.traces.cells, row.outside
+        values, ordinary = row.traces.cells, OrdinaryRange.of(row.traces.cells)
+        far = ordinary.is_outlier(values)
+        outside = row.outside & ~far
         is_positive = bool((values > 0).any())  # minus a risk is not
-        if 0 < 2 * outside.sum() < len(values) and is_positive:
-            cell = int(np.argmax(outside))
-            place = row.traces.place(cell, with_row=False)  # files have other rows
-            facts = {"place": place, "value": values[cell], "n": int(outside.sum())}
-            notes.append(Note(row.predictor, "outside", facts))
+        is_slip = 2 * outside.sum() < len(values) and is_positive
+        of_others = {"low": ordinary.low, "high": ordinary.high}
+        for are_meant, limits in ((far, of_others), (outside & is_slip, {})):
+            if are_meant.any():
+                cell = int(np.argmax(are_meant))
+                place = row.traces.place(cell, with_row=False)  # files have other rows
+                facts = {"place": place, "value": values[cell], "n": int(are_meant.sum())}
+                notes.append(Note(row.predictor, "outside", facts | limits))
     return notes
 
 

@@ -36,9 +36,14 @@ def _holds(when: str, facts: dict[str, Any]) -> bool:
 def sentence(note: Note) -> str:
     """Write a note for people."""
     facts, n = note.facts, note.facts.get("n", 0)
+    is_far = "low" in facts
     words = {
         "enough": FEW_CLUSTERS,
         "first": f" (the first of {n} such values)" if n > 1 else "",
+        "outside": "far outside the others, {low:g} to {high:g}".format_map(facts)
+        if is_far
+        else "outside [0, 1]",
+        "mistaken": "an error" if is_far else "a probability",
         "folds": "one of the two" if len(facts.get("maps", ())) == 1 else "both",
     }
     return f"{note.predictor}: {say(f'notes.{note.kind}', facts | words)}"

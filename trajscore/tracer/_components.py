@@ -11,6 +11,7 @@ import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import UNIT_ROUNDING
 from trajscore.core.within_runs import last_cells, running_max
 
 SURPRISAL, REPETITION, AGENT_GAP, USER_GAP = "surprisal", "repetition", "agent_gap", "user_gap"
@@ -107,7 +108,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
             f"{', '.join(X.channels or ())}"
         )
     for name, values in parts.items():
-        negative = values < 0
+        negative = values < -UNIT_ROUNDING
         if negative.any():
             cell = int(np.argmax(negative))
             raise ValueError(

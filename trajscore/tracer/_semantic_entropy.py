@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import UNIT_ROUNDING, as_numbers
 from trajscore.tracer._risk_scorer import RiskScorer, running_mean
 from trajscore.tracer._turns import Turns, check_runs, take_turns
 
@@ -126,7 +126,7 @@ def _answers(samples: Any) -> tuple[list[str], FloatArray]:
     if None in given:
         return texts, np.full(len(texts), 1 / len(texts))
     logs = as_numbers(given, "log_probs")
-    if not (logs <= 0).all() or np.isneginf(logs).all():
+    if not (logs <= UNIT_ROUNDING).all() or np.isneginf(logs).all():
         raise ValueError(
             f"log_probs must hold a log-probability of each answer, not all -inf, got {given}"
         )

@@ -100,10 +100,12 @@ class StatedConfidence:
             return self._within(number / self._top)
         if self._scale == "auto":
             number = number if outside_unit(number) else min(max(number, 0.0), 1.0)
-            self._is_above_one = self._is_above_one or 1 < number <= 100
+            is_percent = number > 1 and not outside_unit(number / 100)
+            self._is_above_one = self._is_above_one or is_percent
             if number <= 1:
                 return (_BARE_ONE if number == 1 else number) if number >= 0 else math.nan
-            return number / 100 if MOST_OF_OTHER_SCALES < number <= 100 else math.nan
+            is_percent = is_percent and number > MOST_OF_OTHER_SCALES
+            return min(number / 100, 1.0) if is_percent else math.nan
         if math.isnan(number):
             return number
         return min(max(number / (100 if self._scale == "percent" else 1), 0.0), 1.0)

@@ -95,6 +95,9 @@ class StepConfidence(RunTransformer):
         For each stream, the number of turns without it, in `fit`.
     reads_one_ : bool
         Whether a bare 1 is certainty: not where another bare number in `fit` was above 1.
+    reads_zero_ : bool
+        Whether a log-probability of 0 is certainty: not where all in `fit` were 0, which servers
+        write where they record none. Turns of nothing but zeros are missing then.
 
     See Also
     --------
@@ -149,8 +152,10 @@ class StepConfidence(RunTransformer):
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
-        streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, find_action)
+        tokens = take_tokens(turns, None if reset else getattr(self, "reads_zero_", None))
+        streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, tokens, find_action)
         if reset:
+            self.reads_zero_ = tokens.reads_zero
             self.reads_one_ = bool(stated.reads_one)
             self.n_missing_ = {name: int(np.isnan(streams[name]).sum()) for name in channels}
         cells = np.stack([streams[name] for name in channels], axis=1)
@@ -160,8 +165,9 @@ class StepConfidence(RunTransformer):
     def _output_channels(self) -> Sequence[str]:
         return chosen(self.channels, STREAMS, "channels", "stream")
 
-    def _of_tokens(self, turns: Turns, find_action: ActionFinder) -> dict[str, FloatArray]:
-        tokens = take_tokens(turns)
+    def _of_tokens(
+        self, turns: Turns, tokens: Tokens, find_action: ActionFinder
+    ) -> dict[str, FloatArray]:
         probability = np.exp(tokens.logprobs)
         confidence = 1 - entropies(turns, tokens, self.top) / np.log(self.top)
         in_action = np.zeros(len(tokens.logprobs), dtype=bool)

@@ -87,6 +87,8 @@ class TracerSignals(RunTransformer):
         The fitted embedder.
     reads_one_ : bool
         Whether a bare stated 1 is certainty, as in `StepConfidence`.
+    reads_zero_ : bool
+        Whether a log-probability of 0 is certainty, as in `StepConfidence`.
 
     See Also
     --------
@@ -99,13 +101,12 @@ class TracerSignals(RunTransformer):
     text, are compared with those of the agent among the last `window` turns of both sides (Eq. 10
     and 11).
 
-    Each text is embedded once. A search embeds the texts of a fold for every setting; with
-    `memory` it does so once. A log-probability of -inf counts as -100; -9999 or below, and a turn
-    of nothing but zeros, count as not recorded. Without token strings, as in some logs, only the
-    filter by surprisal applies. Words are separated by spaces; characters of Chinese and Japanese
-    script count as words. Steps of actors other than agent and user are ignored. Half of a
-    surrogate pair in a text counts as "?". Of a text beyond 60,000 characters, pretrained models
-    see the end.
+    Each text is embedded once. A search embeds the texts of a fold for every setting; with `memory`
+    it does so once. A log-probability of -inf counts as -100; -9999 or below, and zeros where all
+    in `fit` are 0, count as not recorded. Without token strings, as in some logs, only the filter
+    by surprisal applies. Words are separated by spaces; characters of Chinese and Japanese script
+    count as words. Steps of actors other than agent and user are ignored. Half of a surrogate pair
+    in a text counts as "?". Of a text beyond 60,000 characters, pretrained models see the end.
 
     References
     ----------
@@ -129,6 +130,7 @@ class TracerSignals(RunTransformer):
     embedder_: Any
 
     reads_one_: bool
+    reads_zero_: bool | None = None
 
     def __init__(
         self,
@@ -153,7 +155,7 @@ class TracerSignals(RunTransformer):
         embedder = self._embedder(reset)
         words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        tokens = take_tokens(turns)
+        tokens = take_tokens(turns, None if reset else self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         results, answers = calls_and_results(turns, texts), self._answers(turns, texts)
@@ -176,6 +178,7 @@ class TracerSignals(RunTransformer):
         )
         if reset:
             self.reads_one_ = bool(stated.reads_one)
+            self.reads_zero_ = tokens.reads_zero
             self.embedder_ = embedder
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":

@@ -20,11 +20,11 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_iterable, unknown_name
+from trajscore.core.values import UNIT_ROUNDING, is_iterable, unknown_name
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
-from trajscore.io.logprobs import NOT_RECORDED, any_recorded
-from trajscore.io.runs import row_of
+from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
+from trajscore.io.runs import rows_of
 
 # -inf, a probability of zero, is read as e^-100
 LOWEST_LOGPROB = -100.0
@@ -142,7 +142,7 @@ class Turns:
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
-        rows = [row_of(run) for run in self.runs]
+        rows = rows_of(self.runs)
         for row in rows:
             del row["run"], row["outcome"]  # dropping columns would double a guard's time here
         return TrajectoryArray(
@@ -236,12 +236,15 @@ class Tokens:
     """Where each of these turns starts in `logprobs`, and at the end the number of all tokens."""
     logprobs: FloatArray
     """NaN where one token's is missing; -inf is `LOWEST_LOGPROB`."""
+    reads_zero: bool
+    """Whether a turn of zeros is certain, or has no log-probabilities."""
 
     def refuse_positive(self, logprobs: FloatArray, name: str, turns: Turns) -> None:
         """Say at which token a log-probability, one for each token, is above 0."""
-        if not (logprobs > 0).any():
+        positive = logprobs > UNIT_ROUNDING
+        if not positive.any():
             return
-        token = int(np.argmax(logprobs > 0))
+        token = int(np.argmax(positive))
         owner = int(np.searchsorted(self.starts, token, side="right")) - 1
         raise ValueError(
             f"{turns.place(self.turns[owner])}, token {token - int(self.starts[owner])}: {name} "
@@ -249,16 +252,21 @@ class Tokens:
         )
 
 
-def take_tokens(turns: Turns) -> Tokens:
-    """Collect the log-probabilities of all turns that have any; a placeholder is none."""
-    having = [place for place, step in enumerate(turns.steps) if any_recorded(step.logprobs or ())]
+def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
+    """Collect the log-probabilities of all turns that have any.
+
+    Whether zeros are recorded is decided for a log: for the runs of `fit`, or else for these.
+    """
+    reads_zero = are_recorded(turns.runs) if reads_zero is None else reads_zero
+    has_any = any_recorded if reads_zero else any_below_zero
+    having = [place for place, step in enumerate(turns.steps) if has_any(step.logprobs or ())]
     flat = np.fromiter(
         chain.from_iterable(turns.steps[place].logprobs or () for place in having), np.float64
     )
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(turns.steps[place].logprobs or ()) for place in having]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    tokens = Tokens(having, starts, np.maximum(flat, LOWEST_LOGPROB))
+    tokens = Tokens(having, starts, np.clip(flat, LOWEST_LOGPROB, 0.0), reads_zero)
     tokens.refuse_positive(flat, "the logprob", turns)
     for place, size in zip(having, sizes, strict=True):
         strings = turns.steps[place].tokens
