@@ -3,6 +3,7 @@
     python benchmarks/censoring.py budget    [--data FOLDER] [--repeats 200]
     python benchmarks/censoring.py stops     [--runs 150 300] [--repeats 1000] [--seed 7000]
     python benchmarks/censoring.py stop_test [--repeats 2000] [--seed 7000]
+    python benchmarks/censoring.py mean_test [--repeats 2000] [--seed 7000]
     python benchmarks/censoring.py shift     [--data FOLDER]
 
 "budget": the HotpotQA runs are the population. A repeat draws runs from it, gives each a step
@@ -17,6 +18,10 @@ the score in the population.
 "stop_test": how often `administrative_stop_test` rejects at the level .05: tasks differ in their
 signal and their budget, and nothing else stops a run, or a low signal does, too.
 
+"mean_test": how often `conditional_mean_test` rejects at the level .05: the true q_Z ("level"), and
+one that is lower by .15 ("power"). Outcomes of independent runs, of runs of tasks (which end alike,
+or depend less on each other), and shares of five continuations, of the same or any number of them.
+
 "shift": what it changes that three in four public runs are cut, and its two parts.
 """
 
@@ -27,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from reproduction.items import Data
 from reproduction.tps import kept_steps
@@ -38,6 +44,7 @@ from trajscore.censoring import (
     administrative_stop_test,
     censored_tps_interval,
     censoring_shift,
+    conditional_mean_test,
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
@@ -215,6 +222,71 @@ def stop_test(args: Any) -> None:
     show(f"rejected at .05 in {args.repeats} repeats", rows)
 
 
+# --------------------------------------------------------------------------- the mean of outcomes
+
+CHANCES = {
+    "any": lambda rng, n: rng.random(n),
+    "a half": lambda rng, n: np.full(n, 0.5),
+    "low": lambda rng, n: rng.beta(1, 9, n),
+    "a twentieth": lambda rng, n: np.full(n, 0.05),
+}
+KNOWN = {"nothing": (0, False), "score": (0, True), "3 features": (3, False), "all": (3, True)}
+# by name: runs of a task, how much of what decides they share, continuations of a run
+OUTCOMES = {
+    "independent": (1, 0.0, 1),
+    "pairs, alike": (2, 1.0, 1),
+    "tasks of 5, independent": (5, 0.0, 1),
+    "tasks of 5, half": (5, 0.5, 1),
+    "tasks of 5, alike": (5, 1.0, 1),
+    "5 continuations": (1, 0.0, 5),
+    "1 to 9 continuations": (1, 0.0, 9),
+    "5, tasks of 5, half": (5, 0.5, 5),
+}
+
+
+def drawn_shares(q: np.ndarray, how: tuple[int, float, int], rng: np.random.Generator) -> Any:
+    """Draw outcomes with chances q, or shares of several, and the task of each run."""
+    size, shared, most = how
+    task = np.arange(len(q)) // size
+    common, own = rng.normal(size=(most, task[-1] + 1)), rng.normal(size=(most, len(q)))
+    latent = np.sqrt(shared) * common[:, task] + np.sqrt(1 - shared) * own
+    number = rng.integers(1, most + 1, len(q)) if most == 9 else np.full(len(q), most)
+    counts = np.arange(most)[:, None] < number
+    return ((latent < ndtri(q)) & counts).sum(axis=0) / number, task
+
+
+def rejected(n: int, chances: str, known: str, outcomes: str, seed: int) -> pd.Series:
+    """Return which rows of the test reject the true q_Z, and whether the last one does a wrong."""
+    rng, (n_features, scored), how = np.random.default_rng(seed), KNOWN[known], OUTCOMES[outcomes]
+    truth = CHANCES[chances](rng, n)
+    y, task = drawn_shares(np.clip(truth + 0.15, 0, 1), how, rng)
+    level, task = drawn_shares(truth, how, rng)
+    features = rng.normal(size=(n, n_features)) if n_features else None
+    traces = TrajectoryArray(rng.random(3 * n), np.full(n, 3)) if scored else None
+    groups = task if how[0] > 1 else None
+    more = {"traces": traces, "groups": groups, "n_resamples": 199, "random_state": seed}
+    tables = [conditional_mean_test(one, truth, features, **more) for one in (level, y)]
+    right, wrong = (one["pvalue"] <= 0.05 for one in tables)
+    rows = right.rename(lambda name: f"level of {name!r}" if name == "all" else "of others")
+    return pd.concat([rows.groupby(level=0).mean(), pd.Series({"power of 'all'": wrong["all"]})])
+
+
+def mean_test(args: Any) -> None:
+    """Print the shares of repeats in which the test rejects a right q_Z, and a wrong one."""
+    cases = [("any", known, "independent") for known in KNOWN]
+    cases += [(chances, "all", "independent") for chances in CHANCES]
+    cases += [(q, "3 features", outcomes) for q in ("any", "low") for outcomes in OUTCOMES]
+    rows = {}
+    for case in dict.fromkeys(cases):
+        for n in (20, 60, 200):
+            if case[2].count("tasks") and n == 20:
+                continue  # four tasks are refused
+            seeds = range(args.seed, args.seed + args.repeats)
+            every = over(rejected, [(n, *case, seed) for seed in seeds], args.jobs)
+            rows[", ".join((*case, str(n)))] = pd.DataFrame(every).mean()
+    show(f"rejected at .05 in {args.repeats} repeats", rows)
+
+
 # --------------------------------------------------------------------------- cut anywhere
 
 
@@ -230,5 +302,6 @@ def shift(args: Any) -> None:
 
 
 if __name__ == "__main__":
-    commands = {"budget": budget, "stops": stops, "stop_test": stop_test, "shift": shift}
+    commands = {"budget": budget, "stops": stops, "stop_test": stop_test}
+    commands |= {"mean_test": mean_test, "shift": shift}
     dispatch(__doc__, commands, runs=[150, 300], repeats=1000, seed=7000, jobs=2)

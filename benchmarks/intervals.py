@@ -4,6 +4,7 @@
     python benchmarks/intervals.py public    [--data FOLDER] [--samples 200] [--seed 0]
                                              [--only NAME ...]
     python benchmarks/intervals.py labels    [--samples 500]
+    python benchmarks/intervals.py means     [--simulations 500] [--seed 0]
 
 A sample of runs is judged by `evaluate` as given: how often the 95% interval of each metric, of its
 margin over the base rate and of what there is by step holds the truth, and how wide it is. Samples
@@ -18,10 +19,16 @@ are drawn from it with replacement, 60 and 200 at a time.
 
 "labels": 100 of 2,000 simulated runs are labelled, drawn uniformly or chosen by `LabelDesign`, and
 a judge calls 10% of the successes and 20% of the failures wrong: how often `label_intervals` holds.
+
+"means": how often intervals of `paired_bootstrap` hold a rate of failures, the mean log score of
+forecasts that know the risks, their Brier score, and the difference of two log scores: of scores
+alone, and with those that runs would have had, had they ended the other way. Runs are independent,
+or in tasks of 5 that end alike.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,8 +41,8 @@ from shared import Table, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
-from trajscore.inference import LabelDesign, label_intervals
-from trajscore.metrics import tps_score
+from trajscore.inference import LabelDesign, label_intervals, paired_bootstrap
+from trajscore.metrics import tps_samples, tps_score
 from trajscore.report import EvaluationOptions
 
 # ---------------------------------------------------------------- what a report says
@@ -214,6 +221,52 @@ def labels(args: Any) -> None:
     show(f"coverage in {args.samples} simulations", rows)
 
 
+# ---------------------------------------------------------------- means of few runs
+
+
+def scores_of(failed: np.ndarray, risk: np.ndarray) -> pd.DataFrame:
+    """Return what `paired_bootstrap` takes: one number for each run of whether it failed."""
+    y, n = 1.0 - failed, len(failed)
+    sure = [TrajectoryArray(one, np.ones(n, dtype=np.int64)) for one in (1 - risk, 1 - risk / 2)]
+    logs = [tps_samples(y, X) for X in sure]
+    columns = {"rate": failed, "log": logs[0], "brier": tps_samples(y, sure[0], score="brier")}
+    return pd.DataFrame(columns | {"log margin": logs[0] - logs[1]}).astype(float)
+
+
+def means_of_few(rate: float, n: int, in_tasks: bool, seed: int) -> pd.DataFrame:
+    """Return low, high and truth of each mean, by method, of a sample of runs that fail at a rate."""
+    rng = np.random.default_rng(seed)
+    task = np.arange(n) // 5 if in_tasks else np.arange(n)
+    risk = np.clip(rate * rng.uniform(0.5, 1.5, task[-1] + 1), 0, 1)[task]
+    failed = rng.random(task[-1] + 1)[task] < risk
+    pair = [scores_of(one, risk) for one in (failed, ~failed)]
+    fine = np.clip(rate * (np.arange(1000) + 500.5) / 1000, 0, 1)  # all risks that there are
+    ends = [scores_of(np.full(1000, failing), fine) for failing in (True, False)]
+    truth = (ends[0].mul(fine, axis=0) + ends[1].mul(1 - fine, axis=0)).mean()
+    parts, how = {}, {"groups": task if in_tasks else None, "n_resamples": 1000}
+    warnings.simplefilter("ignore")  # of scores alone
+    for method in ("percentile", "bca"):
+        for name, other in {"alone": None, "with other": pair[1]}.items():
+            of = paired_bootstrap(pair[0], method=method, other=other, random_state=seed, **how)
+            parts[method, name] = of[["low", "high"]]
+    return pd.concat(parts).assign(truth=truth.reindex(pair[0].columns.tolist() * 4).to_numpy())
+
+
+def means(args: Any) -> None:
+    """Print how often intervals of means of few runs hold the truth."""
+    for in_tasks in (False, True):
+        rows = {}
+        for rate in (0.02, 0.05, 0.1, 0.5):
+            for n in (20, 50, 100):
+                seeds = range(args.seed, args.seed + args.simulations)
+                every = over(means_of_few, [(rate, n, in_tasks, seed) for seed in seeds], args.jobs)
+                table = pd.concat(every)
+                held = covered(table["low"] - 1e-9, table["high"] + 1e-9, table["truth"])
+                rows[rate, n] = held.groupby(level=[0, 1, 2], sort=False).mean()
+        title = "tasks of 5 runs that end alike" if in_tasks else "independent runs"
+        show(f"coverage in {args.simulations} simulations, {title}", pd.DataFrame(rows))
+
+
 if __name__ == "__main__":
-    commands = {"simulated": simulated, "public": public, "labels": labels}
+    commands = {"simulated": simulated, "public": public, "labels": labels, "means": means}
     dispatch(__doc__, commands, simulations=500, samples=200, seed=0, jobs=2, only=[])

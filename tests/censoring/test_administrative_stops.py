@@ -144,7 +144,7 @@ def test_hidden_dependence_is_seen_only_in_resumed_runs(rng):
     for chance, is_found in ((0.5, False), (0.2, True), (0.8, True)):
         outcomes = np.where(y == -1, rng.random(len(y)) < chance, np.nan)
         pvalue = conditional_mean_test(outcomes, half).loc["mean", "pvalue"]
-        assert pvalue < 1e-6 if is_found else pvalue > 0.01
+        assert pvalue < 0.002 if is_found else pvalue > 0.01
 
 
 def test_bad_input():

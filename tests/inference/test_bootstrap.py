@@ -7,6 +7,8 @@ from scipy import stats
 
 from trajscore.inference import bootstrap, paired_bootstrap
 
+pytestmark = pytest.mark.filterwarnings("ignore:intervals of the mean of:UserWarning")
+
 
 def drawn(n, **options):
     """How often each run was drawn in each replicate."""
@@ -137,6 +139,45 @@ def test_a_constant_has_no_width_and_one_sided_replicates_no_bca(rng):
     assert (two.loc[0, ["low", "high"]] == [0, 1]).all()  # of 1 degree of freedom
 
 
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("per_task", [1, 5])
+@pytest.mark.parametrize("rate", [0.02, 0.05, 0.1, 0.5])
+def test_means_of_few_runs_are_covered(rate, per_task, method):
+    # each column is a sample of 20 tasks, all runs of a task end alike
+    failed = np.random.default_rng(7).random((20, 400)) < rate
+    y = 1 - np.repeat(failed, per_task, axis=0)
+    groups = np.repeat(np.arange(20), per_task) if per_task > 1 else None
+    forecast = np.linspace(0.7, 1.3, 20).repeat(per_task)[:, None] * (1 - rate)
+    forecast = np.minimum(forecast, 0.99)
+
+    def log_scores(y):
+        return np.log(np.where(y == 1, forecast, 1 - forecast))
+
+    def coverage(samples, truth, other=None):
+        how = {"groups": groups, "n_resamples": 400, "random_state": 0, "method": method}
+        table = paired_bootstrap(samples, other=other, **how)
+        return ((table["low"] <= truth + 1e-9) & (table["high"] >= truth - 1e-9)).mean()
+
+    assert coverage(y, 1 - rate) > 0.93  # .34 to .9 by the bootstrap alone
+    good, bad = (log_scores(np.full(y.shape, of)).mean() for of in (1, 0))
+    truth = (1 - rate) * good + rate * bad
+    assert coverage(log_scores(y), truth, other=log_scores(1 - y)) > 0.93
+
+
+def test_losses_that_did_not_happen():
+    scores, other = np.full((40, 1), -0.1), np.full((40, 1), -2.1)
+    with pytest.warns(UserWarning, match="40 runs .* pass other="):
+        assert paired_bootstrap(scores, random_state=0).loc[0, "low"] == pytest.approx(-0.1)
+    table = paired_bootstrap(scores, other=other, random_state=0)
+    # Clopper and Pearson's bound at one side of 5%
+    assert table.loc[0, "low"] == pytest.approx(-0.1 - 2 * (1 - 0.05 ** (1 / 40)))
+    assert table.loc[0, "high"] == pytest.approx(-0.1)
+    both, turned = np.hstack([scores, scores - 1]), np.hstack([other, other - 3])
+    margin = paired_bootstrap(both, other=turned, reference=1, random_state=0)
+    assert margin.loc[0, "high"] == pytest.approx(1 + 2 * (1 - 0.05 ** (1 / 40)))
+    assert (margin.loc[1, ["low", "high"]] == 0).all()
+
+
 # -------------------------------------------------------------------------- bad input
 
 
@@ -157,6 +198,8 @@ def test_bad_input_is_named():
         ({"samples": two, "n_resamples": 2.5}, "n_resamples.* 2.5"),
         ({"samples": two, "confidence_level": 95}, "confidence_level"),
         ({"samples": two, "method": "bc"}, "method"),
+        ({"samples": two, "other": [[1.0]]}, r"other .*\(2, 1\), got \(1, 1\)"),
+        ({"samples": two, "other": [[1.0], [np.nan]]}, "row 1"),
     ]:
         with pytest.raises(ValueError, match=problem):
             paired_bootstrap(options.pop("samples"), **options)

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
-from trajscore.censoring._conditional_mean import quadratic_form
 from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
 from trajscore.core.array import TrajectoryArray
@@ -172,7 +171,7 @@ def administrative_stop_test(
     statistic, df, pvalue = np.nan, 0, np.nan
     if n_comparable:
         scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
-        statistic, df = quadratic_form(score / scale, variance / np.outer(scale, scale))
+        statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
         pvalue = float(chi2.sf(statistic, df)) if df else np.nan
         if clusters is not None and df:
             _warn_of_few_groups(int(clusters.max()) + 1, float(chi2.isf(alpha, df)))
@@ -263,3 +262,11 @@ def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.Data
     z = np.full(len(score), np.nan)
     np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
+
+
+def _quadratic_form(x: FloatArray, covariance: FloatArray) -> tuple[float, int]:
+    """Return x' C^- x and the rank of C, where directions of no variance do not count."""
+    values, vectors = np.linalg.eigh(covariance)
+    used = values > 1e-8 * max(values[-1], 1e-300)
+    along = vectors[:, used].T @ x
+    return float((along**2 / values[used]).sum()), int(used.sum())

@@ -199,7 +199,7 @@ class ContinuationModel(BaseEstimator):
             cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]
             n_outcomes = audit.n_valid_[resumed]
         rows = run_numbers(runs)[cells]
-        clusters = np.arange(len(runs)) if groups is None else check_groups(groups, len(runs))
+        clusters = check_groups(runs.ids if groups is None else groups, len(runs))
         self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
         self.training_groups_ = clusters[rows]
         self.training_features_ = table = cell_features(runs, self.features)[cells]

@@ -187,20 +187,31 @@ class MonteCarloContinuation(BaseEstimator):
             "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
         }
         q = self.q_z_[rows]
-        samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
         if traces is not None:
             forecasts = forecasts_of(self.ids_, traces)[rows]
             how = as_step_weights(weights, horizon)
             simple = run_sums(np.zeros(len(q)), forecasts, score, how)
-            shift = RunSums(q * contrast_sums(forecasts, score, how).total, simple.divisor)
-            exact = RunSums(simple.total + shift.total, simple.divisor)
-            named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
-            samples |= {name: sums.samples() for name, sums in named.items()}
-        values = pd.DataFrame(samples).astype(np.float64)
+            contrast = contrast_sums(forecasts, score, how).total
+
+        def figures(q: FloatArray) -> pd.DataFrame:
+            samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}
+            if traces is not None:
+                shift = RunSums(q * contrast, simple.divisor)
+                exact = RunSums(simple.total + shift.total, simple.divisor)
+                named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
+                samples |= {name: sums.samples() for name, sums in named.items()}
+            return pd.DataFrame(samples).astype(np.float64)
+
+        values = figures(q)
         table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
         table[["low", "high"]] = np.nan
         if len(q) > 1:  # one run says nothing of the spread
-            boot = paired_bootstrap(values, n_resamples=n_resamples, random_state=random_state)
+            boot = paired_bootstrap(
+                values,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                other=figures((q < 0.5).astype(np.float64)),
+            )
             table[["low", "high"]] = boot[["low", "high"]]
         plain = pd.Series(counts, name="value").to_frame()
         median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from trajscore.inference.bootstrap_intervals import (
 )
 from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units, any_units, resampling_units
+from trajscore.inference.unseen_losses import with_unseen
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
@@ -27,6 +29,8 @@ _MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
 # Rows of each column that `bootstrap_many_means` draws one by one.
 _LARGEST = 512
+# With fewer runs, losses that happened to none of them may be wider than the interval.
+_FEW = 100
 
 
 def bootstrap(
@@ -168,6 +172,7 @@ def paired_bootstrap(
     method: Literal["percentile", "bca"] = "percentile",
     random_state: Any = None,
     n_jobs: int | None = None,
+    other: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Bootstrap intervals of means, or of differences from a reference column.
 
@@ -189,6 +194,9 @@ def paired_bootstrap(
         few runs or clusters, unequal ones too, as an interval of t would be.
     random_state, n_jobs : optional
         As in `bootstrap`.
+    other : DataFrame or array-like of shape (n_runs, n_columns), optional
+        The scores, had each run ended the other way: of `trajscore.metrics.tps_samples` those of
+        ``1 - y``; of what no outcome changes, `samples`. Columns of zeros and ones need none.
 
     Returns
     -------
@@ -200,6 +208,17 @@ def paired_bootstrap(
     ValueError
         If a score is missing, or there are fewer than two runs, or clusters.
 
+    Warns
+    -----
+    UserWarning
+        If there are fewer than 100 runs, or clusters, and neither `other` nor zeros and ones alone.
+
+    Notes
+    -----
+    A rare loss may have happened to none of the runs. With `other`, and for rates, intervals hold
+    such losses, as those of `trajscore.evaluate` do: the number of runs bounds how often they
+    happen (Clopper and Pearson 1934). Without it they do not, see :doc:`/user_guide/inference`.
+
     References
     ----------
     Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should
@@ -208,22 +227,44 @@ def paired_bootstrap(
     Examples
     --------
     >>> import numpy as np
-    >>> samples = np.array([[-0.2, -0.3], [-0.1, -0.3], [-0.3, -0.3], [-0.2, -0.3]])
-    >>> paired_bootstrap(samples, reference=1, random_state=0).round(2)[["mean", "low", "high"]]
-       mean  low  high
-    0   0.1  0.0   0.2
-    1   0.0  0.0   0.0
+    >>> y = np.repeat([1, 0], [19, 1])  # one run of twenty failed
+    >>> samples, other = (-np.c_[(of - 0.9) ** 2, (of - 0.8) ** 2] for of in (y, 1 - y))
+    >>> paired_bootstrap(samples, reference=1, other=other, random_state=0).round(2)
+       mean   low  high  std_error
+    0  0.02 -0.01  0.03       0.01
+    1  0.00  0.00  0.00       0.00
     """
     table = scores_table(samples)
     values, names = table.to_numpy(), table.columns
+    is_known = np.isin(values, (0, 1)).all(axis=0)
+    turned = np.where(is_known, 1 - values, values)
+    if other is not None:
+        others = scores_table(other, "other")
+        if not others.columns.equals(names) or len(others) != len(values):
+            raise ValueError(
+                f"other must have the rows and columns of samples, of shape {values.shape}, got "
+                f"{others.shape} and {others.columns.tolist()}"
+            )
+        is_known[:], turned = True, others.to_numpy()
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         if not isinstance(reference, Hashable) or reference not in names:
             raise ValueError(f"reference {reference!r} is not one of the columns {names.tolist()}")
-        values = values - values[:, names == reference]
+        base = names == reference
+        values, turned = values - values[:, base], turned - turned[:, base]
+        is_known = is_known & is_known[base] | base
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
-        values = values[np.lexsort(values.T)]
+        order = np.lexsort(values.T)
+        values, turned = values[order], turned[order]
     units = resampling_units(len(values), groups)
+    if not is_known.all() and units.n_units < _FEW:
+        warnings.warn(
+            f"intervals of the mean of {units.n_units} runs or clusters do not know of rare losses "
+            f"that happened to none of them; pass other=, the scores had each run ended the other "
+            f"way, or other=samples if no outcome changes them",
+            UserWarning,
+            stacklevel=2,
+        )
     replicates = bootstrap_means(
         values, units, n_resamples=n_resamples, random_state=random_state, n_jobs=n_jobs
     )
@@ -237,16 +278,18 @@ def paired_bootstrap(
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)
+    change = np.where(is_known, turned - values, 0.0) / len(values)
+    low, high = with_unseen(low, high, mean, change.T, units, confidence_level)
     std_error = replicates.std(axis=0, ddof=1)
     columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
     return pd.DataFrame(columns, index=names)
 
 
-def scores_table(samples: Any) -> pd.DataFrame:
+def scores_table(samples: Any, name: str = "samples") -> pd.DataFrame:
     """Return one row a run and one column a predictor, none missing."""
-    table = pd.DataFrame(as_numbers(samples, "samples"), columns=getattr(samples, "columns", None))
+    table = pd.DataFrame(as_numbers(samples, name), columns=getattr(samples, "columns", None))
     if not len(table):
-        raise ValueError("samples must have one row a run and one column a predictor; give some")
+        raise ValueError(f"{name} must have one row a run and one column a predictor; give some")
     refuse_missing_scores(table)
     return table
 

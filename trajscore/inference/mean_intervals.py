@@ -15,7 +15,7 @@ from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_means
 from trajscore.inference.bootstrap_intervals import bca_interval, percentile_interval
 from trajscore.inference.influence import Spread, bounds
 from trajscore.inference.units import Units, any_units
-from trajscore.inference.unseen_losses import unseen_reach
+from trajscore.inference.unseen_losses import with_unseen
 
 METHODS = ("auto", "bootstrap", "influence")
 
@@ -123,7 +123,4 @@ def intervals_of_means(
         ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
         low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
         high = np.where(intervals.holds, high, np.maximum(high, ends[1]))
-    reaches = zip(changes, (intervals.high - intervals.low) / 2, strict=True)
-    unseen = [unseen_reach(change, units, 1 - confidence_level, width) for change, width in reaches]
-    below, above = np.array(unseen).T
-    return mean, np.minimum(low, mean - below), np.maximum(high, mean + above)
+    return mean, *with_unseen(low, high, mean, changes, units, confidence_level)

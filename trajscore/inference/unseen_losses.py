@@ -7,6 +7,7 @@ the number of runs bounds how often it happens.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,24 @@ def unseen_reach(
     if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
     return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)
+
+
+def with_unseen(
+    low: FloatArray,
+    high: FloatArray,
+    mean: FloatArray,
+    changes: Iterable[FloatArray],
+    units: Units,
+    confidence_level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return intervals of means that hold losses not seen yet, by the `change` of each."""
+    widths = np.minimum(mean - low, high - mean)
+    reaches = [
+        unseen_reach(change, units, 1 - confidence_level, width)
+        for change, width in zip(changes, widths, strict=True)
+    ]
+    below, above = np.array(reaches).T
+    return np.minimum(low, mean - below), np.maximum(high, mean + above)
 
 
 def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:

@@ -136,6 +136,10 @@ def tps_decomposition(
     sample: the isotonic regression also fits noise, so with few runs both are too large, by the
     same amount. Forecasts that tie are recalibrated together; the order of rows does not matter.
 
+    Eq. 11 of Raghu et al. (2026) takes the mean outcome at each forecast in place of a monotone
+    function; where outcomes do not rise with forecasts, its reliability and resolution are both
+    larger by the same amount (:doc:`/equations` has an example).
+
     The uncertainty by step is never larger, on average, than the pooled one: long runs succeed at
     another rate, and a constant a step may know that.
 

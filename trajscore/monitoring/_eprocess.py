@@ -76,7 +76,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
         which is safe and gives power away; "randomized" flags some of them, by one uniform a run,
         and makes the level exact ("conformal", "pac", "pac_marginal"). The uniform is a hash of
-        the run's id, the seed and the data of the fit.
+        the run's id, the seed and the data of the fit. Forecasts below 1e-6, or above 1 - 1e-6,
+        are clipped and tie, too.
     alpha : float or array-like of shape (n_alphas,), default=0.05
         One level or several; methods use the first by default.
     delta : float, default=0.1
@@ -257,7 +258,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Returns
         -------
         TrajectoryArray, or NaN-padded ndarray where X was a plain array
-            log M_t.
+            log M_t, of forecasts clipped to [1e-6, 1 - 1e-6]: at most 13.8 from the log-odds of the
+            base rate.
 
         Raises
         ------

@@ -46,7 +46,8 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
 
     Notes
     -----
-    `plot` shades the early part of a run, ``early=0.2``. On one pair of axes, ``ax=one``, it draws
+    Shares of a run of N steps are (step - 1) / (N - 1); the paper's figure has step / N, the share
+    of the total length. `plot` shades the early part of a run, ``early=0.2``. On one pair of axes, ``ax=one``, it draws
     the shares alone. AUROC at a step is of the runs that are at least that long, with its interval:
     shares of a run are taller for long runs, which fail more often; at one step length carries no
     information.
@@ -119,7 +120,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
                 dots = {"marker": "o", "markersize": 4, **own, "label": plain(label)}
                 draw_with_band(panel, area.index, area, low, high, dots)
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
-        left.set(xlabel="share of the run", ylabel="share of runs flagged")
+        left.set(xlabel="share of the run, (step - 1) / (N - 1)", ylabel="share of runs flagged")
         share_axis(left, "x", "y")
         for panel in right:
             panel.axhline(0.5, zorder=1, **REFERENCE)

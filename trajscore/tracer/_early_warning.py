@@ -28,7 +28,8 @@ class EarlyWarning:
     """When the risk of each run first reached a threshold, and its worth at each step.
 
     A time is the share of a run's steps that lay behind it when it was flagged, (step - 1) /
-    (N - 1); NaN where it never was. Those of successful runs are false alarms.
+    (N - 1), 0 at the first step and 1 at the last; NaN where it never was. The paper has step / N,
+    the share of the total length. Times of successful runs are false alarms.
 
     `by_step` is of the runs that are at least that long, at steps that 10 runs of each outcome
     reach: n_runs, success_rate; AUROC of the risk of that step, with its interval; score, the mean
@@ -85,7 +86,8 @@ def early_warning(
     EarlyWarning
         ``threshold``, ``failure_times`` and ``success_times``;
         ``detected_within(progress)`` and ``false_alarms_within(progress)`` are shares of failures
-        and of successes flagged in the first part of their runs, ``curve()`` has all of both;
+        and of successes flagged in the first part of their runs, up to (step - 1) / (N - 1);
+        ``curve()`` has all of both;
         ``by_step`` judges the risk of one step at a time, where run length carries no information.
 
     Notes
@@ -96,7 +98,7 @@ def early_warning(
 
     References
     ----------
-    Tayebati et al. (2026), TRACER, Section IV-B.
+    Tayebati et al. (2026), TRACER, Section IV-B, which divides the step by the length N.
 
     Examples
     --------

@@ -53,7 +53,8 @@ class TracerSignals(RunTransformer):
         :math:`D_o^A`, of agent turns with calls and results: 1 - cosine of the turn and the
         results.
     user_gap
-        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two (Eq. 15).
+        :math:`D_o^U`, of user turns right after the agent's: 1 - cosine of the two (Eq. 15);
+        missing where one of them is empty, which by the letter of Eq. 8 would be a gap of 1.
     is_agent, tool_calls, confidence
         Whether the agent acts, the number of calls, and the confidence stated in the turn.
 
@@ -100,6 +101,9 @@ class TracerSignals(RunTransformer):
     With ``definition="paper"`` a repeated call is not 1 by itself. Whole turns, with their calls as
     text, are compared with those of the agent among the last `window` turns of both sides (Eq. 10
     and 11).
+
+    An empty turn or result has no gap, in either definition: logs leave empty what they did not
+    record, and the paper's rule, cosine 0, would take it for an answer that shares nothing.
 
     Each text is embedded once. A search embeds the texts of a fold for every setting; with `memory`
     it does so once. A log-probability of -inf counts as -100; -9999 or below, and zeros where all
