@@ -70,9 +70,6 @@ WITHIN = (
 """Objects within a record whose fields are searched too."""
 
 
-TIME_WORDS = {"time", "timestamp", "ts", "at"}
-"""Words in the names of fields that hold times."""
-
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 

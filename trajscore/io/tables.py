@@ -11,16 +11,22 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.frame import step_places
+from trajscore.core.meanings import bare_name
 from trajscore.core.stops import names_among, stop_columns
-from trajscore.core.values import check_file, number_of, outside_unit, run_label, unknown_name
+from trajscore.core.values import (
+    check_file,
+    number_of,
+    outside_unit,
+    parse_numbers,
+    run_label,
+    unknown_name,
+)
 from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import (
     OF_ONE_RUN,
     ROWS,
     SCORES,
-    TIME_WORDS,
     USUAL,
     Fields,
     several_runs,
@@ -252,9 +258,11 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
         others = whose.isin(("user", "tool", "system"))
         if name in taken or not others.any() or not (whose == "agent").any():
             break
-        if chosen.step is not None:  # steps are counted anew
-            steps = frame[~others].groupby([frame[key] for key in chosen.ids])[chosen.step]
-            frame = frame.assign(**{chosen.step: steps.rank(method="dense")})
+        places, are_times = (None, True) if chosen.step is None else step_places(frame[chosen.step])
+        if not are_times:  # steps are counted anew
+            steps = pd.Series(places, frame.index)[~others]
+            ranks = steps.groupby([frame[key] for key in chosen.ids]).rank(method="dense")
+            frame = frame.assign(**{chosen.step: ranks})
         note = (
             f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column {name!r} "
             f"they are not the agent's"
@@ -286,18 +294,6 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         if (numbers.isna() & frame[name].notna()).any():  # the container names run and step
             changed[name] = numbers.astype(object).where(numbers.notna(), frame[name])
     return frame.assign(**changed) if changed else frame
-
-
-def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str | None]:
-    """Return the table and its column of steps, None for the order of the rows."""
-    if step is None or (step == ROWS and step not in frame.columns):
-        return frame, None
-    numbers = parse_numbers(frame[step])
-    is_clock = words_of(step) & TIME_WORDS and numbers.notna().all() and np.isfinite(numbers).all()
-    if not is_clock or (numbers.min() in (0, 1) and (numbers == numbers.round()).all()):
-        return frame, step  # the container refuses gaps by row
-    order = pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
-    return frame.assign(**{step: pd.to_datetime(order, unit="s", utc=True)}), step
 
 
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids, parse_numbers
+from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import (
     bare_name,
     check_map,
@@ -27,7 +27,7 @@ from trajscore.core.meanings import (
 from trajscore.core.outcomes import differ
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
-from trajscore.core.values import number_of, unknown_name
+from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
@@ -44,7 +44,6 @@ from trajscore.io.tables import (
     read_table,
     unused_columns,
     with_scales,
-    with_times,
 )
 from trajscore.io.wide_tables import as_long
 from trajscore.report._doubts import leakage
@@ -197,7 +196,8 @@ def _load_table(
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
-    frame, step = with_times(with_scales(frame, chosen), chosen.step)
+    frame = with_scales(frame, chosen)
+    step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
     first = guess_first_step(frame, chosen) if first_step is None else first_step

@@ -10,16 +10,15 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
+from trajscore.core.times import TIME_WORDS, moment, zone_problem
 from trajscore.core.values import parse_number, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
-from trajscore.io._spans import moment
 from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
     LAST,
     OF_ONE_RUN,
-    TIME_WORDS,
     USUAL,
     Fields,
     dig,
@@ -154,7 +153,7 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
             raise several_runs(name, str(place.run), [own])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    for index, line in enumerate(_in_order(steps, fields)):
+    for index, line in enumerate(_in_order(steps, fields, place)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -187,7 +186,9 @@ def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
     return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
 
 
-def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
+def _in_order(
+    lines: list[Mapping[str, Any]], fields: Fields, place: Place
+) -> list[Mapping[str, Any]]:
     """Return the steps in the order of their numbers or times."""
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
@@ -201,6 +202,8 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
             raise MalformedRunError(
                 f"its step should be a number, but line {row} of the run has {number!r}"
             )
+    if problem := zone_problem(numbers, "line"):
+        raise ArgumentError(f"{place}: {problem}")
     order = sorted(range(len(keys)), key=keys.__getitem__)  # equal times as in the log
     is_time = bool(words_of(name) & TIME_WORDS) or isinstance(keys[0], int)
     for before, after in pairwise(order):
