@@ -81,7 +81,6 @@ class Selection:
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
-        tally.ids[run.id] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
@@ -133,7 +132,7 @@ class Selection:
         if self.table is not None:
             is_turned = self.table.is_turned
             row = self.table.get(run.id, {})
-            tally.in_table.update([run.id] if row else [])
+            tally.in_table |= {run.id} & self.table.keys()
             value, name = row.get("outcome"), "the table"
             run.stop_reason = row.get("stop_reason", run.stop_reason)
         elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):

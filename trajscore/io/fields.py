@@ -56,8 +56,14 @@ SCORES = (
 )  # fmt: skip
 """The usual names of predictors in tables: of confidences, and those that this package writes."""
 
-NAMED_PARTS = ("steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
+NAMED_PARTS = (
+    "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",
+    "trial",
+)  # fmt: skip
 """Parts of a log of any JSON, which a user names."""
+
+ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
+"""The same, and those that have an option of their own."""
 
 OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 """Parts that only steps have."""

@@ -272,7 +272,10 @@ class _Reading:
         where = (str(place.file), place.index, place.run)
         if self._kind(place.stop_reason) == EXCLUDED:
             return LeftOut(*where, str(place.stop_reason), "excluded", None if problem else run)
-        return LeftOut(*where, problem) if run is None or problem else run
+        if run is None or problem:
+            return LeftOut(*where, problem)
+        tally.ids[run.id] += 1
+        return run
 
     def _settle(self, run: Run) -> None:
         """Apply the rule of `trajscore.core.stops` to a run."""

@@ -72,7 +72,10 @@ def unknown_json(
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST]))
     steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    parts = f"steps={steps},text=NAME" if 0 < len(steps) < _SHORTEST else "text=NAME"
+    parts = "text=NAME"
+    if 0 < len(steps) < _SHORTEST:
+        of_steps = isinstance(record[steps][0], dict)
+        parts = f"steps={steps},text=NAME" if of_steps else f"steps={steps}"
     return ArgumentError(
         f"{file}: the format is not known; it has {there}; {near}; name its parts, "
         f"{{argument:fields={parts}}}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import Broken, LogFile, open_text, parquet_dataset, parquet_files
+from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
@@ -111,21 +112,24 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def choose_columns(
-    frame: pd.DataFrame, fields: Fields
+    frame: pd.DataFrame, fields: Fields, there: Sequence[Any] | None = None
 ) -> tuple[Fields, dict[str, tuple[str, ...]]]:
     """Return the columns of all parts, and those of them that nobody named.
+
+    Errors list the columns that were `there` before others were added.
 
     >>> frame = pd.DataFrame({"run_id": [1], "step": [1], "confidence": [0.5], "solved": [1]})
     >>> choose_columns(frame, Fields(id="run_id"))[1]
     {'step': ('step',), 'outcome': ('solved',), 'scores': ('confidence',)}
     """
     columns = list(frame.columns)
-    _check_names(fields, columns)
+    there = columns if there is None else there
+    _check_names(fields, frame, there)
     unnamed = [part for part in PARTS if not getattr(fields, part)]
     usual = {part: usual_column(frame, part) for part in unnamed}
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
-        raise _missing_parts(missing, frame)
+        raise _missing_parts(missing, frame, there)
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name is not None
     }
@@ -150,9 +154,9 @@ def choose_columns(
     return replace(chosen, scores=scores), guessed
 
 
-def _check_names(fields: Fields, columns: Collection[Any]) -> None:
+def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    outcome = () if fields.outcome is None else (bare_name(fields.outcome, columns),)
+    outcome = () if fields.outcome is None else (bare_name(fields.outcome, frame.columns),)
     of_parts: dict[str, Sequence[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
@@ -165,8 +169,8 @@ def _check_names(fields: Fields, columns: Collection[Any]) -> None:
     }
     for part, names in of_parts.items():
         for name in names:
-            if name is not None and name not in columns:
-                problem = unknown_name("column", name, list(columns))
+            if name is not None and name not in frame:
+                problem = unknown_name("column", name, there)
                 raise ArgumentError(f"{{argument}}: {problem}", part)
 
 
@@ -182,17 +186,25 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
     return next(iter(names), None)
 
 
-def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
+def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
     hints = {
         "step": f" ({ROWS} for their order; {{argument:wide}} where a row is a run)",
         "outcome": " (or a table of them: {argument:outcomes})",
     }
+    lists = [str(name) for name in frame if as_lists(frame[name]) is not None]
+    if lists and "step" in parts:
+        return ArgumentError(
+            f"no column has a usual name of the step, and lists of numbers are in: "
+            f"{_listed(lists)}; if a list holds the score of each step, pass {{argument}}",
+            "scores",
+            lists[0],
+        )
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)
     return ArgumentError(
         f"no column has a usual name of the {names}; name it with {options}; there are: "
-        f"{_listed(frame.columns)}",
+        f"{_listed(there)}",
         parts[0],
     )
 
@@ -258,11 +270,11 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
         others = whose.isin(("user", "tool", "system"))
         if name in taken or not others.any() or not (whose == "agent").any():
             break
-        places, are_times = (None, True) if chosen.step is None else step_places(frame[chosen.step])
-        if not are_times:  # steps are counted anew
+        if chosen.step is not None:  # steps are counted anew
+            places, are_times = step_places(frame[chosen.step])
             steps = pd.Series(places, frame.index)[~others]
             ranks = steps.groupby([frame[key] for key in chosen.ids]).rank(method="dense")
-            frame = frame.assign(**{chosen.step: ranks})
+            frame = frame if are_times else frame.assign(**{chosen.step: ranks})
         note = (
             f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column {name!r} "
             f"they are not the agent's"

@@ -24,7 +24,8 @@ def left_out(data: ReportData, most: int = 1000) -> str:
     ]
     if len(reasons) > most:
         reasons[most:] = [number_of_runs(int(rows["n_runs"][most:].sum())) + " for other reasons"]
-    if not data.excluded["reason"].map(lacks_values).any():
+    is_filled = data.options.settings.missing == "ffill"
+    if is_filled or not data.excluded["reason"].map(lacks_values).any():
         return f"Left out of every number: {'; '.join(reasons)}"
     ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
     return f"Left out of every number: {'; '.join(reasons)}{say('remedy', {'ffill': ffill})}"

@@ -31,7 +31,7 @@ from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
-from trajscore.io.outcome_tables import JOINED, join_outcomes
+from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -103,7 +103,7 @@ def load(
     first_step: int | None = None,
     embedder: str | None = None,
     by: Sequence[str] = (),
-    missing: str = "same_runs",
+    missing: str | None = None,
     needs_scores: bool = True,
     keep_lost: bool = False,
     max_size: int | None = None,
@@ -114,9 +114,10 @@ def load(
     What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
     `outcomes`, `rule`, `max_size` and `roles` are as in `trajscore.io.read_runs`, `embedder` as in
-    `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
-    `by` names come along in the meta of the predictors. Where nothing is a score and none is
-    needed, there is one without a name, of nothing but steps; a table may have a row a run then.
+    `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`; None where a command does not
+    fill values. The columns of a table that `by` names come along in the meta of the predictors.
+    Where nothing is a score and none is needed, there is one without a name, of nothing but steps;
+    a table may have a row a run then.
     Runs that the harness lost may be kept, as recorded; `trajscore.evaluate` leaves them out.
     """
     if path is None:
@@ -136,12 +137,21 @@ def load(
             if needs_scores or fields.scores or error.part != "scores":
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
-    of_tables = {"step": fields.step, "risks": fields.risks, "wide": fields.wide}
-    _refuse(f"is for tables, but {path} is a log", first_step=first_step, **of_tables)
-    asked |= {"roles": roles} | ({"fields": fields.named_parts} if fields.named_parts else {})
+    parts = fields.named_parts
+    of_tables: dict[str, Any] = {
+        "first_step": first_step,
+        "risks": fields.risks,
+        "wide": fields.wide,
+    }
+    if known.name == "jsonl" and fields.step is not None:
+        parts |= {"step": fields.step}
+    else:
+        of_tables["step"] = fields.step
+    _refuse(f"is for tables, but {path} is a log", **of_tables)
+    asked |= {"roles": roles} | ({"fields": parts} if parts else {})
     own_embedder = (embedder or "char") if needs_scores else None
     inputs = _load_log(path, known, fields, own_embedder, missing, asked)
-    check_by(by, list(io.meta(inputs.log)))
+    check_by(by, io.meta(inputs.log))
     return inputs
 
 
@@ -184,7 +194,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, rule, max_size)
+    frame, fields, remarks, there = _read_steps(path, fields, outcomes, rule, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -194,7 +204,7 @@ def _load_table(
         fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
-    chosen, guessed = choose_columns(frame, fields)
+    chosen, guessed = choose_columns(frame, fields, there)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
     step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
@@ -202,7 +212,7 @@ def _load_table(
     remarks += notes
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or task_column(frame, chosen)
-    check_by(by, list(frame.columns))
+    check_by(by, frame, there)
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
     X, y, ended = runs_of_table(
@@ -271,14 +281,15 @@ def _read_steps(
     outcomes: Any,
     rule: Rule | None,
     max_size: int | None,
-) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
-    """Read a table with one row a step, its names, and what was done to get it."""
+) -> tuple[pd.DataFrame, Fields, tuple[str, ...], list[Any]]:
+    """Read a table with one row a step, its names, what was done to get it, and its columns."""
     frame = read_table(path, max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
+    there = list(frame.columns)
     frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
-    return frame, fields, (*how, *remarks)
+    return frame, fields, (*how, *remarks), there
 
 
 def _notes_on_outcome(
@@ -287,15 +298,16 @@ def _notes_on_outcome(
     """Say how outcomes were read, where their name or their words are not plain."""
     bare = bare_name(outcome, frame.columns)
     words = note_on_words(frame[bare].dropna(), meanings)
-    turned = turned_note(bare) if bare != outcome and bare != JOINED else ""
+    turned = turned_note(bare) if bare != outcome else ""
     return tuple(filter(None, (turned, words)))
 
 
-def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
+def check_by(by: Sequence[str], frame: pd.DataFrame, there: Sequence[Any] | None = None) -> None:
     """Refuse groups by a column that is not there."""
     for name in by:
-        if name not in columns:
-            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
+        if name not in frame:
+            problem = unknown_name("column", name, list(frame) if there is None else there)
+            raise ArgumentError(f"{{argument}}: {problem}", "by")
 
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
@@ -394,7 +406,7 @@ def _load_log(
     format: Format,  # noqa: A002
     fields: Fields,
     embedder: str | None,
-    missing: str,
+    missing: str | None,
     asked: dict[str, Any],
 ) -> Inputs:
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
@@ -459,14 +471,15 @@ def _clusters(group: str | None, groups: Any, counts: Any) -> list[str]:
 
 
 def _confidences(
-    runs: list[io.Run], lost: list[io.Run], y: NDArray[Any], missing: str, scale: str | float
+    runs: list[io.Run], lost: list[io.Run], y: NDArray[Any], missing: str | None, scale: str | float
 ) -> tuple[dict[str, TrajectoryArray], list[str]]:
     """Return the confidences that enough runs have at every turn of the agent; and lines."""
     signals = StepConfidence(scale=scale)
     X = signals.fit_transform(runs)
     there = ~np.isnan(X.cells)
-    known = ~np.isnan(X.ffill().cells) if missing == "ffill" else there
-    whole = np.logical_and.reduceat(known, X.offsets[:-1], axis=0)
+    filled = np.logical_and.reduceat(~np.isnan(X.ffill().cells), X.offsets[:-1], axis=0)
+    whole = np.logical_and.reduceat(there, X.offsets[:-1], axis=0)
+    whole = filled if missing == "ffill" else whole
     X = _followed_by(X, signals, lost)
     predictors, lines, too_rare = {}, [], []
     for column, name in enumerate(X.channels or ()):
@@ -476,10 +489,10 @@ def _confidences(
             predictors[name] = X[name]
             lines.append(how_often)
         elif share:
-            too_rare.append(
-                f"{how_often}; too few runs have it at every turn (--missing ffill uses the value "
-                f"before)"
+            remedy = " (--missing ffill uses the value before)" * (
+                missing is not None and differ(y[filled[:, column]])
             )
+            too_rare.append(f"{how_often}; too few runs have it at every turn{remedy}")
     return predictors, lines + too_rare
 
 

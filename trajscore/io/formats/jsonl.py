@@ -17,6 +17,7 @@ from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
+    ANY_PARTS,
     LAST,
     OF_ONE_RUN,
     USUAL,
@@ -47,8 +48,8 @@ class _Options:
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
-            if part not in USUAL:
-                raise ValueError(f"fields: {unknown_name('part', part, list(USUAL))}")
+            if part not in ANY_PARTS:
+                raise ValueError(f"fields: {unknown_name('part', part, ANY_PARTS)}")
         self.fields = Fields(**names)
 
 
@@ -96,8 +97,8 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
     columns: dict[str, Any] = {}
     for place, record in records:
         if missing and isinstance(record, Mapping):
-            columns |= record
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
+            columns |= {**record, **inner[-1]}
             missing = [
                 part for part in missing if all(fields.value(one, part) is None for one in inner)
             ]
@@ -228,8 +229,10 @@ def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
     name = fields.steps or steps_field(record) or str(usual)
     steps = check_list(dig(record, name), f"its {name!r} is")
     talk = Conversation(place)
+    are_texts = all(isinstance(item, str) for item in steps)
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
+        step = {fields.text or "text": item} if are_texts else step
         _add(talk, as_object(step, f"message {index} is"), index, fields, ())
     return _finish(talk, leftover(record, {name}), steps, place, fields)
 
