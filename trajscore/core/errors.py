@@ -35,13 +35,14 @@ class ArgumentError(ValueError):
         """Return the text with options for the arguments that have one, by their names."""
 
         def named(match: re.Match[str]) -> str:
-            name, value = (match[1], match[2]) if match[1] else (self.part, self.value)
-            owner, _, name = name.rpartition(".")
+            owner, _, part = self.part.rpartition(".")
+            name, value = (match[1], match[2]) if match[1] else (part, self.value)
             if name in options:
                 quoted = "" if value is None else f" {shlex.quote(str(value))}"
                 return f"{options[name]}{quoted}"
             if value is None:
                 return f"{name}=" if match[1] else name
-            return f"{owner}({name}={value!r})" if owner else f"{name}={value!r}"
+            is_owned = bool(owner) and name == part
+            return f"{owner}({name}={value!r})" if is_owned else f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)

@@ -178,7 +178,8 @@ class Findings:
                 names = examples(name for name, _ in counts.most_common())
                 yield f"{number_of(counts.total(), noun)} not read, in {names}"
         if n := tally.n_beginnings():
+            remedy = "pass {argument:id=session}" if tally.n_with_session else "keep the longest"
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another; if "
-                f"they are of one run, name what they share with {{argument:id}}"
+                f"they are of one run, {remedy}"
             )

@@ -18,7 +18,7 @@ from trajscore.core.meanings import (
     check_polarity,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.stops import Rule, as_reason, choose_reason
+from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
@@ -43,7 +43,7 @@ class Selection:
     """The options of `trajscore.io.read_runs` that every format has."""
 
     fields: Fields = USUAL_FIELDS
-    rule: Rule | None = None
+    rule: ReadRule | None = None
     meanings: Mapping[str, float] = field(default_factory=dict)
     table: OutcomeTable | None = None
     roles: Mapping[str, Actor] = field(default_factory=dict)
@@ -68,7 +68,8 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        rule, max_size = (options.pop(name, None) for name in ("rule", "max_size"))
+        rule = read_rule(options.pop("rule", None))
+        max_size = options.pop("max_size", None)
         table = read_outcomes(options.pop("outcomes", None), fields, rule)
         roles = _check_roles(options.pop("roles", None))
         return cls(fields, rule, meanings, table, roles, max_size)

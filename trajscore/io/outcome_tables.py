@@ -106,7 +106,8 @@ def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
     if column is None or (named and part == "outcome"):
         name = named[0] if named else part
         problem = unknown_name("column", name, list(map(str, frame.columns)))
-        raise ArgumentError(
-            f"the table of outcomes has {problem}; name one with {{argument}}, or rename it", part
+        remedy = (
+            f"call that of the run ids {name!r}" if part == "id" else "name one with {argument}"
         )
+        raise ArgumentError(f"the table of outcomes has {problem}; {remedy}", part)
     return [column]

@@ -73,9 +73,10 @@ def read_runs(
     id : str or sequence of str, optional
         The field that is the id of a run; several make one of all their values. Default: what the
         format defines, else one of the usual names.
-    rule : mapping or callable, optional
-        What stop reasons mean, such as ``{"timeout": "administrative"}`` if all runs had the same
-        time on the same machine; or a function of a reason. Default: what the usual ones mean.
+    rule : mapping, str or callable, optional
+        What stop reasons mean, such as ``{"timeout": "administrative"}`` or as text
+        ``"timeout=administrative"``, if all runs had the same time on the same machine; or a
+        function of a reason. Default: what the usual ones mean.
     roles : mapping of str to {"agent", "user", "environment"} or str, optional
         Who acts under a role, or under a name beside the role, that is not a usual one:
         ``{"WebSurfer": "agent"}``, or as text ``"WebSurfer=agent"``. Default: unknown roles are the

@@ -299,6 +299,16 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 f"{scale:g}; give the value that means certainty with {{argument}}",
                 "scales",
             )
+    for name in fields.scores:
+        texts = frame[name].astype(str) if frame[name].dtype.kind in "OUT" else pd.Series(dtype=str)
+        if name not in changed and texts.str.endswith("%").any():
+            row = int(np.argmax(texts.str.endswith("%")))
+            raise ArgumentError(
+                f"row {row}: column {name!r} has {texts.iloc[row]!r}, not a number; "
+                f"pass {{argument}}",
+                "scales",
+                f"{name}=100",
+            )
     for name in fields.risks:
         risk = changed.get(name, parse_numbers(frame[name]))
         changed[name] = -risk if outside_unit(risk).any() else 1 - risk

@@ -42,6 +42,7 @@ class Tally:
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+    n_with_session: int = 0  # traces that name the session that they are of
 
     def note_run(self, run: Run) -> None:
         """Count what is odd in a run, and note how its conversation goes."""
@@ -49,6 +50,7 @@ class Tally:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
+        self.n_with_session += "session" in run.meta
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS:
             self._note_beginnings(run)
@@ -69,7 +71,7 @@ class Tally:
         beginning = 0
         for k, step in enumerate(run.steps):
             calls = ((call.name, str(call.arguments)) for call in step.tool_calls)
-            beginning = hash((beginning, step.actor, step.text, *calls))
+            beginning = hash((beginning, step.actor, step.text, step.confidence, *calls))
             if k == len(run.steps) - 1:
                 self.wholes[beginning] += k > 0
             else:

@@ -67,7 +67,13 @@ Predictors = TrajectoryArray | dict[str, TrajectoryArray]
 
 # What an option of the command line is called that a sentence names.
 OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
-OPTIONS |= {"rule": "--stop", "scores": "--score", "scales": "--scale", "risks": "--risk"}
+OPTIONS |= {
+    "rule": "--stop",
+    "roles": "--role",
+    "scores": "--score",
+    "scales": "--scale",
+    "risks": "--risk",
+}
 
 
 @dataclass(frozen=True)
