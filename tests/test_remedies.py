@@ -193,11 +193,11 @@ def test_the_documented_fields_name_a_row_that_failed_and_its_retry(public_file,
     fields = "id=inst,steps=log,text=say,outcome=ok"
     path = write_table(tmp_path / "a.jsonl", rows)
     code, said = run("report", path, *QUICK, "--field", fields)
-    assert (code, "1 of 5 runs could not be read" in said) == (0, True), said
+    assert (code, "1 of 5 runs is left out" in said) == (0, True), said
     assert run("report", path, *QUICK, "--field", fields, "--id", "inst")[0] == 2
     path = public_file("field", "oh.jsonl")
     fields = "id=instance_id,steps=history,text=thought,outcome=test_result.final_score.result"
-    with pytest.warns(UserWarning, match="6 of 36 runs could not be read"):
+    with pytest.warns(UserWarning, match="6 of 36 runs are left out .*run again"):
         runs = io.read_runs(path, fields=fields)
     assert (len({one.id for one in runs}), sum(one.outcome for one in runs)) == (30, 15)
     assert run("report", path, *QUICK, "--field", fields)[0] == 0
@@ -343,7 +343,7 @@ def test_what_read_runs_says_to_pass_is_passed(name, tmp_path):
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.rst"))]
 PAGES = [page for page in PAGES if not {"generated", "auto_gallery", "_build"} & {*page.parts}]
-OF_SCRIPTS = ("--data-home", "--only", "--write")
+OF_SCRIPTS = ("--data", "--data-home", "--only", "--write")
 ANY = [
     "report a.csv", "check a.csv", "fit a.csv --out m.skops", "watch a.csv b.csv",
     "monitor --model m.skops", "judge a.jsonl --model m --out o.csv",

@@ -101,8 +101,13 @@ def test_runs_without_outcomes_or_values(folder, watch, tmp_path):
     frame.loc[np.flatnonzero(frame["step"] == 2)[:3], "judge"] = np.nan
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     _, out, _ = watch(folder / "ref.csv", tmp_path / "gaps.csv")
-    assert f"{tmp_path / 'gaps.csv'}: left out: 3 runs" in out
-    assert "397 runs since the reference" in out
+    assert "3 without a forecast" in out
+    assert "400 runs since the reference" in out
+    rates = [
+        pd.read_csv(path).groupby("run")["solved"].first().mean()
+        for path in (folder / "ref.csv", tmp_path / "gaps.csv")
+    ]
+    assert "success: {:.1%} in the reference, {:.1%} since".format(*rates) in out
 
 
 def test_several_scores_side_by_side(folder, watch, tmp_path):

@@ -151,9 +151,12 @@ def test_sets_are_paired_by_two_common_tasks_or_all_ids():
         (plain, plain, "Not paired"),
     ]:
         assert how in str(compare(left, right))
-    assert "two tasks that both sets have" in str(
-        compare(base, RunSet(None, [1, 0], tasks=["c", "d"]))
-    )
+    first = str(compare(base, RunSet(None, [1, 0], tasks=["c", "d"]))).splitlines()[0]
+    assert first.startswith("Not paired: the sets have fewer than two tasks in common")
+    assert "'a'" in first
+    assert "'c'" in first
+    assert "--group" in first
+    assert "--group" in str(compare(plain, RunSet([[0.5]] * 2, [1, 0]))).splitlines()[0]
 
 
 # ------------------------------------------------------------------ sets that are not paired

@@ -171,8 +171,8 @@ def test_what_is_left_out_is_said(tmp_path, run):
     options = ["--score", "tool calls", "--calibrator", "none"]
     code, out, _ = run(path, *options, "--stop", "max_steps=administrative,cosmic=complete")
     assert code == 0
-    assert "2 of 24 runs could not be read" in out
-    assert "run 's01' (index 1): it has no turn of the agent" in out
+    assert "1 of 24 runs could not be read" in out
+    assert "1 run ended before the agent's first turn" in out
     assert "no run was stopped by 'cosmic'; there are: " in out
 
 

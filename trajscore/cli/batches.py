@@ -67,7 +67,7 @@ def _columns_of(
 ) -> tuple[Fields, int, list[str]]:
     """Return columns and first step, by the first rows as for a table, and what was guessed."""
     head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
-    check_by(by, head)
+    check_by(by, list(head.columns))
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("{argument}: name one column, of a folder of Parquet files", "id")

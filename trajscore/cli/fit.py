@@ -19,13 +19,13 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.parts import as_table
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of
+from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
-from trajscore.report._runs import whole_runs
 
 _N_SPLITS = 10
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
@@ -85,15 +85,18 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     inputs = load(arguments.table, **reading(arguments), needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
-    guard = Guard(process=_process(arguments)).fit(inputs.log, inputs.y, groups=inputs.groups)
+    begun = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]
+    runs, y = [inputs.log[row] for row in begun], inputs.y[begun]
+    groups = None if inputs.groups is None else inputs.groups[begun]
+    guard = Guard(process=_process(arguments)).fit(runs, y, groups=groups)
     guard.save(arguments.out)
-    X = guard.signals_.transform(inputs.log)
-    _describe(guard.process_, X, inputs.y, inputs.groups, len(inputs.y))
+    X = guard.signals_.transform(runs)
+    _describe(guard.process_, X, y, groups, len(inputs.y))
     print(
         f"wrote {arguments.out}; use it with: "
         f"trajscore.integrations.Guard.load({str(arguments.out)!r})"
     )
-    _try_out(guard.process_, X, inputs.y, inputs.groups)
+    _try_out(guard.process_, X, y, groups)
 
 
 def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
@@ -119,7 +122,9 @@ def _describe(
     words = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
     if process.n_dropped_:
         words += f"; {process.n_dropped_} without an outcome"
-    print(words + (f"; {n_runs - len(X)} with a missing value" if len(X) < n_runs else ""))
+    print(
+        words + (f"; {n_runs - len(X)} with a missing value or no step" if len(X) < n_runs else "")
+    )
     if n := process.n_calibration_successes_:
         print(f"threshold set by {number_of(n, 'success')}")
     weighted = "," if process.end_worth is None else ", times what a flag is worth there,"

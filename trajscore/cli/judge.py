@@ -81,11 +81,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
-    """Return a row a step: the run, its task, stop and outcome, and all confidences."""
+    """Return a row a step, or for a run without one: its task, stop, outcome, and confidences."""
     steps, runs = traces.to_frame(), traces.meta
     names = [name for name in ("task", inputs.group, "stop_reason") if name in runs]
     kept = runs[list(dict.fromkeys(names))].dropna(axis=1, how="all").assign(outcome=inputs.y)
-    kept = kept.loc[kept.index.repeat(traces.lengths)].reset_index(drop=True)
+    kept = kept.loc[kept.index.repeat(np.maximum(traces.lengths, 1))].reset_index(drop=True)
     predictors: Any = inputs.predictors
-    own = pd.DataFrame({name: X.cells.ravel() for name, X in predictors.items() if name})
+    own = pd.DataFrame({n: X.to_frame(value=n).iloc[:, 2] for n, X in predictors.items() if n})
     return pd.concat([steps[["run", "step"]], kept, own, steps[[CHANNEL]]], axis=1)

@@ -29,7 +29,6 @@ from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet import FleetChange
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
-from trajscore.report._runs import whole_runs
 
 _QUANTITIES = {
     "length": "the lengths of runs changed",
@@ -63,20 +62,29 @@ def run(arguments: argparse.Namespace) -> int:
         _forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after
     )
     fleet.fit(*reference)
-    n_left_out = fleet.n_left_out_
+    n_left_out, n_without = fleet.n_left_out_, fleet.n_without_forecast_
     display = FleetDisplay.from_estimator(fleet, *new) if arguments.picture is not None else None
     fleet.update(*new)
     n_left_out = fleet.n_left_out_ - n_left_out
     if n_left_out == fleet.n_runs_:
         raise ArgumentError(
-            "each task of NEW is in REF too, and only the first run of a task counts; if runs of a "
-            "task are independent, name a column of run ids with {argument}",
+            f"each task of NEW is in REF too, and only the first run of a task counts; to hold two "
+            f"sets of runs of the same tasks against each other, type: trajscore compare "
+            f"{arguments.reference} {arguments.new}; if runs of a task are independent, name a "
+            f"column in which no two runs agree with {{argument}}",
             "group",
         )
     for k, change in enumerate(fleet.changes_, start=1):
         print("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k)))
     changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
+    if reference[1] is not None and new[1] is not None:
+        before, since = (float(y[y != CENSORED].mean()) for _, y, _ in (reference, new))
+        print(f"success: {before:.1%} in the reference, {since:.1%} since")
+    if n := fleet.n_without_forecast_ - n_without:
+        print(
+            f"{n:,} without a forecast, as a step or a value is missing: outcome and length count"
+        )
     if n_left_out:
         print(f"{n_left_out:,} of them not counted: their task came before")
     print(f"If nothing changes, the chance of any alarm is at most {fleet.alpha:g}")
@@ -93,22 +101,19 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     X = inputs.predictors
     if isinstance(X, dict):
         X = TrajectoryArray.stack(list(X.values()), channels=list(X))
-    whole = whole_runs(X)
     notes = str(inputs).splitlines()
-    if not whole.all():
-        notes.append(f"left out: {number_of(int((~whole).sum()), 'run')} with a missing value")
-    y = None if (inputs.y == CENSORED).all() else inputs.y[whole]
+    y = None if (inputs.y == CENSORED).all() else inputs.y
     if y is None:
         notes.append("no run has an outcome: lengths and forecasts alone are watched")
     for line in notes:
         print(f"{path}: {line}")
-    groups = None if inputs.groups is None else np.asarray(inputs.groups).astype(str)[whole]
-    return X[whole], y, groups
+    groups = None if inputs.groups is None else np.asarray(inputs.groups).astype(str)
+    return X, y, groups
 
 
 def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
     """Return what makes forecasts of scores that are none."""
-    if are_probabilities(X.cells):
+    if are_probabilities(X.cells[~np.isnan(X.cells)]):
         return None
     if y is None:
         raise ArgumentError(

@@ -39,7 +39,8 @@ class TrajectoryArray(Ragged):
     cells : array-like of shape (n_cells,) or (n_cells, n_channels)
         The values, run after run, each run in step order.
     lengths : array-like of int of shape (n_runs,)
-        Number of steps of each run, at least 1.
+        Number of steps of each run: at least 1 or, with ``missing="allow"``, 0 where a run ended
+        before its first step.
     channels : sequence of str, optional
         Names of the columns of a two-dimensional `cells`. Default: channel0, channel1, ...
     ids : array-like of shape (n_runs,), optional
@@ -52,8 +53,8 @@ class TrajectoryArray(Ragged):
     ended : bool or array-like of bool of shape (n_runs,), default=False
         Whether each run's last step is its end: see `with_ended`.
     missing : {"raise", "allow", "ffill"}, default="raise"
-        Whether NaN cells are an error, stand for values that were not recorded, or repeat the last
-        value before in their run and channel (see `ffill`).
+        Whether NaN cells and runs without a step are an error, stand for what was not recorded, or
+        NaN repeats the last value before in its run and channel (see `ffill`).
 
     Raises
     ------
@@ -201,7 +202,8 @@ class TrajectoryArray(Ragged):
         missing : {"raise", "allow", "ffill"}, default="raise"
             Whether an empty value is an error, stands for one that was not recorded, or repeats
             the last value before in its run and channel: a confidence that was stated holds until
-            the next one is.
+            the next one is. With "allow", a run of a single row that has neither step nor value
+            has no step: it ended before its first one.
         stop_reason : str or sequence of str, optional
             Column of why runs ended, or several; it goes into `meta` as "stop_reason". Default:
             those with a usual name (stop_reason, termination, exception_type, error ...); () for
@@ -343,7 +345,7 @@ class TrajectoryArray(Ragged):
         new, old = np.asarray(lengths), self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
-        bad = (new < 1) | (new > old)
+        bad = (new < np.minimum(old, 1)) | (new > old)
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
@@ -448,7 +450,7 @@ class TrajectoryArray(Ragged):
         step: str = "step",
         value: str = "value",
     ) -> pd.DataFrame:
-        """Return a long table with one row a step.
+        """Return a long table with one row a step; of a run without one, a row without values.
 
         Parameters
         ----------
@@ -475,6 +477,12 @@ class TrajectoryArray(Ragged):
         frame = pd.DataFrame(columns)
         frame.insert(0, step, step_numbers(self))
         frame.insert(0, id, np.repeat(self.ids, self.lengths))
+        empty = np.flatnonzero(self.lengths == 0)
+        if not len(empty):
+            return frame
+        rows = np.insert(np.arange(len(frame)), self.offsets[empty], -1)
+        frame = frame.reindex(rows).reset_index(drop=True)
+        frame[id] = np.repeat(self.ids, np.maximum(self.lengths, 1))
         return frame
 
     def save(self, path: str | Path) -> None:

@@ -13,7 +13,14 @@ from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, one_per_run, outside_unit, to_unit, unknown_name
+from trajscore.core.values import (
+    as_array,
+    one_per_run,
+    outside_unit,
+    run_label,
+    to_unit,
+    unknown_name,
+)
 
 
 def check_trajectories(
@@ -22,6 +29,7 @@ def check_trajectories(
     probabilities: bool = False,
     single_channel: bool = False,
     allow_missing: bool = False,
+    allow_empty: bool = False,
 ) -> TrajectoryArray:
     """Return any accepted form of trajectories as a TrajectoryArray.
 
@@ -36,6 +44,8 @@ def check_trajectories(
         Whether there must be one value a step.
     allow_missing : bool, default=False
         Whether values may be missing (NaN) in a TrajectoryArray made with ``missing="allow"``.
+    allow_empty : bool, default=False
+        Whether it may have runs without a step.
 
     Returns
     -------
@@ -54,7 +64,9 @@ def check_trajectories(
     >>> check_trajectories([[0.9, 0.8], [0.4, np.nan]])
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
-    return check_container(as_container(X), probabilities, single_channel, allow_missing)
+    return check_container(
+        as_container(X), probabilities, single_channel, allow_missing, allow_empty
+    )
 
 
 def check_container(
@@ -62,8 +74,16 @@ def check_container(
     probabilities: bool = False,
     single_channel: bool = False,
     allow_missing: bool = False,
+    allow_empty: bool = False,
 ) -> TrajectoryArray:
     """Check the values of a container, as `check_trajectories` does."""
+    lengths = traces.lengths
+    if not allow_empty and not lengths.all():
+        row = int(np.argmin(lengths))
+        raise ValueError(
+            f"run {run_label(traces.ids[row])} (row {row}) has no step; leave such runs out: give "
+            f"the rows X.lengths > 0, of X and of all that is given of runs"
+        )
     if single_channel and traces.n_channels > 1:
         raise ValueError(
             f"expected one value a step, got {traces.n_channels} channels "

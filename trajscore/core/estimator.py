@@ -85,6 +85,7 @@ def check_estimator_input(
     probabilities: bool = False,
     single_channel: bool = True,
     allow_missing: bool = False,
+    allow_empty: bool = False,
 ) -> TrajectoryArray:
     """Check X on behalf of an estimator, and note (`reset`) or compare what it is fitted on.
 
@@ -99,7 +100,11 @@ def check_estimator_input(
         values = _validated(estimator, X, reset)
         X = TrajectoryArray.from_padded(values, ids=row_ids(X))
     traces = check_trajectories(
-        X, probabilities=probabilities, single_channel=single_channel, allow_missing=allow_missing
+        X,
+        probabilities=probabilities,
+        single_channel=single_channel,
+        allow_missing=allow_missing,
+        allow_empty=allow_empty,
     )
     track_channels(estimator, traces, reset=reset)
     return traces

@@ -15,7 +15,7 @@ from trajscore.core.ids import as_ids
 from trajscore.core.optional import optional
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
 from trajscore.core.times import as_times, zone_problem
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
 from trajscore.core.within_runs import offsets_of
 
@@ -68,10 +68,16 @@ def parts_of_frame(
 
     codes, ids = _number_runs(joined_ids(frame, names), " and ".join(map(str, names)))
     runs = _Runs(ids, np.bincount(codes))
-    order = _order(None if step is None else frame[step], first_step, codes, runs)
+    steps, has_step = None if step is None else frame[step], np.ones(len(frame), dtype=bool)
+    if steps is not None and steps.hasnans:
+        alone = runs.lengths[codes] == 1
+        has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
+        steps = _fill_steps(steps, has_step, first_step)
+    order = _order(steps, first_step, codes, runs)
     if order is not None:
+        has_step = has_step[order]
         frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
-    columns = [_values(frame[name], runs, first_step) for name in values]
+    columns = [_values(frame[name], runs, first_step)[has_step] for name in values]
     of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
     if stop_reason is None:
@@ -82,7 +88,7 @@ def parts_of_frame(
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
         "cells": columns[0] if single else np.stack(columns, axis=1),
-        "lengths": runs.lengths,
+        "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
         "channels": [str(name) for name in values],
         "ids": ids,
         "horizon": None if horizon is None else _horizons(once[horizon], horizon, ids),
@@ -101,6 +107,13 @@ class _Runs:
     def label(self, row: int) -> str:
         """Name a row's run for messages."""
         return f"run {run_label(self.ids[np.flatnonzero(self.starts <= row)[-1]])}"
+
+
+def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Series:
+    """Give a place to the single rows of runs without a step, which are taken out later."""
+    others = steps[has_step]
+    are_numbers = steps.dtype.kind != "M" and parse_numbers(others).notna().all()
+    return steps.where(has_step, first_step if are_numbers else others.iloc[0])
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
@@ -177,7 +190,7 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     """Return the step numbers of rows, or their times as whole numbers, and which it is."""
     times = as_times(column)
     if times is not None:
-        if problem := zone_problem(column, "row") if column.dtype.kind in "OUT" else "":
+        if problem := zone_problem(column.items(), "row") if column.dtype.kind in "OUT" else "":
             raise ArgumentError(
                 f"column {column.name!r}: {problem}, or pass {{argument}}, the order of the rows",
                 "step",
@@ -187,8 +200,10 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64), False
     remedy = "number the steps of each run 1, 2, 3, ..."
-    name = str(column.name)
-    return _whole_numbers(column, name, "step", remedy, lambda row: f"row {row}"), False
+    numbers = _whole_numbers(
+        column, str(column.name), "step", remedy, lambda row: f"row {column.index[row]}"
+    )
+    return numbers, False
 
 
 def _check_places(

@@ -80,7 +80,7 @@ class Ragged:
                 f"make it with .from_list, .from_padded or .from_frame"
             )
         values = as_float(cells)
-        run_lengths = as_lengths(lengths, len(values))
+        run_lengths = as_lengths(lengths, len(values), least=int(missing != "allow"))
         n_runs = len(run_lengths)
         self._set(
             cells=values,

@@ -37,15 +37,15 @@ def moment(value: Any) -> int | None:
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
-def zone_problem(times: Iterable[Any], noun: str) -> str:
+def zone_problem(times: Iterable[tuple[Any, Any]], noun: str) -> str:
     """Say which times have a zone and which have none, whose order nobody knows; else "".
 
-    >>> zone_problem(["2026-01-01T01:00+02:00", "2026-01-01T00:00"], "line")
+    >>> zone_problem(enumerate(["2026-01-01T01:00+02:00", "2026-01-01T00:00"]), "line")
     'line 0 at 2026-01-01T01:00+02:00 has a zone, line 1 at 2026-01-01T00:00 has none; write the \
 zone behind every time, such as Z for UTC'
     """
     first: dict[bool, str] = {}
-    for place, time in enumerate(times):
+    for place, time in times:
         if match := _ISO.fullmatch(str(time)):
             first.setdefault(match["zone"] is not None, f"{noun} {place} at {time}")
     if len(first) < 2:

@@ -276,16 +276,19 @@ def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:
     return np.ascontiguousarray(array)
 
 
-def as_lengths(lengths: ArrayLike, n_cells: int | None = None) -> IntArray:
-    """Return the number of steps of each run, at least 1, which add up to the number of cells."""
+def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -> IntArray:
+    """Return the number of steps of each run, which add up to the number of cells."""
     array = as_array(lengths, "lengths")
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError("lengths must be whole numbers, one for each run")
-    if (array < 1).any():
-        row = int(np.argmax(array < 1))
-        raise ValueError(f"row {row} has no steps; leave runs without a step out")
+    if (array < least).any():
+        row = int(np.argmax(array < least))
+        raise ValueError(
+            f"row {row} has {array[row]} steps; leave runs without a step out, or pass "
+            f"missing='allow' to keep them as such"
+        )
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)

@@ -72,6 +72,18 @@ def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
     return np.take_along_axis(values, np.where(last < first, here, last), axis=0)
 
 
+def whole_runs(X: RunsLike) -> BoolArray:
+    """Whether each run has a step, and no missing value in any channel."""
+    has_step, lost = X.lengths > 0, np.isnan(X.cells)
+    if not lost.any():
+        return has_step
+    if lost.ndim > 1:
+        lost = np.asarray(lost.any(axis=1))
+    whole = has_step.copy()
+    whole[has_step] = ~np.logical_or.reduceat(lost, X.offsets[:-1][has_step])
+    return whole
+
+
 def run_maxima(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values; there may be no runs."""
     # reduceat wants a cell

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import as_fraction, number_of
+from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.gates._change import (
     POWER,
     Matching,
@@ -215,15 +215,27 @@ def _of_one_set(runs: RunSet, others: RunSet, name: str) -> list[str]:
     return [f"{n} only in {name}, not compared: {names}."] if alone else []
 
 
+WITHOUT_TASKS = (
+    "the tasks of runs are not known, so that each run counts by itself; if runs share tasks, name "
+    "their column (--group)"
+)
+
+
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
-    """Say what is compared with what."""
-    how = "Not paired: it takes two tasks that both sets have, or without tasks the same run ids."
+    """Say what is compared with what; first, if the sets cannot be paired."""
+    sets = f"base: {base.counted}; new: {new.counted}."
     if matched.by:
-        how = (
-            f"Paired by {matched.by}: {matched.n_common} in both, {matched.n_new} only in the new "
-            f"set, {matched.n_gone} only in the base."
+        return (
+            f"{sets} Paired by {matched.by}: {matched.n_common} in both, {matched.n_new} only in "
+            f"the new set, {matched.n_gone} only in the base."
         )
-    return f"base: {base.counted}; new: {new.counted}. {how}"
+    if base.tasks is None or new.tasks is None:
+        return f"Not paired: {WITHOUT_TASKS}. {sets}"
+    first, other = run_label(base.tasks[0]), run_label(new.tasks[0])
+    return (
+        f"Not paired: the sets have fewer than two tasks in common (the base has {first}, the new "
+        f"set {other}); if another column names the tasks, give it (--group). {sets}"
+    )
 
 
 def interval(low: float, high: float, sign: str = "+") -> str:

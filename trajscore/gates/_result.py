@@ -12,7 +12,7 @@ import numpy as np
 from trajscore.core.plain import plain
 from trajscore.core.version import __version__
 from trajscore.gates._change import Matching
-from trajscore.gates._compare import interval, more_runs, pairing
+from trajscore.gates._compare import WITHOUT_TASKS, interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
 from trajscore.gates._run_set import RunSet
 
@@ -131,7 +131,8 @@ class CheckResult:
 
     def _about(self) -> str:
         if self.baseline is None or self.matched is None:
-            return f"{self.new.counted}, success {self.new.success_rate:.3f}"
+            aside = "" if self.new.tasks is not None else f"; {WITHOUT_TASKS}"
+            return f"{self.new.counted}, success {self.new.success_rate:.3f}{aside}"
         return pairing(self.baseline, self.new, self.matched)
 
     def _summary(self) -> str:

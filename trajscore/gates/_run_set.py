@@ -224,6 +224,8 @@ class RunSet:
             reasons, kinds = (None if of is None else of[~self._faults] for of in self._stops)
             excluded = counted(self._sample.y[~self._faults], reasons, kinds).excluded
             parts += [f"forecasts of {n} not judged ({why})" for why, n in excluded.items()]
+        if n := int((self.lengths == 0).sum()):
+            parts.append(f"{n} ended before the first step")
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"

@@ -24,6 +24,7 @@ from trajscore.io.refusals import shorten
 from trajscore.io.tally import Tally
 
 _ODD = {  # what is counted, and what is said of it
+    "unstarted": ("run", "ended before the agent's first turn, counted in success rates alone"),
     "turn": ("turn", "without any content that is known"),
     "content": ("turn", "with content of an unknown form, kept as JSON"),
     "call": ("call", "of a tool without a name"),

@@ -185,6 +185,19 @@ class Run:
     def __post_init__(self) -> None:
         self.task = None if self.task is None else str(self.task)
 
+    @property
+    def ended_before_start(self) -> bool:
+        """Whether it has an outcome or a stop reason, and no turn of the agent that holds a thing.
+
+        Turns of a role that is not known may be the agent's.
+        """
+        if self.outcome == CENSORED and self.stop_reason is None:
+            return False
+        return not any(
+            "role" in step.extra or (step.actor == "agent" and not step.is_empty)
+            for step in self.steps
+        )
+
     def __len__(self) -> int:
         return len(self.steps)
 

@@ -57,7 +57,7 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
     tree = _Tree(list(spans))
     tree.check_content()
-    if problem := zone_problem((span.start for span in tree.spans), "span"):
+    if problem := zone_problem(enumerate(span.start for span in tree.spans), "span"):
         raise ArgumentError(f"{talk.place}: {problem}")
     thread = Thread(talk)
     turns: dict[str, Step] = {}

@@ -20,6 +20,7 @@ from trajscore.core.stops import (
     mechanism_of,
     settled,
 )
+from trajscore.core.values import number_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
@@ -218,7 +219,9 @@ class _Reading:
         for file in files:
             with refusals(file.path):
                 for run in self._runs_of(file):
-                    if isinstance(run, Run) or run.kind == "excluded":
+                    if isinstance(run, Run):
+                        any_readable = any_readable or not run.ended_before_start
+                    elif run.kind == "excluded":
                         any_readable = True
                     elif not any_readable:
                         unreadable.append(run)
@@ -233,6 +236,11 @@ class _Reading:
     def _none_readable(self, runs: list[LeftOut], file: LogFile) -> ValueError:
         if problem := self.findings.role_problem():
             return ArgumentError(f"{file.path}: {problem}", "roles")
+        if n := self.findings.tally.odd["unstarted"]:
+            return ValueError(
+                f"{file.path}: in none of the {number_of(n + len(runs), 'run')} the agent has a "
+                f"turn; leave the file out, or get it again"
+            )
         first, name = runs[0], self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
         return ValueError(
@@ -265,6 +273,9 @@ class _Reading:
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
             _check_turns(run)
+            if run.ended_before_start:
+                tally.odd["unstarted"] += 1
+                tally.unstarted[run.id] = place.index
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)
@@ -301,7 +312,9 @@ class _Reading:
 
 
 def _check_turns(run: Run) -> None:
-    """Refuse a run in which the agent has no turn, or only empty ones."""
+    """Refuse a run in which the agent has no turn, or only empty ones, unless it ended so."""
+    if run.ended_before_start:
+        return
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})

@@ -263,23 +263,34 @@ def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out rows of the user, of tools and of the system, where a column says whose each is."""
+    """Leave out rows of the user, of tools and of the system, where a column says whose each is.
+
+    A run without a row of the agent keeps one, without step and scores.
+    """
     taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
     for name in usual_names("actor", frame.columns)[:1]:
         whose = frame[name].map(lambda role: ROLES.get(str(role).strip().lower()))
         others = whose.isin(("user", "tool", "system"))
         if name in taken or not others.any() or not (whose == "agent").any():
             break
+        keys = [frame[key] for key in chosen.ids]
         if chosen.step is not None:  # steps are counted anew
-            places, are_times = step_places(frame[chosen.step])
-            steps = pd.Series(places, frame.index)[~others]
-            ranks = steps.groupby([frame[key] for key in chosen.ids]).rank(method="dense")
-            frame = frame if are_times else frame.assign(**{chosen.step: ranks})
-        note = (
-            f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column {name!r} "
-            f"they are not the agent's"
-        )
-        return frame[~others], (note,)
+            rows = ~others & frame[chosen.step].notna()
+            steps = frame.loc[rows, chosen.step]
+            places, are_times = step_places(steps)
+            if not are_times:
+                steps = pd.Series(places, steps.index).groupby(keys).rank(method="dense")
+            frame = frame.assign(**{chosen.step: steps.reindex(frame.index)})
+        left_out = f"{int(others.sum())} of {number_of(len(frame), 'row')} left out"
+        notes = [f"{left_out}: by column {name!r} they are not the agent's"]
+        unstarted = others.groupby(keys).transform("all")
+        unstarted &= ~unstarted.groupby(keys).cumcount().astype(bool)  # the first row of each
+        if n := int(unstarted.sum()):
+            frame = frame.assign(**{name: frame[name].mask(unstarted) for name in chosen.scores})
+            notes.append(
+                f"{number_of(n, 'run')} without a row of the agent, counted in success rates alone"
+            )
+        return frame[~others | unstarted], tuple(notes)
     return frame, ()
 
 
@@ -323,4 +334,4 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     if frame.empty or fields.step is None or fields.step not in frame.columns:
         return 1
     firsts = parse_numbers(frame[fields.step]).groupby([frame[name] for name in fields.ids]).min()
-    return 0 if (firsts == 0).all() else 1
+    return 0 if (firsts.dropna() == 0).all() else 1

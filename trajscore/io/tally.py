@@ -42,6 +42,7 @@ class Tally:
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+    unstarted: dict[str, int] = field(default_factory=dict)  # places of runs without a turn, by id
     n_with_session: int = 0  # traces that name the session that they are of
 
     def note_run(self, run: Run) -> None:
@@ -52,7 +53,7 @@ class Tally:
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self.n_with_session += "session" in run.meta
         self._note_turns(run)
-        if self.n_runs <= _MAX_RUNS:
+        if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
             self._note_beginnings(run)
 
     def _note_turns(self, run: Run) -> None:

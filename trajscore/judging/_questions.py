@@ -99,7 +99,8 @@ def questions(judge: Any, runs: Any) -> Questions:
     cache = None if judge.cache is None else as_path(judge.cache, "cache")
     url, form = url_of(judge.base_url), FORMS[judge.answer]
     turns = take_turns(runs, ("agent",), type(judge).__name__)
-    records = [record for run in turns.runs for record in prefixes(run)]
+    begun = (run for run in turns.runs if not run.ended_before_start)
+    records = [record for run in begun for record in prefixes(run)]
     texts = [make_prompt(cut(record, most), judge.question, form.words) for record in records]
     keys = [key_of(url, judge.model, judge.answer, text) for text in texts]
     n_cut = sum(len(record) > most for record in records)

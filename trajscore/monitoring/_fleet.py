@@ -13,13 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
+from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.collapse import AGGREGATORS, collapse
-from trajscore.core.estimator import check_estimator_input
+from trajscore.core.estimator import check_estimator_input, parts_of
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
+from trajscore.core.within_runs import whole_runs
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
 from trajscore.monitoring._fleet_cause import ADVICE, Run, Runs, cause_of
 
@@ -96,6 +98,9 @@ class FleetMonitor(BaseEstimator):
         Runs that were not taken: later trials of a task, with `groups`.
     n_late_outcomes_ : int
         Outcomes that were not taken: of runs before an alarm, which came after it.
+    n_without_forecast_ : int
+        Runs, those of the reference among them, that have no step or a missing value: their length
+        and outcome count, and no forecast of theirs.
 
     See Also
     --------
@@ -155,7 +160,8 @@ class FleetMonitor(BaseEstimator):
         Parameters
         ----------
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Forecasts, or scores that `forecaster` reads, of at least 50 runs.
+            Forecasts, or scores that `forecaster` reads, of at least 50 runs; of a container some
+            may be missing, and runs may have no step.
         y : array-like of shape (n_runs,), optional
             Outcomes: 1 success, 0 failure, -1 not observed. Without them, lengths and forecasts
             alone are watched.
@@ -185,23 +191,31 @@ class FleetMonitor(BaseEstimator):
         _check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None if groups is None else set()
-        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
+        self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = self.n_without_forecast_ = 0
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
         first, rest = self._parts(tasks)
-        X_first, X_rest = traces[first], traces[rest]
+        whole = self._whole(traces)
+        if not (whole[first].any() and whole[rest].any()):
+            raise ValueError("too few runs have a forecast at every step; give more of them")
+        forecasts = [traces[rows[whole[rows]]] for rows in (first, rest)]
         self.forecaster_ = None
         if self.forecaster is not None:
-            y_first = outcomes[first]
+            X_first, X_rest = forecasts
+            learnt = first[whole[first]]
+            y_first = outcomes[learnt]
             known = y_first != CENSORED
             self.forecaster_ = clone(self.forecaster).fit(X_first[known], y_first[known])
-            X_first = cross_fit_traces(self.forecaster, X_first, y_first, groups=tasks[first])
-            X_rest = self.forecaster_.transform(X_rest)
-        self._names = [str(name) for name in X_rest.channels or ("",)]
+            forecasts = [
+                cross_fit_traces(self.forecaster, X_first, y_first, groups=tasks[learnt]),
+                self.forecaster_.transform(X_rest),
+            ]
+        self._names = [str(name) for name in forecasts[1].channels or ("",)]
         apart, counted = (
-            self._runs(X, outcomes[rows], None if groups is None else tasks[rows])
-            for X, rows in ((X_first, first), (X_rest, rest))
-        )
+            self._runs(traces[rows], whole[rows], forecast, outcomes[rows],
+                       None if groups is None else tasks[rows])
+            for forecast, rows in zip(forecasts, (first, rest), strict=True)
+        )  # fmt: skip
         # forecasts of the first part are of other fits
         self._begin(0, apart, counted, apart if self.forecaster_ is None else [])
         return self
@@ -238,10 +252,12 @@ class FleetMonitor(BaseEstimator):
             )
         traces = self._checked(X, reset=False)
         outcomes = _outcomes(y, traces)
-        if self.forecaster_ is not None:
-            traces = self.forecaster_.transform(traces)
+        whole = self._whole(traces)
+        forecasts = traces[whole]
+        if self.forecaster_ is not None and whole.any():
+            forecasts = self.forecaster_.transform(forecasts)
         n_alarms = len(self.changes_)
-        for run in self._runs(traces, outcomes, groups):
+        for run in self._runs(traces, whole, forecasts, outcomes, groups):
             self._take(run)
         self.n_runs_ += len(traces)
         return self._status(alarm=len(self.changes_) > n_alarms)
@@ -308,20 +324,38 @@ class FleetMonitor(BaseEstimator):
     # ------------------------------------------------------------------ runs
 
     def _checked(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        has_forecaster = self.forecaster is not None
         return check_estimator_input(
             self,
             X,
             reset=reset,
-            probabilities=not has_forecaster,
+            probabilities=self.forecaster is None,
             single_channel=False,
-            allow_missing=has_forecaster,
+            allow_missing=True,
+            allow_empty=True,
         )
 
-    def _runs(self, X: TrajectoryArray, y: IntArray, groups: Any) -> Runs:
-        """Runs that are watched: of each task, the first."""
-        channels = [X] if X.channels is None else [X[name] for name in X.channels]
-        forecasts = np.column_stack([collapse(channel, self.phi) for channel in channels])
+    def _whole(self, X: TrajectoryArray) -> BoolArray:
+        """Whether each run can have a forecast: it has a step, and all that is needed there."""
+        parts = [] if self.forecaster is None else parts_of(self.forecaster)
+        if any(part._takes_missing() for part in parts if isinstance(part, Forecaster)):
+            return X.lengths > 0
+        return whole_runs(X)
+
+    def _runs(
+        self,
+        X: TrajectoryArray,
+        whole: BoolArray,
+        traces: TrajectoryArray,
+        y: IntArray,
+        groups: Any,
+    ) -> Runs:
+        """Runs that are watched: of each task, the first; `traces` are those of the whole ones."""
+        forecasts = np.full((len(X), len(self._names)), np.nan)
+        if whole.any():
+            channels = (
+                [traces] if traces.channels is None else map(traces.__getitem__, traces.channels)
+            )
+            forecasts[whole] = np.column_stack([collapse(each, self.phi) for each in channels])
         tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
         ids, lengths = X.ids.tolist(), X.lengths.astype(float)
         cells = cells_of(X.lengths, forecasts)
@@ -332,6 +366,7 @@ class FleetMonitor(BaseEstimator):
                     self.n_left_out_ += 1
                     continue
                 self._tasks.add(task)
+            self.n_without_forecast_ += not whole[row]
             number, outcome = self.n_runs_ + row + 1, int(y[row])
             runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
         return runs
@@ -369,7 +404,7 @@ class FleetMonitor(BaseEstimator):
         self._lowest, self._lowest_at = np.zeros(n), np.full(n, n_runs)
         # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((1 + n_forecasts, GRID))
-        forecasts = np.stack([run.forecast for run in apart])
+        forecasts = np.stack([run.forecast for run in apart if run.has_forecast])
         n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
         # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
@@ -382,7 +417,7 @@ class FleetMonitor(BaseEstimator):
         self._known[:], self._successes[:] = 0, 0
         self._count_outcomes(counted)
         for run in counted:
-            self._counts[np.arange(1 + n_forecasts), run.cells] += 1
+            self._counts[np.arange(len(run.cells)), run.cells] += 1
 
     def _take(self, run: Run) -> None:
         if run.outcome == CENSORED and self._watches_outcomes:
@@ -406,12 +441,13 @@ class FleetMonitor(BaseEstimator):
         self._counts[rows, run.cells] += 1
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
-        u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[:, -1]
+        u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[rows, -1]
         self._bet(slice(0, len(rows)), bets_on_ranks(u), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
-        rows, bins = np.arange(1 + len(self._names)), self._bins(run)
+        bins = self._bins(run)
+        rows = np.arange(len(bins))
         successes, known = self._successes[rows, bins], self._known[rows, bins]
         low = np.where(run.outcome, 0.0, successes / (known + 1))
         high = np.where(run.outcome, (successes + 1) / (known + 1), 1.0)
@@ -421,7 +457,8 @@ class FleetMonitor(BaseEstimator):
         is_below = (u < self._splits[rows, bins][again]).astype(int)
         bets = self._bets[is_below, np.arange(len(again)), bins[again]]
         self._count_outcomes([run])
-        self._bet(slice(len(rows), None), bets, run.number)
+        n_inputs = 1 + len(self._names)
+        self._bet(slice(n_inputs, n_inputs + len(again)), bets, run.number)
 
     def _bet(self, which: slice, bets: FloatArray, number: int) -> None:
         """Multiply capital by bets; note where it is lowest."""
@@ -434,13 +471,16 @@ class FleetMonitor(BaseEstimator):
         self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
 
     def _bins(self, run: Run) -> IntArray:
-        """Columns of `_known` for its row of all runs and for each predictor."""
+        """Columns of `_known` for its row of all runs and, with a forecast, for each predictor."""
+        if not run.has_forecast:
+            return np.zeros(1, dtype=np.int64)
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
 
     def _count_outcomes(self, runs: Runs) -> None:
         for run in runs:
             if run.outcome != CENSORED:
-                where = np.arange(1 + len(self._names)), self._bins(run)
+                bins = self._bins(run)
+                where = np.arange(len(bins)), bins
                 self._successes[where] += run.outcome
                 self._known[where] += 1
 

@@ -34,11 +34,17 @@ def bets_on_outcomes(splits: FloatArray) -> FloatArray:
     return np.stack([(1 - shifted) / (1 - again), shifted / again])
 
 
-def cells_of(lengths: IntArray, forecasts: FloatArray) -> IntArray:
-    """Cells of lengths and of forecasts, on grids that do not depend on any run."""
+def cells_of(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
+    """Cells of each run's length and forecasts, on grids that do not depend on any run.
+
+    A run without a forecast has only that of its length.
+    """
     octave = 32  # each length up to here has its own
-    of_length = np.where(lengths <= octave, lengths, octave * (np.log2(lengths / octave) + 1))
+    beyond = octave * (np.log2(np.maximum(lengths, 1) / octave) + 1)
+    of_length = np.where(lengths <= octave, lengths, beyond)
     with np.errstate(divide="ignore"):
         logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
     places = (logits / _LONGEST_LOGIT + 1) / 2 * (GRID - 1)
-    return np.minimum(np.column_stack([of_length, places]), GRID - 1).astype(np.int64)
+    cells = np.minimum(np.column_stack([of_length, np.nan_to_num(places)]), GRID - 1)
+    n_cells = np.where(np.isnan(forecasts).any(axis=1), 1, cells.shape[1]).tolist()
+    return [row[:n] for row, n in zip(cells.astype(np.int64), n_cells, strict=True)]

@@ -25,6 +25,8 @@ ADVICE = {
     "forecasts": "The forecasts moved, and success and ranking did not; recalibrate the predictor.",
     "ranking": "The forecasts rank runs less well, and success is as it was; recalibrating does "
     "not bring that back, so train or choose another predictor.",
+    "runs without a forecast": "Another share of runs has no forecast, as they end before "
+    "their first step or a value is missing; read some of them.",
     "unclear": "More than one cause fits; compare the runs since the change with those before.",
 }
 """What to do, by cause."""
@@ -32,6 +34,7 @@ UNCLEAR = "unclear"
 _LEAST = 20  # runs of each outcome
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead of another, in nats
+_WITHOUT_FORECAST = "runs without a forecast"
 _SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ranking"
 # neither of the first two is a special case of the other, so what the second pays to be free does
 # not count; the third is the second where success did not change, which has paid for that
@@ -46,9 +49,14 @@ class Run:
     number: int
     id: Any
     length: float
-    forecast: FloatArray  # of each predictor
-    cells: IntArray  # of the length and the forecasts, on grids
+    forecast: FloatArray  # of each predictor; NaN where it has none
+    cells: IntArray  # of the length and, where it has any, the forecasts, on grids
     outcome: int  # -1 while it is not known
+
+    @property
+    def has_forecast(self) -> bool:
+        """Whether it has forecasts."""
+        return len(self.cells) > 1
 
 
 Runs = list[Run]
@@ -62,6 +70,9 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
     """
     old, new = (_columns(runs, predictor) for runs in (before, after))
     (length, f, y), (new_length, g, z) = old, new
+    has_none = [np.array([not run.has_forecast for run in runs]) for runs in (before, after)]
+    if _moved(*has_none) / 2 > _MISFIT:
+        return _WITHOUT_FORECAST
     if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < _LEAST:
         return UNCLEAR
     lengths = _moved(length, new_length)
@@ -88,8 +99,12 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
 
 
 def _columns(runs: Runs, predictor: int) -> FloatArray:
-    """Return lengths, forecasts and outcomes of runs whose outcome is known."""
-    rows = [(run.length, run.forecast[predictor], run.outcome) for run in runs if run.outcome >= 0]
+    """Return lengths, forecasts and outcomes of runs with a forecast whose outcome is known."""
+    rows = [
+        (run.length, run.forecast[predictor], run.outcome)
+        for run in runs
+        if run.outcome >= 0 and run.has_forecast
+    ]
     return np.array(rows, dtype=float).reshape(-1, 3).T
 
 

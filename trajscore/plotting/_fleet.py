@@ -83,7 +83,7 @@ class FleetDisplay(DisplayMixin):
             The display, drawn.
         """
         as_count(n_points, "n_points")
-        traces: TrajectoryArray = check_trajectories(X, allow_missing=True)
+        traces: TrajectoryArray = check_trajectories(X, allow_missing=True, allow_empty=True)
         outcomes = None if y is None else check_outcomes(y, traces)
         tasks = None if groups is None else check_labels(groups, len(traces))
         copy, rows = deepcopy(fleet), {}

@@ -7,28 +7,38 @@ Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trajscore.report._data import BOOTSTRAP, INFLUENCE
-from trajscore.report._runs import lacks_values, number_of_runs
+from trajscore.report._runs import NO_STEP, number_of_runs
 from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import ReportData
+from trajscore.report._tables import Facts, ReportData
 
 
 def left_out(data: ReportData, most: int = 1000) -> str:
-    """Say how many runs were left out, and for which reasons."""
+    """Say how many runs were left out of every number or of scores, and for which reasons."""
     if data.excluded.empty:
         return "Left out: no run"
-    rows = data.excluded.sort_values("n_runs", ascending=False, kind="stable")
-    reasons = [
-        f"{number_of_runs(n)} ({'' if predictor == 'all' else f'of {predictor}: '}{reason})"
-        for predictor, reason, n in rows.itertuples(index=False)
-    ]
-    if len(reasons) > most:
-        reasons[most:] = [number_of_runs(int(rows["n_runs"][most:].sum())) + " for other reasons"]
-    is_filled = data.options.settings.missing == "ffill"
-    if is_filled or not data.excluded["reason"].map(lacks_values).any():
-        return f"Left out of every number: {'; '.join(reasons)}"
-    ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-    return f"Left out of every number: {'; '.join(reasons)}{say('remedy', {'ffill': ffill})}"
+    text = ""
+    if data.left_out:
+        text = f"Left out of every number: {_reasons(data.left_out, most)}"
+    if data.unscored:
+        aside = f"Counted in success rates alone: {_reasons(data.unscored, most)}"
+        text = f"{text}. {aside}" if text else aside
+    if data.unscored.keys() - {NO_STEP} and data.options.settings.missing != "ffill":
+        ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
+        text += say("remedy", {"ffill": ffill})
+    return text
+
+
+def _reasons(n_by_reason: Mapping[str, int], most: int) -> str:
+    """Write numbers of runs with their reasons, the most frequent first."""
+    ranked = sorted(n_by_reason.items(), key=lambda item: -item[1])
+    parts = [f"{number_of_runs(n)} ({reason})" for reason, n in ranked]
+    if len(parts) > most:
+        n_others = sum(n for _, n in ranked[most:])
+        parts[most:] = [f"{number_of_runs(n_others)} for other reasons"]
+    return "; ".join(parts)
 
 
 # -------------------------------------------------------------------- how it was made
@@ -47,8 +57,8 @@ def disclosures(data: ReportData) -> dict[str, str]:
     if weights.is_own:  # the convention of the paper
         divided = "the weight of its run (not proper where the length of a run tells its outcome)"
     settings = {
-        "runs": f"{number_of_runs(facts.n_runs)}, {facts.n_observed:,} with an observed outcome, "
-                f"of which {facts.success_rate:.3f} succeeded",
+        "runs": f"{runs_that_count(facts)}, {facts.n_known:,} with an observed outcome, of which "
+                f"{facts.success_rate:.3f} succeeded",
         "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",
@@ -71,6 +81,12 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
+
+
+def runs_that_count(facts: Facts) -> str:
+    """Say how many runs count, and how many of them are scored where these are fewer."""
+    scored = f", {facts.n_runs:,} with forecasts" if facts.n_runs < facts.n_counted else ""
+    return f"{number_of_runs(facts.n_counted)}{scored}"
 
 
 def _calibration(calibrators: dict[str, str] | None) -> str:

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -46,6 +47,7 @@ from trajscore.report._report import Report
 from trajscore.report._rows import make_rows
 from trajscore.report._runs import (
     MISSING,
+    Judged,
     censored_as,
     check_predictors,
     choose_runs,
@@ -217,6 +219,7 @@ def evaluate(
         intervals=intervals,
         interval_methods=methods,
         left_out=judged.excluded,
+        unscored=judged.unscored,
         monitoring=monitored,
         cards=cards,
         pairs=pairs,
@@ -224,18 +227,28 @@ def evaluate(
         other_choices=other_choices,
         options=computed,
         facts=Facts(
-            **asdict(Counts.of(rows.runs.y, rows.runs.labels, rows.base.traces, computed.weights)),
+            **asdict(
+                Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
+                + Counts.of_outcomes(chosen.runs.y, chosen.runs.labels)
+            ),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
             knows_end=is_end_known,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
+        ends=_ends(chosen),
         remarks=notes,
         source=Source(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
         ),
     )
+
+
+def _ends(judged: Judged) -> pd.DataFrame:
+    """Return the outcome of each run and, where it is known, its stop reason."""
+    meta = next(iter(judged.traces.values())).meta
+    return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=judged.runs.y)
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:

@@ -23,6 +23,7 @@ from trajscore.report._acting import (
 from trajscore.report._answer import Answer, answer, succeeded
 from trajscore.report._cards import form_of, have_too_few_runs, ranked, varies
 from trajscore.report._data import FORMS, RECALIBRATED
+from trajscore.report._disclosures import runs_that_count
 from trajscore.report._numbers import of_hundred
 from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
@@ -152,10 +153,10 @@ def _about(data: ReportData) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
     rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"
-    hidden = f" of {facts.n_observed:,} observed, {rate}" if facts.n_censored else ""
+    hidden = f" of {facts.n_known:,} observed, {rate}" if facts.n_known < facts.n_counted else ""
     parts = [
         Path(source.name).name or "data given in Python",
-        number_of_runs(facts.n_runs),
+        runs_that_count(facts),
         f"{facts.n_steps:,} steps",
         f"{of_hundred(facts.success_rate)}% {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",

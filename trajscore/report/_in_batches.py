@@ -27,6 +27,7 @@ from trajscore.core.collapse import collapse, weighted_mean
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name
+from trajscore.core.within_runs import whole_runs
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.report._data import (
     AS_GIVEN,
@@ -44,12 +45,7 @@ from trajscore.report._data import (
 )
 from trajscore.report._doubts import stop_notes
 from trajscore.report._report import Report
-from trajscore.report._runs import (
-    Counted,
-    counted,
-    lost_runs,
-    whole_runs,
-)
+from trajscore.report._runs import Counted, counted, unscored_runs
 from trajscore.report._tables import Counts
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.batches import Batch
@@ -71,20 +67,16 @@ class Rules:
     stop_reason: str | None
 
     def apply(self, y: NDArray[Any], X: TrajectoryArray) -> Counted:
-        """Return which runs count, and the label of each."""
+        """Return which runs count, and as what."""
         meta = X.meta
         reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
         q_z = None if self.q_z is None else one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
         try:
-            ended = counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
+            return counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
         except ValueError as error:  # whose row is one of a batch, and of no use
             row = re.compile(r"^row (\d+)")
             text = row.sub(lambda at: f"run {run_label(X.ids[int(at[1])])}", str(error))
             raise ValueError(text) from error
-        whole = {name: whole_runs(X[name]) for name in X.channels or ()}
-        lost = lost_runs({name: rows[ended.counts] for name, rows in whole.items()})
-        counts = np.logical_and.reduce([ended.counts, *whole.values()])
-        return ended._replace(counts=counts, excluded=ended.excluded | lost)
 
 
 def batch_rules(
@@ -233,10 +225,11 @@ class Pass:
         self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
         self.sample = HashSample(SAMPLE_RUNS)
         self.excluded: Counter[str] = Counter()  # runs left out, by reason
+        self.unscored: Counter[str] = Counter()  # runs that count in success rates alone
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
         self.n_cells = 0  # steps of all runs, those that do not count among them
-        self.counts = Counts()  # of the runs that count
+        self.counts = Counts()
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
@@ -247,16 +240,21 @@ class Pass:
             self.n_cells += len(X.cells)
         ended = self.rules.apply(y, X)
         self.excluded.update(ended.excluded)
+        whole = {name: whole_runs(X[name])[ended.counts] for name in X.channels or ()}
+        self.unscored.update(unscored_runs(whole, X.lengths[ended.counts] > 0))
+        scored = ended.counts.copy()
+        scored[ended.counts] = np.logical_and.reduce(list(whole.values()))
+        self.counts += Counts.of_outcomes(ended.y[ended.counts], ended.label[ended.counts])
         self.stops.update(ended.stops.counts if ended.stops else {})
         batch = Batch(ended.y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
-            rows = np.flatnonzero(ended.counts & (half == k))
+            rows = np.flatnonzero(scored & (half == k))
             if len(rows):
                 self._add(batch.take(rows), ended.label[rows], k)
 
     def _add(self, batch: Batch, label: FloatArray, half: int) -> None:
-        """Add runs of one half that count."""
+        """Add runs of one half that are scored."""
         runs = LabelledRuns(label, batch.X, self.options.weights, batch.groups)
         for (name, k), sums in self.rows.items():
             if k == half:
@@ -264,13 +262,14 @@ class Pass:
                 if self.maps is not None:
                     X = X.with_cells(self.maps[name, 1 - half](X.cells))
                 sums.add(runs, X)
-        self.counts += Counts.of(batch.y, label, batch.X, self.options.weights)
+        self.counts += Counts.of_scored(batch.y, batch.X, self.options.weights)
         if self.maps is None:
             self.sample.add([(batch.hashes(), batch)])
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
         self.excluded = self.excluded + other.excluded
+        self.unscored = self.unscored + other.unscored
         self.stops = self.stops + other.stops
         self.filled = self.filled + other.filled
         self.n_cells += other.n_cells
@@ -341,6 +340,7 @@ def evaluate_batches(
         intervals=intervals,
         interval_methods=methods,
         left_out=first.excluded,
+        unscored=first.unscored,
         # of stop reasons that a log noted as unknown, at least those of the sample
         other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),

@@ -27,8 +27,8 @@ from trajscore.core.meanings import (
 from trajscore.core.outcomes import differ
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
-from trajscore.core.values import number_of, parse_numbers, unknown_name
-from trajscore.core.within_runs import last_cells
+from trajscore.core.values import number_of, unknown_name
+from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import join_outcomes
@@ -47,11 +47,11 @@ from trajscore.io.tables import (
 )
 from trajscore.io.wide_tables import as_long
 from trajscore.report._doubts import leakage
+from trajscore.report._spent import spent_in_log, spent_in_table
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
 NO_SCORE = ""
-SPENT = ("cost", "tokens")
 RISKS = {
     "TRACER": TracerScorer(),
     "repetition": TracerScorer(beta=0, gamma=0),
@@ -157,7 +157,7 @@ def load(
     asked |= {"roles": roles} | ({"fields": parts} if parts else {})
     own_embedder = (embedder or "char") if needs_scores else None
     inputs = _load_log(path, known, fields, own_embedder, missing, asked)
-    check_by(by, io.meta(inputs.log))
+    check_by(by, list(io.meta(inputs.log)))
     return inputs
 
 
@@ -216,9 +216,11 @@ def _load_table(
     step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
+    if NO_SCORE in frame and step is not None:  # a row without a step has no value
+        frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or task_column(frame, chosen)
-    check_by(by, frame, there)
+    check_by(by, there)
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
     X, y, ended = runs_of_table(
@@ -265,7 +267,7 @@ def _load_table(
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     lines = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
-    spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
+    spent = spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
     return Inputs(X, y, groups, lines, spent, outcome=outcome, has_ids=has_ids, group=group)
 
@@ -293,9 +295,9 @@ def _read_steps(
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
-    there = list(frame.columns)
+    own = {*frame.columns, "stop_reason"}
     frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
-    return frame, fields, (*how, *remarks), there
+    return frame, fields, (*how, *remarks), [name for name in frame.columns if name in own]
 
 
 def _notes_on_outcome(
@@ -308,12 +310,11 @@ def _notes_on_outcome(
     return tuple(filter(None, (turned, words)))
 
 
-def check_by(by: Sequence[str], frame: pd.DataFrame, there: Sequence[Any] | None = None) -> None:
+def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
     """Refuse groups by a column that is not there."""
     for name in by:
-        if name not in frame:
-            problem = unknown_name("column", name, list(frame) if there is None else there)
-            raise ArgumentError(f"{{argument}}: {problem}", "by")
+        if name not in columns:
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
 
 
 def _has_no_steps(frame: pd.DataFrame, fields: Fields) -> bool:
@@ -332,35 +333,6 @@ def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
     names = ", ".join(name for name in dict.fromkeys(there.tolist()) if name) or "none"
     lost = [name for name in rule if normalize_reasons([name])[0] not in there]
     return tuple(f"--stop: no run was stopped by {name!r}; there are: {names}" for name in lost)
-
-
-def _spent_in_table(
-    frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
-) -> dict[str, NDArray[Any]]:
-    """What each run cost: of a column that says the same at each step that, else the sum."""
-    spent = {}
-    for part in SPENT:
-        for name in usual_names(part, frame.columns)[:1]:
-            runs = parse_numbers(frame[name]).groupby(ids)
-            whole = runs.nunique(dropna=False).max() == 1
-            of_run = runs.first() if whole else runs.sum(min_count=1)
-            spent[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
-    return spent
-
-
-def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
-    """What each run cost by what its log says of it, or of all of its steps."""
-    table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
-    spent = {}
-    named = {name: part for part in SPENT for name in usual_names(part, table.columns)[:1]}
-    for name in table.columns:
-        if name in named or str(name).endswith(("_cost", "_tokens")):
-            spent[named.get(name, str(name))] = parse_numbers(table[name]).to_numpy(np.float64)
-    if "cost" not in spent:
-        costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
-        sums = [np.nan if None in values or not values else sum(values) for values in costs]  # type: ignore[arg-type]
-        spent["cost"] = np.array(sums, dtype=np.float64)
-    return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
@@ -457,7 +429,7 @@ def _load_log(
     lines += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group, counts)
     lines += _clusters(group, groups, counts)
-    n, spent = len(log.left_out), _spent_in_log(runs)
+    n, spent = len(log.left_out), spent_in_log(runs)
     y = io.outcomes(runs) if lost else y
     return Inputs(predictors, y, groups, tuple(lines), spent, runs, n_left_out=n, group=group)
 
@@ -483,20 +455,20 @@ def _confidences(
     signals = StepConfidence(scale=scale)
     X = signals.fit_transform(runs)
     there = ~np.isnan(X.cells)
-    filled = np.logical_and.reduceat(~np.isnan(X.ffill().cells), X.offsets[:-1], axis=0)
-    whole = np.logical_and.reduceat(there, X.offsets[:-1], axis=0)
-    whole = filled if missing == "ffill" else whole
+    filled = X.ffill()
+    used = filled if missing == "ffill" else X
+    whole = {name: whole_runs(used[name]) for name in X.channels or ()}
     X = _followed_by(X, signals, lost)
     predictors, lines, too_rare = {}, [], []
-    for column, name in enumerate(X.channels or ()):
+    for column, name in enumerate(whole):
         share = float(there[:, column].mean())
         how_often = f"{name}: in {share:.0%} of the agent's turns"
-        if differ(y[whole[:, column]]):
+        if differ(y[whole[name]]):
             predictors[name] = X[name]
             lines.append(how_often)
         elif share:
             remedy = " (--missing ffill uses the value before)" * (
-                missing is not None and differ(y[filled[:, column]])
+                missing is not None and differ(y[whole_runs(filled[name])])
             )
             too_rare.append(f"{how_often}; too few runs have it at every turn{remedy}")
     return predictors, lines + too_rare
@@ -522,15 +494,19 @@ def _risks(
     """
     signals = TracerSignals(embedder)
     S = signals.fit_transform(runs)
+    begun = S[S.lengths > 0]
     there = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
     of_all = _followed_by(S, signals, lost)
     counts = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, there, strict=True))
     with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
         warnings.simplefilter("always")
-        risks = {name: clone(scorer).fit(S).transform(of_all) for name, scorer in RISKS.items()}
+        judged = of_all[of_all.lengths > 0]
+        risks = {name: clone(scorer).fit(begun).transform(judged) for name, scorer in RISKS.items()}
     lines = [f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {counts}"]
     lines += dict.fromkeys(str(warning.message) for warning in caught)
-    return {name: _as_confidence(risk) for name, risk in risks.items()}, lines
+    return {
+        name: of_all.with_cells(_as_confidence(risk).cells.ravel()) for name, risk in risks.items()
+    }, lines
 
 
 def _followed_by(X: TrajectoryArray, signals: Any, lost: list[io.Run]) -> TrajectoryArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
+from trajscore.core.within_runs import whole_runs
 from trajscore.inference.units import Units, any_units
 from trajscore.report._data import REFERENCES, Note
 
@@ -40,6 +41,8 @@ LOST = "lost by the harness: {}"
 STOPPED = "no outcome; stopped by {}, not by a budget"
 UNSTATED = "no outcome and no stop reason"
 UNOBSERVED = "the outcome was not observed"  # with ``censored="drop"``
+# why runs that count are not scored, where no value is missing
+NO_STEP = "ended before the first step"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class Judged:
     runs: Coverage
     excluded: dict[str, int]  # runs left out, by reason
     stops: Stops | None  # how all runs given ended; None: not known
+    # runs that count, but whose forecasts are not scored, by reason
+    unscored: dict[str, int] = field(default_factory=dict)
 
     def take(self, rows: IntArray) -> Judged:
         """Keep some of the runs, as if there were no others."""
@@ -101,7 +106,7 @@ def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Samp
     """Check what `evaluate` is given, and name each predictor's traces."""
     return check_sample(
         X, y, groups=groups, q_z=q_z, several=True, reserved=REFERENCES,
-        single_channel=True, allow_missing=True,
+        single_channel=True, allow_missing=True, allow_empty=True,
     )  # fmt: skip
 
 
@@ -200,11 +205,6 @@ def number_of_runs(n: int) -> str:
     return number_of(n, "run")
 
 
-def lacks_values(reason: str) -> bool:
-    """Whether runs are left out because a value is missing."""
-    return reason.endswith((" is missing", " are missing"))
-
-
 def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     """Say why these outcomes cannot be evaluated; empty if they can."""
     observed = y[y != CENSORED]
@@ -234,7 +234,7 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
 
 
 def leave_out_missing(judged: Judged, notes: list[Note], *, may_fill: bool = True) -> Judged:
-    """Leave out predictors with too few complete runs, then incomplete runs.
+    """Leave out predictors with too few complete runs, then the forecasts of incomplete runs.
 
     An error proposes to repeat values, if that `may_fill` enough runs.
     """
@@ -264,30 +264,22 @@ def leave_out_missing(judged: Judged, notes: list[Note], *, may_fill: bool = Tru
             *FFILL,
         )
     traces = {name: judged.traces[name] for name in whole}
-    excluded = judged.excluded | lost_runs(whole)
-    return replace(judged, traces=traces, excluded=excluded).take(np.flatnonzero(common))
+    has_step = next(iter(traces.values())).lengths > 0
+    unscored = unscored_runs(whole, has_step)
+    return replace(judged, traces=traces, unscored=unscored).take(np.flatnonzero(common))
 
 
-def lost_runs(whole: dict[str, BoolArray]) -> dict[str, int]:
-    """Count the runs with missing values, by whose values are missing."""
+def unscored_runs(whole: dict[str, BoolArray], has_step: BoolArray) -> dict[str, int]:
+    """Count the runs without a step, and those with missing values by whose are missing."""
     lost = np.stack([~rows for rows in whole.values()], axis=1)
-    patterns, counts = np.unique(lost[lost.any(axis=1)], axis=0, return_counts=True)
-    excluded = {}
+    patterns, counts = np.unique(lost[lost.any(axis=1) & has_step], axis=0, return_counts=True)
+    n_without = int(len(has_step) - has_step.sum())
+    unscored = {NO_STEP: n_without} if n_without else {}
     for pattern, n in zip(patterns[::-1], counts[::-1], strict=True):
         *others, last = (name for name, is_lost in zip(whole, pattern, strict=True) if is_lost)
         of_several = f"values of {', '.join(others)} and {last} are missing"
-        excluded[of_several if others else f"a value of {last} is missing"] = int(n)
-    return excluded
-
-
-def whole_runs(trace: TrajectoryArray) -> BoolArray:
-    """Find the runs without a missing value in any channel."""
-    lost = np.isnan(trace.cells)
-    if not lost.any():
-        return np.ones(len(trace), dtype=bool)
-    if lost.ndim > 1:
-        lost = np.asarray(lost.any(axis=1))
-    return np.asarray(~np.logical_or.reduceat(lost, trace.offsets[:-1]))
+        unscored[of_several if others else f"a value of {last} is missing"] = int(n)
+    return unscored
 
 
 def knows_end(end: Any, calibrator: Any) -> bool | None:

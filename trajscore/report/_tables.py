@@ -40,21 +40,21 @@ CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 
 @dataclass(frozen=True)
 class Counts:
-    """How many runs count, and how long they are."""
+    """How many runs count and are scored, and how long they are."""
 
-    n_runs: int = 0
-    n_observed: int = 0  # with an observed outcome
+    n_runs: int = 0  # that are scored
+    n_observed: int = 0  # of these, with an observed outcome
     n_steps: int = 0
     n_unscored: int = 0  # steps beyond the horizon
     n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
-    success: float = 0.0  # sum of observed outcomes
-    label: float = 0.0  # sum over all runs, unobserved ones by what they stand for
+    n_counted: int = 0  # that count, those without a step or with missing values among them
+    n_known: int = 0  # of these, with an observed outcome
+    success: float = 0.0  # sum of these outcomes
+    label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
 
     @classmethod
-    def of(
-        cls, y: NDArray[Any], label: FloatArray, X: TrajectoryArray, weights: StepWeights
-    ) -> Self:
-        """Count runs with outcomes and labels."""
+    def of_scored(cls, y: NDArray[Any], X: TrajectoryArray, weights: StepWeights) -> Self:
+        """Count the runs whose forecasts are scored."""
         observed = y != CENSORED
         return cls(
             n_runs=len(y),
@@ -62,7 +62,16 @@ class Counts:
             n_steps=int(X.lengths.sum()),
             n_unscored=weights.n_unscored(X.lengths),
             n_beyond=int((beyond_end(X) & observed).sum()),
-            success=float(y[observed].sum()),
+        )
+
+    @classmethod
+    def of_outcomes(cls, y: NDArray[Any], label: FloatArray) -> Self:
+        """Count the runs that count, whether they are scored or not."""
+        known = y != CENSORED
+        return cls(
+            n_counted=len(y),
+            n_known=int(known.sum()),
+            success=float(y[known].sum()),
             label=float(label.sum()),
         )
 
@@ -71,18 +80,18 @@ class Counts:
 
     @property
     def n_censored(self) -> int:
-        """Runs that count without an observed outcome."""
+        """Runs that are scored without an observed outcome."""
         return self.n_runs - self.n_observed
 
     @property
     def success_rate(self) -> float:
-        """Share of successes among the runs with an observed outcome."""
-        return self.success / self.n_observed
+        """Share of successes among the runs that count and have an observed outcome."""
+        return self.success / self.n_known
 
     @property
     def rate_of_runs(self) -> float:
-        """The best constant for one number a run."""
-        return self.label / self.n_runs
+        """Share of successes among all runs that count, as they are counted."""
+        return self.label / self.n_counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +124,8 @@ class ReportData:
     rows: Rows = field(repr=False)
     intervals: pd.DataFrame
     interval_methods: pd.DataFrame
-    left_out: Mapping[str, int]  # runs, by reason
+    left_out: Mapping[str, int]  # runs that do not count, by reason
+    unscored: Mapping[str, int]  # runs that count in success rates alone, by reason
     monitoring: pd.DataFrame | None
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
@@ -123,6 +133,7 @@ class ReportData:
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options
     facts: Facts
+    ends: pd.DataFrame  # outcome and stop reason of each run that counts
     remarks: list[Note]
     source: Source
 
@@ -189,8 +200,9 @@ class ReportData:
 
     @cached_property
     def excluded(self) -> pd.DataFrame:
-        """How many runs were left out, for all predictors, by reason."""
-        rows = [("all", why, n_runs) for why, n_runs in self.left_out.items() if n_runs]
+        """How many runs do not count, or in success rates alone, by reason."""
+        reasons = [*self.left_out.items(), *self.unscored.items()]
+        rows = [("all", why, n_runs) for why, n_runs in reasons if n_runs]
         return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
     @cached_property

@@ -207,7 +207,7 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
 
 def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]:
     """Return the sums over the run so far, of sizes the mean over the turns that have one."""
-    runs = TrajectoryArray(np.zeros(len(turns.steps)), turns.lengths)
+    runs = TrajectoryArray(np.zeros(len(turns.steps)), turns.lengths, missing="allow")
     table = np.stack([np.nan_to_num(values) for values in facts.values()], axis=1)
     sums = dict(zip(facts, running_sum(runs, table).T, strict=True))
     for name, n_turns in SIZES.items():

@@ -135,7 +135,7 @@ class Turns:
         return f"{where}run {self.runs[row].id!r} (row {row}), step {step}{message}"
 
     def only(self, rows: BoolArray, whose: str) -> Turns:
-        """Return some of the turns; every run must have one."""
+        """Return some of the turns; every run that the agent began must have one."""
         lengths = np.bincount(self.run_of[rows], minlength=len(self.lengths))
         _refuse_empty(self.runs, lengths, whose)
         return Turns(self.runs, [self.steps[place] for place in np.flatnonzero(rows)], lengths)
@@ -157,18 +157,24 @@ class Turns:
 
 
 def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
-    """Collect the turns of some actors; every run must have one."""
+    """Collect the turns of some actors; every run must have one, or have ended before its first."""
     wanted = frozenset(actors)
     checked = check_runs(runs, reader)
-    parts = [[step for step in run.steps if step.actor in wanted] for run in checked]
+    parts = [
+        [] if run.ended_before_start else [step for step in run.steps if step.actor in wanted]
+        for run in checked
+    ]
     lengths = np.array([len(part) for part in parts], dtype=np.int64)
     _refuse_empty(checked, lengths, " or ".join(sorted(wanted)))
     return Turns(checked, list(chain.from_iterable(parts)), lengths)
 
 
 def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
-    if (lengths == 0).any():
-        row = int(np.argmin(lengths))
+    empty = [
+        row for row in np.flatnonzero(lengths == 0).tolist() if not runs[row].ended_before_start
+    ]
+    if empty or not lengths.any():
+        row = empty[0] if empty else 0
         others = [step.actor for step in runs[row].steps if step.actor not in get_args(Actor)]
         remedy = "leave it out"
         if others:

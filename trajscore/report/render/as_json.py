@@ -36,6 +36,7 @@ def document(data: ReportData) -> dict[str, Any]:
         "runs": {
             "n_runs": facts.n_runs,
             "n_observed": facts.n_observed,
+            "n_counted": facts.n_counted,
             "success_rate": facts.success_rate,
             "rate_over_forecasts": facts.rate,
             "censored": facts.censored,

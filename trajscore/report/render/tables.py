@@ -242,12 +242,12 @@ def _equal_length(data: ReportData) -> Table:
 
 def _stops(data: ReportData) -> Table:
     """Count the stop reasons, where the runs have some."""
-    meta, y, rows = data.rows.base.traces.meta, data.runs.y, {}
-    if "stop_reason" in meta:
-        reasons = meta["stop_reason"].astype(object).where(meta["stop_reason"].notna(), "(none)")
+    rows = {}
+    if "stop_reason" in data.ends:
+        reasons = data.ends["stop_reason"].astype(object).fillna("(none)")
         for reason, n in Counter(reasons).most_common(_MOST_REASONS):
-            own = y[(reasons == reason).to_numpy()]
-            seen = own[own != CENSORED]
+            outcomes = data.ends.loc[reasons == reason, "y"].to_numpy()
+            seen = outcomes[outcomes != CENSORED]
             success = _percent(seen.mean() if len(seen) else np.nan)
             rows[str(reason)] = {
                 "runs": f"{n:,}", "with an outcome": f"{len(seen):,}", "success": success
