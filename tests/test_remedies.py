@@ -197,7 +197,7 @@ def test_the_documented_fields_name_a_row_that_failed_and_its_retry(public_file,
     assert run("report", path, *QUICK, "--field", fields, "--id", "inst")[0] == 2
     path = public_file("field", "oh.jsonl")
     fields = "id=instance_id,steps=history,text=thought,outcome=test_result.final_score.result"
-    with pytest.warns(UserWarning, match="6 of 36 runs are left out .*run again"):
+    with pytest.warns(UserWarning, match="6 of 36 runs are left out.*run again"):
         runs = io.read_runs(path, fields=fields)
     assert (len({one.id for one in runs}), sum(one.outcome for one in runs)) == (30, 15)
     assert run("report", path, *QUICK, "--field", fields)[0] == 0
