@@ -190,7 +190,8 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     """Return the step numbers of rows, or their times as whole numbers, and which it is."""
     times = as_times(column)
     if times is not None:
-        if problem := zone_problem(column.items(), "row") if column.dtype.kind in "OUT" else "":
+        texts = column.to_numpy(dtype=str) if column.dtype.kind in "OUT" else ()
+        if problem := zone_problem(texts, "row", column.index):
             raise ArgumentError(
                 f"column {column.name!r}: {problem}, or pass {{argument}}, the order of the rows",
                 "step",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.meanings import words_of
 from trajscore.core.values import LARGEST_HORIZON, parse_numbers
@@ -17,9 +16,7 @@ from trajscore.core.values import LARGEST_HORIZON, parse_numbers
 TIME_WORDS = {"time", "timestamp", "ts", "at"}
 """Words in the names of columns and fields that hold times."""
 
-_ISO = re.compile(
-    r"\d{4}(-?)\d\d\1\d\d(?:[T ]\d\d[\d:.,]*\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE
-)
+_AFTER_DATE = 10  # characters, from which on "-" begins a zone
 
 
 def moment(value: Any) -> int | None:
@@ -37,22 +34,26 @@ def moment(value: Any) -> int | None:
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
-def zone_problem(times: Iterable[tuple[Any, Any]], noun: str) -> str:
+def zone_problem(times: ArrayLike, noun: str, places: Sequence[Any] | pd.Index) -> str:
     """Say which times have a zone and which have none, whose order nobody knows; else "".
 
-    >>> zone_problem(enumerate(["2026-01-01T01:00+02:00", "2026-01-01T00:00"]), "line")
+    >>> zone_problem(["2026-01-01T01:00+02:00", "2026-01-01T00:00"], "line", [0, 1])
     'line 0 at 2026-01-01T01:00+02:00 has a zone, line 1 at 2026-01-01T00:00 has none; write the \
 zone behind every time, such as Z for UTC'
     """
-    first: dict[bool, str] = {}
-    for place, time in times:
-        if match := _ISO.fullmatch(str(time)):
-            first.setdefault(match["zone"] is not None, f"{noun} {place} at {time}")
-    if len(first) < 2:
+    texts = np.asarray(times, dtype=str)
+    if not len(texts):
         return ""
+    signs = texts.view(np.uint32).reshape(len(texts), -1)
+    has_zone = np.isin(signs, [*map(ord, "Zz+")]).any(axis=1)
+    has_zone |= (signs[:, _AFTER_DATE:] == ord("-")).any(axis=1)
+    if has_zone.all() or not has_zone.any():
+        return ""
+    first, bare = (
+        f"{noun} {places[k]} at {texts[k]}" for k in (has_zone.argmax(), has_zone.argmin())
+    )
     return (
-        f"{first[True]} has a zone, {first[False]} has none; write the zone behind every time, "
-        f"such as Z for UTC"
+        f"{first} has a zone, {bare} has none; write the zone behind every time, such as Z for UTC"
     )
 
 

@@ -57,7 +57,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
     tree = _Tree(list(spans))
     tree.check_content()
-    if problem := zone_problem(enumerate(span.start for span in tree.spans), "span"):
+    times = {k: str(span.start) for k, span in enumerate(tree.spans) if "-" in str(span.start)}
+    if problem := zone_problem([*times.values()], "span", [*times]):
         raise ArgumentError(f"{talk.place}: {problem}")
     thread = Thread(talk)
     turns: dict[str, Step] = {}

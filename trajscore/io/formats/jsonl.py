@@ -203,7 +203,7 @@ def _in_order(
             raise MalformedRunError(
                 f"its step should be a number, but line {row} of the run has {number!r}"
             )
-    if problem := zone_problem(enumerate(numbers), "line"):
+    if problem := zone_problem([*map(str, numbers)], "line", range(len(numbers))):
         raise ArgumentError(f"{place}: {problem}")
     order = sorted(range(len(keys)), key=keys.__getitem__)  # equal times as in the log
     is_time = bool(words_of(name) & TIME_WORDS) or isinstance(keys[0], int)
