@@ -35,7 +35,7 @@ def test_a_log_and_the_confidence_in_it(logs):
     assert runs.predictors == {"verbal": [0.6, 0.7] * 4}
     runs = logs.read(chats("Confidence: 60%", "hm"), name="log.jsonl")
     assert "verbal" not in runs.predictors
-    assert "--mis" in runs.said  # how the value before may hold
+    assert "--missing" not in runs.said  # which this command does not have
 
 
 def test_options_of_logs(logs, tmp_path):

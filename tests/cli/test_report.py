@@ -195,7 +195,7 @@ def test_tables_that_cannot_be_judged(frame, report):
         (frame.drop(columns="solved"), "", "--outcome"),
         (frame.assign(solved=1), "", "every observed outcome (60) is 1"),
         (pd.concat([frame, frame]), "", "more than once"),
-        (frame.assign(confidence=np.nan), "--score confidence", "--missing ffill"),
+        (frame.assign(confidence=np.nan), "--score confidence", "a value at every step"),
         (frame.assign(confidence="high"), "--score confidence", "'high' in column 'confidence'"),
         (frame.iloc[:0], "", "no rows"),
         (frame, "--out /nonexistent/r.html", "--out: the folder /nonexistent"),

@@ -122,7 +122,7 @@ def test_ids():
 
 
 def test_steps_in_the_order_of_times():
-    said = ["2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z", "2026-01-02", "2026-01-01T23:00:00Z"]
+    said = ["2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z", "2026-01-02T00Z", "2026-01-01T23Z"]
     zone = pd.Series(pd.to_datetime(said, utc=True, format="ISO8601"))
     for times in (said, zone, zone.dt.tz_localize(None)):
         X = read(table(t=times))
@@ -184,6 +184,7 @@ BAD = [
     (table(t=[1, 2, 17, 18]), {}, "'a' .*step 17 .*renumber"),
     (table(t=[1, 2.5, 1, 2]), {}, "row 1: step 2.5 .*'t'"),
     (table(t=[1, 2, LARGEST + 1, 2]), {}, r"row 2: step .*2\*\*53"),
+    (table(t=["2026-01-01T02:00+02:00", "2026-01-02"] * 2), {}, "'t': row 0 .*row 1 .*step=None"),
     (table(t=["2026-01-01"] * 4), {}, "'b' has step 2026-01-01 .*'t'; .*step=None"),
     (table(t=["2026-01-02", "2026-01-01", *["2026-01-03"] * 2]), {}, "'a' .*2026-01-03"),
     (table(t=pd.to_datetime(["2026-01-01", None, "2026-01-01", "2026-01-02"])), {}, "row 1.*'t'"),

@@ -35,7 +35,7 @@ def test_bad_outcomes_name_the_run():
         ([0, -0.5], {}, "run 1: outcome -0.5 "),
         ([0, -2], {}, "run 1: outcome -2 "),
         ([0, 10**400], {}, "run 1: outcome 1000"),
-        (["yes", "no"], {}, r"run 0: outcome 'yes' .*y\.map"),
+        (["yes", "no"], {}, r"run 0: outcome 'yes' .*\(y\)\.map"),
         ([1, "no"], {}, "run 1: outcome 'no'"),
         ([[0, 1]], {}, r"one-dimensional.*\(1, 2\)"),
         ([[1], [0, 1]], {}, "outcomes"),

@@ -220,7 +220,7 @@ def test_words_among_numbers(tables):
             steps(p=["0.5", "n.k.", "0.5", "0.1"]), "--confidence", "p", *options.split()
         )
         assert "run 'a', step 2: 'n.k.' in column 'p'" in said, options
-    assert "'85%' in column 'p' is not a number" in tables.refuse(
+    assert "'85%', not a number; pass --scale p=100" in tables.refuse(
         steps(p=["85%", None, "1%", "1%"])
     )
 

@@ -203,7 +203,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
     report = evaluate(none, y, **FAST, intervals=quick)
     assert report.predictors == ["a"]
     assert report.notes[0].startswith("none: left out")
-    with pytest.raises(ValueError, match="none.*'ffill'"):
+    with pytest.raises(ValueError, match="none.*at every step"):
         evaluate({"none": none["none"]}, y)
 
 

@@ -113,7 +113,7 @@ def termination_audit(
         Outcomes: 1 success, 0 failure, -1 (or missing) not observed, or a grade.
     stop_reason : array-like of shape (n_runs,), optional
         Why each run ended.
-    rule : mapping or callable, optional
+    rule : mapping, str or callable, optional
         Which reasons are which mechanism, before the usual ones: such as
         ``{"quota": "administrative"}``, or a function from a reason, in lower case with "_".
 

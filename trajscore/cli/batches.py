@@ -70,7 +70,7 @@ def _columns_of(
     check_by(by, list(head.columns))
     chosen, guessed = choose_columns(head, fields)
     if len(chosen.ids) > 1:
-        raise ArgumentError("a folder of Parquet files needs one column of {argument}s", "id")
+        raise ArgumentError("{argument}: name one column, of a folder of Parquet files", "id")
     if agent_rows(head, chosen)[1]:
         raise ValueError("not all rows are the agent's, by a column of roles; write these alone")
     task = task_column(head, chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     first = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
     score = dict(zip(names, first, strict=True)) if len(first) > 1 else first[0]
     print(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
-    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {arguments.out}")
+    quoted = shlex.quote(str(arguments.out))
+    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {quoted}")
     _try_out(process, X, y, groups)
 
 

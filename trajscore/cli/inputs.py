@@ -16,7 +16,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
-from trajscore.io.fields import NAMED_PARTS, Fields
+from trajscore.io.fields import ANY_PARTS, Fields
 
 _HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -118,20 +118,26 @@ def note_if_same(path: Path, other: Path) -> None:
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what `load` is to know beside the file."""
     ids = tuple(arguments.id)
+    fields = Fields(
+        id=ids[0] if len(ids) == 1 else ids or None,
+        step=arguments.step,
+        scores=tuple(arguments.scores),
+        confidence=arguments.confidence,
+        wide=tuple(arguments.wide),
+        risks=tuple(arguments.risks),
+        scales=tuple(arguments.scales),
+        outcome=arguments.outcome,
+        stop_reason=arguments.stop_reason,
+        group=arguments.group,
+    )
+    parts = _parts(",".join(arguments.fields))
+    for part in parts:
+        if getattr(fields, part) is not None:
+            raise ArgumentError(
+                f"{{argument}} and --field name the {part} both; name it once", part
+            )
     return {
-        "fields": Fields(
-            id=ids[0] if len(ids) == 1 else ids or None,
-            step=arguments.step,
-            scores=tuple(arguments.scores),
-            confidence=arguments.confidence,
-            wide=tuple(arguments.wide),
-            risks=tuple(arguments.risks),
-            scales=tuple(arguments.scales),
-            outcome=arguments.outcome,
-            stop_reason=arguments.stop_reason,
-            group=arguments.group,
-            **_parts(",".join(arguments.fields)),
-        ),
+        "fields": fields.over(Fields(**parts)),
         "format": arguments.format,
         "outcome_map": ",".join(arguments.outcome_map) or None,
         "outcomes": arguments.outcomes,
@@ -143,14 +149,14 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _parts(text: str) -> dict[str, str]:
+def _parts(text: str) -> dict[str, Any]:
     """Read the parts of a log of any JSON, steps=events,text=body.text."""
     pairs = split_pairs(text) if text else []
     for part, name in pairs:
-        if part not in NAMED_PARTS or not name:
+        if part not in ANY_PARTS or not name:
             raise ArgumentError(
                 f"{{argument}}: {part!r} is not PART=NAME; give pairs such as text=body, where "
-                f"PART is one of {', '.join(NAMED_PARTS)}",
+                f"PART is one of {', '.join(ANY_PARTS)}",
                 "fields",
             )
     return dict(pairs)

@@ -73,11 +73,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
-    if arguments.weights == "linear_front" and arguments.horizon is None:
-        raise ValueError(
-            "--weights linear_front needs a number of steps, over which it falls to zero; add "
-            "--horizon 30, say, or --horizon own for the paper's convention"
-        )
     if arguments.table is not None and is_folder_of_tables(arguments.table):
         report, guesses, log = _judge_folder(arguments)
     else:

@@ -209,7 +209,7 @@ class TrajectoryArray(Ragged):
             those with a usual name (stop_reason, termination, exception_type, error ...); () for
             none. With `outcome`, runs that the harness lost are left out, and those that a budget
             ended without a success are not observed; a warning counts these, and unknown reasons.
-        rule : mapping of reason to kind or callable, optional
+        rule : mapping of reason to kind, str or callable, optional
             What reasons mean, as in `trajscore.io.read_runs`.
 
         Returns

@@ -13,7 +13,8 @@ _ARGUMENT = re.compile(r"\{argument(?::(\w+)(?:=([^{}]*))?)?\}")
 class ArgumentError(ValueError):
     """An input that an argument would mend.
 
-    Python calls the argument `part` by its name, a command line by its option (`in_options`). In
+    Python calls the argument `part` by its name, which may be that of an owner's, such as
+    ``EvaluationOptions.missing``; a command line by its option (`in_options`). In
     `text`, one sentence, ``{argument}`` stands for it with the `value` to give it,
     ``{argument:name}`` for another argument, ``{argument:name=value}`` for that with its value.
 
@@ -34,12 +35,14 @@ class ArgumentError(ValueError):
         """Return the text with options for the arguments that have one, by their names."""
 
         def named(match: re.Match[str]) -> str:
-            name, value = (match[1], match[2]) if match[1] else (self.part, self.value)
+            owner, _, part = self.part.rpartition(".")
+            name, value = (match[1], match[2]) if match[1] else (part, self.value)
             if name in options:
                 quoted = "" if value is None else f" {shlex.quote(str(value))}"
                 return f"{options[name]}{quoted}"
             if value is None:
                 return f"{name}=" if match[1] else name
-            return f"{name}={value!r}"
+            is_owned = bool(owner) and name == part
+            return f"{owner}({name}={value!r})" if is_owned else f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)

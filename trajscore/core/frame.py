@@ -14,8 +14,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import as_ids
 from trajscore.core.optional import optional
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
+from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import refuse_kind, run_label, unknown_name
+from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
 from trajscore.core.within_runs import offsets_of
 
 
@@ -163,20 +164,12 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     return joined
 
 
-def parse_numbers(column: pd.Series) -> pd.Series:
-    """Return numbers, NaN where a cell holds none, infinity where it is beyond float64."""
-    try:
-        return pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # of an integer of hundreds of digits
-        return pd.to_numeric(column.astype(str), errors="coerce")
-
-
 def _order(
     column: pd.Series | None, first_step: int, codes: IntArray, runs: _Runs
 ) -> IntArray | None:
     """Return the rows in the order of runs and steps, None where they are; no column: as given."""
     rows = np.arange(len(codes))
-    places, are_times = (rows, True) if column is None else _places(column)
+    places, are_times = (rows, True) if column is None else step_places(column)
     number = places - first_step
     if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
         # a step that is numbered has its place: nothing need be sorted
@@ -193,21 +186,25 @@ def _order(
     return order
 
 
-def _places(column: pd.Series) -> tuple[IntArray, bool]:
+def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     """Return the step numbers of rows, or their times as whole numbers, and which it is."""
-    name = column.name
+    times = as_times(column)
+    if times is not None:
+        texts = column.to_numpy(dtype=str) if column.dtype.kind in "OUT" else ()
+        if problem := zone_problem(texts, "row", column.index):
+            raise ArgumentError(
+                f"column {column.name!r}: {problem}, or pass {{argument}}, the order of the rows",
+                "step",
+                ROWS,
+            )
+        return times, True
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64), False
-    is_text = column.dtype.kind in "OUT"
-    if column.dtype.kind == "M" or (is_text and bool(parse_numbers(column).isna().all())):
-        times = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
-        if times.notna().all():
-            return times.to_numpy(dtype="datetime64[ns]").view(np.int64), True
-        if column.dtype.kind == "M":
-            row = int(np.argmax(times.isna()))
-            raise ValueError(f"row {row}: column {name!r} has no time; every step needs one")
     remedy = "number the steps of each run 1, 2, 3, ..."
-    return _whole_numbers(column, str(name), "step", remedy, lambda row: f"row {row}"), False
+    numbers = _whole_numbers(
+        column, str(column.name), "step", remedy, lambda row: f"row {column.index[row]}"
+    )
+    return numbers, False
 
 
 def _check_places(
@@ -229,10 +226,12 @@ def _check_places(
         return
     if (first != first_step).any():
         run = int(np.argmax(first != first_step))
+        is_first = bool((first == first[0]).all())
         raise ArgumentError(
             f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
-            f"{column.name!r}, not at {first_step}; renumber its steps, or if all runs start "
-            f"there, pass {{argument}}",
+            f"{column.name!r}, not at {first_step}; renumber its steps"
+            + ", or if all runs start there, pass {argument}"
+            * is_first,
             "first_step",
             int(first[run]),
         )

@@ -190,7 +190,7 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
     raise ValueError(
         f"{_place(row, ids)}: outcome {run_label(value)} is not a number; use 1 or True for "
         f"success, 0 or False for failure, and -1 or an empty value where it was not observed, of "
-        f"words by y.map({{'pass': 1, 'fail': 0}})"
+        f"words by pandas.Series(y).map({{'pass': 1, 'fail': 0}})"
     )
 
 

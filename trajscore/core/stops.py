@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import number_of
+from trajscore.core.values import number_of, split_pairs
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -36,7 +36,8 @@ UNKNOWN: Mechanism = "unknown"
 MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
 """How a run can have ended, see `settle_stops`."""
 
-Rule = Mapping[str, str] | Callable[[str], str]
+ReadRule = Mapping[str, str] | Callable[[str], str]
+Rule = ReadRule | str
 
 FORECAST_STOPS = (
     "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
@@ -337,8 +338,14 @@ def _normalize(reason: Any) -> str:
 _PLAIN_ERRORS = {plain_name(name) for name in ERROR_FIELDS}
 
 
+def read_rule(rule: Rule | None) -> ReadRule | None:
+    """Return the dict of a rule in text, such as "timeout=administrative"; any other as it is."""
+    return dict(split_pairs(rule)) if isinstance(rule, str) else rule
+
+
 def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
+    rule = read_rule(rule)
     if callable(rule):
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):

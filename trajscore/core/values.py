@@ -221,6 +221,14 @@ def parse_number(text: str) -> float | None:
     return None if np.isnan(number) else number
 
 
+def parse_numbers(column: pd.Series) -> pd.Series:
+    """Return numbers, NaN where a cell holds none, infinity where it is beyond float64."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of an integer of hundreds of digits
+        return pd.to_numeric(column.astype(str), errors="coerce")
+
+
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     """Read an argument that holds numbers, missing ones as NaN, or say that `name` does not.
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
@@ -202,9 +203,12 @@ def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeig
             f"{horizon!r}"
         )
     if horizon is None and weights == _FROM_END:
-        raise ValueError(
-            f"weights={weights!r} fall to zero over a number of steps and need it; give "
-            f"horizon=30, say, or horizon='own' for the paper's convention, over each run's length"
+        raise ArgumentError(
+            f"the weights {weights!r} fall to zero over a number of steps and need it; give "
+            f"{{argument}}, say, or {{argument:horizon=own}} for the paper's convention, over each "
+            f"run's length",
+            "horizon",
+            30,
         )
     return StepWeights(weights, horizon if is_word else int(horizon))
 

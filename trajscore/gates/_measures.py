@@ -180,7 +180,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
             f"forecasts of {predictor!r}"
         )
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
-    alone = leave_out_missing(alone, [])
+    alone = leave_out_missing(alone, [], may_fill=False)
     metrics: Metrics = {}
     notes: list[Note] = []
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)

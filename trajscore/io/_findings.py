@@ -18,6 +18,7 @@ from trajscore.core.meanings import (
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
 from trajscore.io._selection import Selection
+from trajscore.io._vocabulary import KNOWN_ACTORS
 from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.refusals import shorten
@@ -62,9 +63,12 @@ class Findings:
             in_table = part == "outcome" and self.selection.table is not None
             if name is not None and not tally.used[part, name] and tally.n_runs and not in_table:
                 raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
-        for role in self.selection.roles:
-            if not tally.used["roles", role]:
+        for role, actor in self.selection.roles.items():
+            known = KNOWN_ACTORS.get(role.strip().lower())
+            if not tally.used["roles", role] and known != actor:
                 problem = unknown_name("role", role, [*tally.unknown_roles, *tally.names_of_users])
+                if known is not None:
+                    problem = f"the role {role!r} is always the {known}'s; leave it out"
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
 
     def _not_there(self, part: str, name: str) -> str:
@@ -140,10 +144,10 @@ class Findings:
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
         for (owner, name), n in sorted((+tally.unused).items()):
             part = "outcome" if owner == "run" else "confidence"
-            notes.append(
-                f"{number_of(n, 'score')} of {owner}s named {name!r} not used; to use, pass "
-                f"{{argument:{part}={outcome_hint(name)}}}"
-            )
+            to_use = f"; to use, pass {{argument:{part}={outcome_hint(name)}}}"
+            if owner == "run" and table is not None:
+                to_use = ", but the table of outcomes"
+            notes.append(f"{number_of(n, 'score')} of {owner}s named {name!r} not used{to_use}")
         return [*notes, *self._counts()]
 
     def _readings(self) -> Iterator[str]:
@@ -186,7 +190,8 @@ class Findings:
                 yield f"{number_of(counts.total(), noun)} not read, in {names}"
         yield from note_on_trials(tally.trials)
         if n := tally.n_beginnings():
+            remedy = "pass {argument:id=session}" if tally.n_with_session else "keep the longest"
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another; if "
-                f"they are of one run, name what they share with {{argument:id}}"
+                f"they are of one run, {remedy}"
             )

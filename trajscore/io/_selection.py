@@ -18,7 +18,7 @@ from trajscore.core.meanings import (
     check_polarity,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.stops import Rule, as_reason, choose_reason
+from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
 from trajscore.core.values import is_number, parse_number, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
@@ -43,7 +43,7 @@ class Selection:
     """The options of `trajscore.io.read_runs` that every format has."""
 
     fields: Fields = USUAL_FIELDS
-    rule: Rule | None = None
+    rule: ReadRule | None = None
     meanings: Mapping[str, float] = field(default_factory=dict)
     table: OutcomeTable | None = None
     roles: Mapping[str, Actor] = field(default_factory=dict)
@@ -68,7 +68,8 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        rule, max_size = (options.pop(name, None) for name in ("rule", "max_size"))
+        rule = read_rule(options.pop("rule", None))
+        max_size = options.pop("max_size", None)
         table = read_outcomes(options.pop("outcomes", None), fields, rule)
         roles = _check_roles(options.pop("roles", None))
         return cls(fields, rule, meanings, table, roles, max_size)
@@ -81,7 +82,6 @@ class Selection:
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
-        tally.ids[run.id] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
@@ -133,7 +133,7 @@ class Selection:
         if self.table is not None:
             is_turned = self.table.is_turned
             row = self.table.get(run.id, {})
-            tally.in_table.update([run.id] if row else [])
+            tally.in_table |= {run.id} & self.table.keys()
             value, name = row.get("outcome"), "the table"
             run.stop_reason = row.get("stop_reason", run.stop_reason)
         elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):

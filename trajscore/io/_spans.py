@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+from trajscore.core.errors import ArgumentError
+from trajscore.core.times import moment, zone_problem
 from trajscore.io._conversation import (
     Conversation,
     add_tokens,
@@ -66,6 +67,9 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
     tree = _Tree(_without_repeats(list(spans), run))
     tree.check_content()
+    times = {k: str(span.start) for k, span in enumerate(tree.spans) if "-" in str(span.start)}
+    if problem := zone_problem([*times.values()], "span", [*times]):
+        raise ArgumentError(f"{talk.place}: {problem}")
     thread = Thread(talk)
     turns: dict[str, Step] = {}
     for index, (span, ends) in enumerate(tree.visits()):
@@ -201,21 +205,6 @@ class _Tree:
                     yield span, False
                     stack.append((span, True))
                     stack += [(inner, False) for inner in self._inner.get(span.id, ())[::-1]]
-
-
-def moment(value: Any) -> int | None:
-    """Return a time as a whole number that can be compared with others of the same log.
-
-    >>> moment("2026-01-01T00:00:00Z") < moment("2026-01-01T00:00:00.5Z"), moment("17"), moment("")
-    (True, 17, None)
-    """
-    try:
-        if isinstance(value, float) or str(value).isdigit():
-            return int(value)
-        time = datetime.fromisoformat(str(value))
-    except (ValueError, OverflowError):  # NaN, infinite, too long, or no time
-        return None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
 # ------------------------------------------------------------------ what spans add

@@ -35,6 +35,9 @@ ROLES = {
     **dict.fromkeys(("developer", "system"), "system"),
     **dict.fromkeys(("function", "observation", "tool"), "tool"),
 }
+KNOWN_ACTORS = {
+    role: "environment" if kind in ("system", "tool") else kind for role, kind in ROLES.items()
+}
 MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
 MESSAGE_CLASSES = {
     # of LangChain

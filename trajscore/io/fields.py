@@ -59,8 +59,14 @@ SCORES = (
 )  # fmt: skip
 """The usual names of predictors in tables: of confidences, and those that this package writes."""
 
-NAMED_PARTS = ("steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
+NAMED_PARTS = (
+    "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",
+    "trial",
+)  # fmt: skip
 """Parts of a log of any JSON, which a user names."""
+
+ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
+"""The same, and those that have an option of their own."""
 
 OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
 """Parts that only steps have."""
@@ -72,9 +78,6 @@ WITHIN = (
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
-
-TIME_WORDS = {"time", "timestamp", "ts", "at"}
-"""Words in the names of fields that hold times."""
 
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
-from trajscore.core.meanings import bare_name, turned_note
+from trajscore.core.meanings import bare_name
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, unknown_name
 from trajscore.io.fields import Fields
@@ -19,13 +19,12 @@ from trajscore.io.tables import read_table, usual_column
 
 
 class OutcomeTable(dict[str, dict[str, Any]]):
-    """Rows by run id; `is_turned` if high values of their outcomes are failures."""
+    """Rows by run id; the column of outcomes, and whether its high values are failures."""
 
+    column = "outcome"
     is_turned = False
 
 
-JOINED = "outcome in the table of outcomes"
-"""Name of the column that outcomes of another table are joined as."""
 _MAX_EXAMPLES = 3
 
 
@@ -52,6 +51,7 @@ def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> Outco
         for row in ends.to_dict("records")
     ]
     table = OutcomeTable(zip(ids, rows, strict=True))
+    table.column = str(outcome)
     table.is_turned = outcome != (names.outcome or outcome)
     return table
 
@@ -72,14 +72,14 @@ def join_outcomes(
             f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
             "outcomes",
         )
-    frame = frame.assign(**{JOINED: [table.get(run, {}).get("outcome") for run in ids]})
+    outcomes = [table.get(run, {}).get("outcome") for run in ids]
+    column = f"{table.column} of the table of outcomes"
+    column = column if table.column in frame else table.column
+    frame = frame.assign(**{column: outcomes})
     if any("stop_reason" in row for row in table.values()):
         frame = frame.assign(stop_reason=[table.get(run, {}).get("stop_reason") for run in ids])
     notes = tuple(unmatched(len(table.keys() - runs), n_missing))
-    if not table.is_turned:
-        return frame, replace(names, outcome=JOINED), notes
-    notes = (turned_note(bare_name(str(names.outcome))), *notes)
-    return frame, replace(names, outcome=f"not {JOINED}"), notes
+    return frame, replace(names, outcome="not " * table.is_turned + column), notes
 
 
 def unmatched(n_rows: int, n_runs: int) -> Iterator[str]:
@@ -106,7 +106,8 @@ def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
     if column is None or (named and part == "outcome"):
         name = named[0] if named else part
         problem = unknown_name("column", name, list(map(str, frame.columns)))
-        raise ArgumentError(
-            f"the table of outcomes has {problem}; name one with {{argument}}, or rename it", part
+        remedy = (
+            f"call that of the run ids {name!r}" if part == "id" else "name one with {argument}"
         )
+        raise ArgumentError(f"the table of outcomes has {problem}; {remedy}", part)
     return [column]

@@ -74,9 +74,10 @@ def read_runs(
     id : str or sequence of str, optional
         The field that is the id of a run; several make one of all their values. Default: what the
         format defines, else one of the usual names.
-    rule : mapping or callable, optional
-        What stop reasons mean, such as ``{"timeout": "administrative"}`` if all runs had the same
-        time on the same machine; or a function of a reason. Default: what the usual ones mean.
+    rule : mapping, str or callable, optional
+        What stop reasons mean, such as ``{"timeout": "administrative"}`` or as text
+        ``"timeout=administrative"``, if all runs had the same time on the same machine; or a
+        function of a reason. Default: what the usual ones mean.
     roles : mapping of str to {"agent", "user", "environment"} or str, optional
         Who acts under a role, or under a name beside the role, that is not a usual one:
         ``{"WebSurfer": "agent"}``, or as text ``"WebSurfer=agent"``. Default: unknown roles are the
@@ -272,7 +273,9 @@ class _Reading:
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
             _check_turns(run)
-            tally.odd["unstarted"] += run.ended_before_start
+            if run.ended_before_start:
+                tally.odd["unstarted"] += 1
+                tally.unstarted[run.id] = place.index
             if None not in (run.task, run.trial) and run.stop_kind != EXCLUDED:
                 tally.trials[run.task, run.trial] += 1
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
@@ -283,7 +286,10 @@ class _Reading:
         where = (str(place.file), place.index, place.run)
         if self._kind(place.stop_reason) == EXCLUDED:
             return LeftOut(*where, str(place.stop_reason), "excluded", None if problem else run)
-        return LeftOut(*where, problem) if run is None or problem else run
+        if run is None or problem:
+            return LeftOut(*where, problem)
+        tally.ids[run.id] += 1
+        return run
 
     def _settle(self, run: Run) -> None:
         """Apply the rule of `trajscore.core.stops` to a run."""

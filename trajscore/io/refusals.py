@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.io._unread import is_prose
 
 _LONGEST = 200
 _SHORTEST = 24  # characters of a path that are shown at least
@@ -72,7 +73,11 @@ def unknown_json(
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST]))
     steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    parts = f"steps={steps},text=NAME" if 0 < len(steps) < _SHORTEST else "text=NAME"
+    steps = steps if len(steps) < _SHORTEST else ""
+    step = record[steps][0] if steps else record
+    names = step if isinstance(step, dict) else ()
+    text = next((name for name in names if is_prose(str(step[name]))), "NAME")
+    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
     return ArgumentError(
         f"{file}: the format is not known; it has {there}; {near}; name its parts, "
         f"{{argument:fields={parts}}}",

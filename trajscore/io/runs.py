@@ -20,6 +20,7 @@ from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
 from trajscore.io.files import Place
 from trajscore.io.logprobs import are_recorded
+from trajscore.io.tally import Tally
 
 _MAX_EXAMPLES = 3
 
@@ -137,8 +138,21 @@ class Runs(list[Run]):
         self.notes: list[str] = []
         self._findings: Findings | None = None
         if isinstance(runs, RunStream):
-            self.left_out, self.info, self.notes = runs.left_out, runs.info, runs.notes
-            self._findings = runs.findings
+            self.left_out, self.info, self._findings = runs.left_out, runs.info, runs.findings
+            self._leave_out_retried(runs.findings.tally)
+            self.notes = runs.notes
+
+    def _leave_out_retried(self, tally: Tally) -> None:
+        """Leave out runs that ended before their first turn, and were run again under their id."""
+        begun = {run.id for run in self if not run.ended_before_start}
+        retried = [run for run in self if run.ended_before_start and run.id in begun]
+        for run in retried:
+            tally.ids[run.id] -= 1
+            tally.odd["unstarted"] -= 1
+            where = (run.meta["file"], tally.unstarted[run.id], run.id)
+            self.left_out.append(LeftOut(*where, f"{run.stop_reason}, run again", "excluded", run))
+        if retried:
+            self[:] = [run for run in self if not (run.ended_before_start and run.id in begun)]
 
     def __repr__(self) -> str:
         ended = Counter(run.outcome for run in self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import parse_numbers
-from trajscore.core.meanings import bare_name, words_of
+from trajscore.core.frame import step_places
+from trajscore.core.meanings import bare_name
 from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.values import (
@@ -21,6 +21,7 @@ from trajscore.core.values import (
     check_file,
     number_of,
     outside_unit,
+    parse_numbers,
     run_label,
     unknown_name,
 )
@@ -29,7 +30,6 @@ from trajscore.io.fields import (
     OF_ONE_RUN,
     ROWS,
     SCORES,
-    TIME_WORDS,
     USUAL,
     Fields,
     note_on_trials,
@@ -37,6 +37,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import Broken, LogFile, open_text, parquet_dataset, parquet_files
+from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
@@ -115,21 +116,24 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def choose_columns(
-    frame: pd.DataFrame, fields: Fields
+    frame: pd.DataFrame, fields: Fields, there: Sequence[Any] | None = None
 ) -> tuple[Fields, dict[str, tuple[str, ...]]]:
     """Return the columns of all parts, and those of them that nobody named.
+
+    Errors list the columns that were `there` before others were added.
 
     >>> frame = pd.DataFrame({"run_id": [1], "step": [1], "confidence": [0.5], "solved": [1]})
     >>> choose_columns(frame, Fields(id="run_id"))[1]
     {'step': ('step',), 'outcome': ('solved',), 'scores': ('confidence',)}
     """
     columns = list(frame.columns)
-    _check_names(fields, columns)
+    there = columns if there is None else there
+    _check_names(fields, frame, there)
     unnamed = [part for part in PARTS if not getattr(fields, part)]
     usual = {part: usual_column(frame, part) for part in unnamed}
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
-        raise _missing_parts(missing, frame)
+        raise _missing_parts(missing, frame, there)
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name is not None
     }
@@ -154,9 +158,9 @@ def choose_columns(
     return replace(chosen, scores=scores), guessed
 
 
-def _check_names(fields: Fields, columns: Collection[Any]) -> None:
+def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    outcome = () if fields.outcome is None else (bare_name(fields.outcome, columns),)
+    outcome = () if fields.outcome is None else (bare_name(fields.outcome, frame.columns),)
     of_parts: dict[str, Sequence[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
@@ -169,8 +173,8 @@ def _check_names(fields: Fields, columns: Collection[Any]) -> None:
     }
     for part, names in of_parts.items():
         for name in names:
-            if name is not None and name not in columns:
-                problem = unknown_name("column", name, list(columns))
+            if name is not None and name not in frame:
+                problem = unknown_name("column", name, there)
                 raise ArgumentError(f"{{argument}}: {problem}", part)
 
 
@@ -186,17 +190,25 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
     return next(iter(names), None)
 
 
-def _missing_parts(parts: list[str], frame: pd.DataFrame) -> ArgumentError:
+def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) -> ArgumentError:
     """Say which parts no column has, and how to name their columns."""
     hints = {
         "step": f" ({ROWS} for their order; {{argument:wide}} where a row is a run)",
         "outcome": " (or a table of them: {argument:outcomes})",
     }
+    lists = [str(name) for name in frame if as_lists(frame[name]) is not None]
+    if lists and "step" in parts:
+        return ArgumentError(
+            f"no column has a usual name of the step, and lists of numbers are in: "
+            f"{_listed(lists)}; if a list holds the score of each step, pass {{argument}}",
+            "scores",
+            lists[0],
+        )
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)
     return ArgumentError(
         f"no column has a usual name of the {names}; name it with {options}; there are: "
-        f"{_listed(frame.columns)}",
+        f"{_listed(there)}",
         parts[0],
     )
 
@@ -273,8 +285,12 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
             break
         keys = [frame[key] for key in chosen.ids]
         if chosen.step is not None:  # steps are counted anew
-            steps = frame[~others].groupby(keys)[chosen.step]
-            frame = frame.assign(**{chosen.step: steps.rank(method="dense")})
+            rows = ~others & frame[chosen.step].notna()
+            steps = frame.loc[rows, chosen.step]
+            places, are_times = step_places(steps)
+            if not are_times:
+                steps = pd.Series(places, steps.index).groupby(keys).rank(method="dense")
+            frame = frame.assign(**{chosen.step: steps.reindex(frame.index)})
         left_out = f"{int(others.sum())} of {number_of(len(frame), 'row')} left out"
         notes = [f"{left_out}: by column {name!r} they are not the agent's"]
         unstarted = others.groupby(keys).transform("all")
@@ -304,6 +320,16 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 f"{scale:g}; correct it, or give the value that means certainty with {{argument}}",
                 "scales",
             )
+    for name in fields.scores:
+        texts = frame[name].astype(str) if frame[name].dtype.kind in "OUT" else pd.Series(dtype=str)
+        if name not in changed and texts.str.endswith("%").any():
+            row = int(np.argmax(texts.str.endswith("%")))
+            raise ArgumentError(
+                f"row {row}: column {name!r} has {texts.iloc[row]!r}, not a number; "
+                f"pass {{argument}}",
+                "scales",
+                f"{name}=100",
+            )
     for name in fields.risks:
         risk = changed.get(name, parse_numbers(frame[name]))
         changed[name] = -risk if outside_unit(risk).any() else 1 - risk
@@ -311,18 +337,6 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         if (numbers.isna() & frame[name].notna()).any():  # the container names run and step
             changed[name] = numbers.astype(object).where(numbers.notna(), frame[name])
     return frame.assign(**changed) if changed else frame
-
-
-def with_times(frame: pd.DataFrame, step: str | None) -> tuple[pd.DataFrame, str | None]:
-    """Return the table and its column of steps, None for the order of the rows."""
-    if step is None or (step == ROWS and step not in frame.columns):
-        return frame, None
-    numbers = parse_numbers(frame[step])
-    is_clock = words_of(step) & TIME_WORDS and numbers.notna().all() and np.isfinite(numbers).all()
-    if not is_clock or (numbers.min() in (0, 1) and (numbers == numbers.round()).all()):
-        return frame, step  # the container refuses gaps by row
-    order = pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
-    return frame.assign(**{step: pd.to_datetime(order, unit="s", utc=True)}), step
 
 
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:

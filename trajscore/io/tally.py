@@ -46,6 +46,8 @@ class Tally:
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
     names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+    unstarted: dict[str, int] = field(default_factory=dict)  # places of runs without a turn, by id
+    n_with_session: int = 0  # traces that name the session that they are of
 
     def note_run(self, run: Run) -> None:
         """Count what is odd in a run, and note how its conversation goes."""
@@ -55,6 +57,7 @@ class Tally:
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         self.n_scored += sum(step.logprobs is not None for step in run.steps)
         self.is_scored = self.is_scored or are_recorded([run])
+        self.n_with_session += "session" in run.meta
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
             self._note_beginnings(run)
@@ -75,7 +78,7 @@ class Tally:
         beginning = 0
         for k, step in enumerate(run.steps):
             calls = ((call.name, str(call.arguments)) for call in step.tool_calls)
-            beginning = hash((beginning, step.actor, step.text, *calls))
+            beginning = hash((beginning, step.actor, step.text, step.confidence, *calls))
             if k == len(run.steps) - 1:
                 self.wholes[beginning] += k > 0
             else:

@@ -41,7 +41,7 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
     if fields.wide:
         frame, names, where = _with_lists(frame, fields.wide)
         fields = replace(fields, scores=fields.scores if fields.predictors else names, wide=())
-    lists = {str(name): own for name in frame if (own := _as_lists(frame[name])) is not None}
+    lists = {str(name): own for name in frame if (own := as_lists(frame[name])) is not None}
     lists |= {name: frame[name] for name in names}
     usual = names_among(SCORES, [*lists])
     scores = names or [name for name in fields.predictors or usual if name in lists]
@@ -115,7 +115,7 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
     return [numbered[number] for number in order]
 
 
-def _as_lists(column: pd.Series) -> pd.Series | None:
+def as_lists(column: pd.Series) -> pd.Series | None:
     """Return a column of lists of numbers, also as JSON text; None of anything else."""
     if column.dtype.kind not in "OUT":
         return None

@@ -166,5 +166,6 @@ def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
     # runs that are left out are counted in the table `excluded`
     others = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
-    texts = (str(ArgumentError(text)) for text in notes_on_stops(others, 0))
+    where = {"rule": "rule= of from_frame and read_runs, or --stop"}
+    texts = (ArgumentError(text).in_options(where) for text in notes_on_stops(others, 0))
     return [Note("stops", "text", {"text": text}) for text in texts]

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.checks import group_labels
 from trajscore.core.collapse import AGGREGATORS
+from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
@@ -168,9 +169,14 @@ def evaluate(
     as_fraction(options.confidence_level, "confidence_level")
     check_resamples(options.n_resamples)
     options = _with_one_seed(options)
+    try:
+        step_weights = as_step_weights(weights, options.horizon)
+    except ArgumentError as error:
+        owned = f"EvaluationOptions.{error.part}"
+        raise ArgumentError(error.text, owned, error.value) from None
     computed = Options(
         several_families(options.families, "families"),
-        as_step_weights(weights, options.horizon),
+        step_weights,
         options,
         Work(options.n_jobs, options.progress),
     )

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids, parse_numbers
+from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import (
     bare_name,
     check_map,
@@ -31,7 +31,7 @@ from trajscore.core.values import number_of, unknown_name
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
-from trajscore.io.outcome_tables import JOINED, join_outcomes
+from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -45,15 +45,14 @@ from trajscore.io.tables import (
     read_table,
     unused_columns,
     with_scales,
-    with_times,
 )
 from trajscore.io.wide_tables import as_long
 from trajscore.report._doubts import without_leaky_columns
+from trajscore.report._spent import spent_in_log, spent_in_table
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer._stated_confidence import StatedConfidence
 
 NO_SCORE = ""
-SPENT = ("cost", "tokens")
 RISKS = {
     "TRACER": TracerScorer(),
     "repetition": TracerScorer(beta=0, gamma=0),
@@ -69,7 +68,13 @@ Predictors = TrajectoryArray | dict[str, TrajectoryArray]
 
 # What an option of the command line is called that a sentence names.
 OPTIONS = {name: f"--{name}" for name in ("outcome", "confidence", "id", "outcomes")}
-OPTIONS |= {"rule": "--stop", "scores": "--score", "scales": "--scale", "risks": "--risk"}
+OPTIONS |= {
+    "rule": "--stop",
+    "roles": "--role",
+    "scores": "--score",
+    "scales": "--scale",
+    "risks": "--risk",
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def load(
     first_step: int | None = None,
     embedder: str | None = None,
     by: Sequence[str] = (),
-    missing: str = "same_runs",
+    missing: str | None = None,
     needs_scores: bool = True,
     keep_lost: bool = False,
     max_size: int | None = None,
@@ -116,9 +121,10 @@ def load(
     What `fields` does not name is looked for under usual names. Of a log, its ``scores`` are names
     of predictors and its ``group`` is a column of `trajscore.io.meta`. `format`, `outcome_map`,
     `outcomes`, `rule`, `max_size` and `roles` are as in `trajscore.io.read_runs`, `embedder` as in
-    `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`. The columns of a table that
-    `by` names come along in the meta of the predictors. Where nothing is a score and none is
-    needed, there is one without a name, of nothing but steps; a table may have a row a run then.
+    `trajscore.TracerSignals`, `missing` as in `trajscore.evaluate`; None where a command does not
+    fill values. The columns of a table that `by` names come along in the meta of the predictors.
+    Where nothing is a score and none is needed, there is one without a name, of nothing but steps;
+    a table may have a row a run then.
     Runs that the harness lost may be kept, as recorded; `trajscore.evaluate` leaves them out.
     """
     if path is None:
@@ -138,9 +144,18 @@ def load(
             if needs_scores or fields.scores or error.part != "scores":
                 raise
         return _load_table(path, replace(fields, scores=(NO_SCORE,)), first_step, by, **asked)
-    of_tables = {"step": fields.step, "risks": fields.risks, "wide": fields.wide}
-    _refuse(f"is for tables, but {path} is a log", first_step=first_step, **of_tables)
-    asked |= {"roles": roles} | ({"fields": fields.named_parts} if fields.named_parts else {})
+    parts = fields.named_parts
+    of_tables: dict[str, Any] = {
+        "first_step": first_step,
+        "risks": fields.risks,
+        "wide": fields.wide,
+    }
+    if known.name == "jsonl" and fields.step is not None:
+        parts |= {"step": fields.step}
+    else:
+        of_tables["step"] = fields.step
+    _refuse(f"is for tables, but {path} is a log", **of_tables)
+    asked |= {"roles": roles} | ({"fields": parts} if parts else {})
     own_embedder = (embedder or "char") if needs_scores else None
     inputs = _load_log(path, known, fields, own_embedder, missing, asked)
     check_by(by, list(io.meta(inputs.log)))
@@ -186,7 +201,7 @@ def _load_table(
 ) -> Inputs:
     meanings = check_map(outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, remarks = _read_steps(path, fields, outcomes, rule, max_size)
+    frame, fields, remarks, there = _read_steps(path, fields, outcomes, rule, max_size)
     has_ids = True
     if may_be_runs and _has_no_steps(frame, fields):
         remarks += ("no column has steps, so each row is a run of one step",)
@@ -196,16 +211,17 @@ def _load_table(
         fields = replace(fields, id=ids, step=ROWS)
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
-    chosen, guessed = choose_columns(frame, fields)
+    chosen, guessed = choose_columns(frame, fields, there)
     remarks += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
-    frame, step = with_times(with_scales(frame, chosen), chosen.step)
+    frame = with_scales(frame, chosen)
+    step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, notes = agent_rows(frame, replace(chosen, step=step))
     remarks += notes
     if NO_SCORE in frame and step is not None:  # a row without a step has no value
         frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
     first = guess_first_step(frame, chosen) if first_step is None else first_step
     group = chosen.group or task_column(frame, chosen)
-    check_by(by, list(frame.columns))
+    check_by(by, there)
     per_run = list(dict.fromkeys(name for name in (group, *by) if name is not None))
     stops = fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores)))
     X, y, ended = runs_of_table(
@@ -253,7 +269,7 @@ def _load_table(
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
     remarks += notes_on_trials(frame, chosen.ids)
     lines = (*guesses(guessed, counted), *not_used, *remarks, *_clusters(group, groups, counts))
-    spent = _spent_in_table(frame, joined_ids(frame, chosen.ids), X)
+    spent = spent_in_table(frame, joined_ids(frame, chosen.ids), X)
     outcome = str(chosen.outcome)
     return Inputs(X, y, groups, lines, spent, outcome=outcome, has_ids=has_ids, group=group)
 
@@ -275,14 +291,15 @@ def _read_steps(
     outcomes: Any,
     rule: Rule | None,
     max_size: int | None,
-) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
-    """Read a table with one row a step, its names, and what was done to get it."""
+) -> tuple[pd.DataFrame, Fields, tuple[str, ...], list[Any]]:
+    """Read a table with one row a step, its names, what was done to get it, and its columns."""
     frame = read_table(path, max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
+    own = {*frame.columns, "stop_reason"}
     frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
-    return frame, fields, (*how, *remarks)
+    return frame, fields, (*how, *remarks), [name for name in frame.columns if name in own]
 
 
 def _notes_on_outcome(
@@ -291,7 +308,7 @@ def _notes_on_outcome(
     """Say how outcomes were read, where their name or their words are not plain."""
     bare = bare_name(outcome, frame.columns)
     words = note_on_words(frame[bare].dropna(), meanings)
-    turned = turned_note(bare) if bare != outcome and bare != JOINED else ""
+    turned = turned_note(bare) if bare != outcome else ""
     return tuple(filter(None, (turned, words)))
 
 
@@ -318,35 +335,6 @@ def _not_met(rule: Rule | None, reasons: Any) -> tuple[str, ...]:
     names = ", ".join(name for name in dict.fromkeys(there.tolist()) if name) or "none"
     lost = [name for name in rule if normalize_reasons([name])[0] not in there]
     return tuple(f"--stop: no run was stopped by {name!r}; there are: {names}" for name in lost)
-
-
-def _spent_in_table(
-    frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
-) -> dict[str, NDArray[Any]]:
-    """What each run cost: of a column that says the same at each step that, else the sum."""
-    spent = {}
-    for part in SPENT:
-        for name in usual_names(part, frame.columns)[:1]:
-            runs = parse_numbers(frame[name]).groupby(ids)
-            whole = runs.nunique(dropna=False).max() == 1
-            of_run = runs.first() if whole else runs.sum(min_count=1)
-            spent[part] = of_run.reindex(X.ids).to_numpy(dtype=np.float64)
-    return spent
-
-
-def _spent_in_log(runs: list[io.Run]) -> dict[str, NDArray[Any]]:
-    """What each run cost by what its log says of it, or of all of its steps."""
-    table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
-    spent = {}
-    named = {name: part for part in SPENT for name in usual_names(part, table.columns)[:1]}
-    for name in table.columns:
-        if name in named or str(name).endswith(("_cost", "_tokens")):
-            spent[named.get(name, str(name))] = parse_numbers(table[name]).to_numpy(np.float64)
-    if "cost" not in spent:
-        costs = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
-        sums = [np.nan if None in values or not values else sum(values) for values in costs]  # type: ignore[arg-type]
-        spent["cost"] = np.array(sums, dtype=np.float64)
-    return {name: values for name, values in spent.items() if not np.isnan(values).all()}
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
@@ -378,7 +366,7 @@ def _load_log(
     format: Format,  # noqa: A002
     fields: Fields,
     embedder: str | None,
-    missing: str,
+    missing: str | None,
     asked: dict[str, Any],
 ) -> Inputs:
     named = {name: getattr(fields, name) for name in ("id", "outcome", "confidence", "stop_reason")}
@@ -423,7 +411,7 @@ def _load_log(
     lines += [ArgumentError(remark).in_options(OPTIONS) for remark in unused]
     group, groups = _groups(runs, fields.group, counts)
     lines += _clusters(group, groups, counts)
-    n, spent = len(log.left_out), _spent_in_log(runs)
+    n, spent = len(log.left_out), spent_in_log(runs)
     y = io.outcomes(runs) if lost else y
     return Inputs(predictors, y, groups, tuple(lines), spent, runs, n_left_out=n, group=group)
 
@@ -443,13 +431,14 @@ def _clusters(group: str | None, groups: Any, counts: Any) -> list[str]:
 
 
 def _confidences(
-    runs: list[io.Run], lost: list[io.Run], y: NDArray[Any], missing: str, scale: str | float
+    runs: list[io.Run], lost: list[io.Run], y: NDArray[Any], missing: str | None, scale: str | float
 ) -> tuple[dict[str, TrajectoryArray], list[str]]:
     """Return the confidences that enough runs have at every turn of the agent; and lines."""
     signals = StepConfidence(scale=scale)
     X = signals.fit_transform(runs)
     there = ~np.isnan(X.cells)
-    used = X.ffill() if missing == "ffill" else X
+    filled = X.ffill()
+    used = filled if missing == "ffill" else X
     whole = {name: whole_runs(used[name]) for name in X.channels or ()}
     X = _followed_by(X, signals, lost)
     predictors, lines, too_rare = {}, [], []
@@ -460,10 +449,10 @@ def _confidences(
             predictors[name] = X[name]
             lines.append(how_often)
         elif share:
-            too_rare.append(
-                f"{how_often}; too few runs have it at every turn (--missing ffill uses the value "
-                f"before)"
+            remedy = " (--missing ffill uses the value before)" * (
+                missing is not None and differ(y[whole_runs(filled[name])])
             )
+            too_rare.append(f"{how_often}; too few runs have it at every turn{remedy}")
     return predictors, lines + too_rare
 
 

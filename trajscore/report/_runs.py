@@ -33,6 +33,8 @@ RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
+FFILL = ("EvaluationOptions.missing", "ffill")
+"""The argument that repeats the value before, and its value."""
 
 # why runs are left out
 LOST = "lost by the harness: {}"
@@ -231,29 +233,35 @@ def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
     return replace(sample, traces=filled)
 
 
-def leave_out_missing(judged: Judged, notes: list[Note]) -> Judged:
-    """Leave out predictors with too few complete runs, then the forecasts of incomplete runs."""
+def leave_out_missing(judged: Judged, notes: list[Note], *, may_fill: bool = True) -> Judged:
+    """Leave out predictors with too few complete runs, then the forecasts of incomplete runs.
+
+    An error proposes to repeat values, if that `may_fill` enough runs.
+    """
     whole = {name: whole_runs(X) for name, X in judged.traces.items()}
     for name in [name for name, rows in whole.items() if not judged.runs.take(rows).is_mixed]:
         text = "left out; it has too few complete runs of both outcomes"
         notes.append(Note(name, "text", {"text": text}))
         del whole[name]
     if not whole:
+        filled = [whole_runs(X.ffill()) for X in judged.traces.values()]
+        remedy = "give runs a value at every step"
+        if may_fill and any(judged.runs.take(rows).is_mixed for rows in filled):
+            remedy = "{argument} repeats the value before"
         raise ArgumentError(
             f"no predictor has enough runs without missing values; each of "
-            f"{', '.join(judged.traces)} needs complete runs of both outcomes. {{argument}} "
-            f"repeats the value before",
-            "missing",
-            "ffill",
+            f"{', '.join(judged.traces)} needs complete runs of both outcomes; {remedy}",
+            *FFILL,
         )
     common = np.logical_and.reduce(list(whole.values()))
     if not judged.runs.take(common).is_mixed:
+        filled = [whole_runs(X.ffill()) for X in judged.traces.values()]
+        helps = may_fill and judged.runs.take(np.logical_and.reduce(filled)).is_mixed
         raise ArgumentError(
             f"{int(common.sum())} of {len(common)} runs have a value of every predictor at every "
             f"step, and they do not include both a success and a failure; judge one predictor at a "
-            f"time, or pass {{argument}} to let a value hold until the next one",
-            "missing",
-            "ffill",
+            f"time" + ", or pass {argument} to let a value hold until the next one" * helps,
+            *FFILL,
         )
     traces = {name: judged.traces[name] for name in whole}
     has_step = next(iter(traces.values())).lengths > 0

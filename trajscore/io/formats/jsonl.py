@@ -10,16 +10,16 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
+from trajscore.core.times import TIME_WORDS, moment, zone_problem
 from trajscore.core.values import parse_number, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
-from trajscore.io._spans import moment
 from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
+    ANY_PARTS,
     LAST,
     OF_ONE_RUN,
-    TIME_WORDS,
     USUAL,
     Fields,
     dig,
@@ -48,8 +48,8 @@ class _Options:
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
-            if part not in USUAL:
-                raise ValueError(f"fields: {unknown_name('part', part, list(USUAL))}")
+            if part not in ANY_PARTS:
+                raise ValueError(f"fields: {unknown_name('part', part, ANY_PARTS)}")
         self.fields = Fields(**names)
 
 
@@ -97,8 +97,8 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
     columns: dict[str, Any] = {}
     for place, record in records:
         if missing and isinstance(record, Mapping):
-            columns |= record
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
+            columns |= {**record, **inner[-1]}
             missing = [
                 part for part in missing if all(fields.value(one, part) is None for one in inner)
             ]
@@ -154,7 +154,7 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
             raise several_runs(name, str(place.run), [own])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    for index, line in enumerate(_in_order(steps, fields)):
+    for index, line in enumerate(_in_order(steps, fields, place)):
         _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -187,7 +187,9 @@ def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
     return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
 
 
-def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[str, Any]]:
+def _in_order(
+    lines: list[Mapping[str, Any]], fields: Fields, place: Place
+) -> list[Mapping[str, Any]]:
     """Return the steps in the order of their numbers or times."""
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
@@ -201,6 +203,8 @@ def _in_order(lines: list[Mapping[str, Any]], fields: Fields) -> list[Mapping[st
             raise MalformedRunError(
                 f"its step should be a number, but line {row} of the run has {number!r}"
             )
+    if problem := zone_problem([*map(str, numbers)], "line", range(len(numbers))):
+        raise ArgumentError(f"{place}: {problem}")
     order = sorted(range(len(keys)), key=keys.__getitem__)  # equal times as in the log
     is_time = bool(words_of(name) & TIME_WORDS) or isinstance(keys[0], int)
     for before, after in pairwise(order):
@@ -225,8 +229,10 @@ def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
     name = fields.steps or steps_field(record) or str(usual)
     steps = check_list(dig(record, name), f"its {name!r} is")
     talk = Conversation(place)
+    are_texts = all(isinstance(item, str) for item in steps)
     for index, item in enumerate(steps):
         step = {"confidence": item} if isinstance(item, (int, float)) else item
+        step = {fields.text or "text": item} if are_texts else step
         _add(talk, as_object(step, f"message {index} is"), index, fields, ())
     return _finish(talk, leftover(record, {name}), steps, place, fields)
 
