@@ -234,7 +234,7 @@ def scores_of(failed: np.ndarray, risk: np.ndarray) -> pd.DataFrame:
 
 
 def means_of_few(rate: float, n: int, in_tasks: bool, seed: int) -> pd.DataFrame:
-    """Return low, high and truth of each mean, by method, of a sample of runs that fail at a rate."""
+    """Draw runs that fail at a rate; return low, high and truth of each mean, by method."""
     rng = np.random.default_rng(seed)
     task = np.arange(n) // 5 if in_tasks else np.arange(n)
     risk = np.clip(rate * rng.uniform(0.5, 1.5, task[-1] + 1), 0, 1)[task]

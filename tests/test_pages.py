@@ -49,7 +49,8 @@ SECTIONS = {
     "tps_paper.txt": "Trajectory Proper Scores", "ecuas_paper.txt": "ECUAS",
     "evaluator_paper.txt": "E-valuator", "tracer_paper.txt": "TRACER",
 }  # fmt: skip
-KINDS = "Eq|Theorem|Proposition|Assumption|Remark|Corollary|Algorithm|Table|Figure|Section|Appendix|Lemma"
+KINDS = "Eq|Theorem|Proposition|Assumption|Remark|Corollary|Lemma|Algorithm|Table|Figure|Section|"
+KINDS += "Appendix"
 
 
 def equations_page():

@@ -18,6 +18,7 @@ from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_numbers
 from trajscore.core.weights import Horizon, Weights, as_step_weights
+
 _AT_LEAST = 10  # independent units, runs or clusters
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
 _MOST_BRANCHES = 100

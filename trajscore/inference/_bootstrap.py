@@ -236,7 +236,7 @@ def paired_bootstrap(
     """
     table = scores_table(samples)
     values, names = table.to_numpy(), table.columns
-    is_known = np.isin(values, (0, 1)).all(axis=0)
+    is_known = np.asarray(np.isin(values, (0, 1)).all(axis=0))
     turned = np.where(is_known, 1 - values, values)
     if other is not None:
         others = scores_table(other, "other")
@@ -245,7 +245,8 @@ def paired_bootstrap(
                 f"other must have the rows and columns of samples, of shape {values.shape}, got "
                 f"{others.shape} and {others.columns.tolist()}"
             )
-        is_known[:], turned = True, others.to_numpy()
+        is_known[:] = True
+        turned = others.to_numpy()
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         if not isinstance(reference, Hashable) or reference not in names:

@@ -47,10 +47,10 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
     Notes
     -----
     Shares of a run of N steps are (step - 1) / (N - 1); the paper's figure has step / N, the share
-    of the total length. `plot` shades the early part of a run, ``early=0.2``. On one pair of axes, ``ax=one``, it draws
-    the shares alone. AUROC at a step is of the runs that are at least that long, with its interval:
-    shares of a run are taller for long runs, which fail more often; at one step length carries no
-    information.
+    of the total length. `plot` shades the early part of a run, ``early=0.2``. On one pair of axes,
+    ``ax=one``, it draws the shares alone. AUROC at a step is of the runs that are at least that
+    long, with its interval: shares of a run are taller for long runs, which fail more often; at one
+    step length carries no information.
 
     Examples
     --------
