@@ -55,6 +55,10 @@ class Endpoint:
         )
         self._url, self._model, self._form = url, model, form
 
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
     def ask(self, prompt: str, place: Callable[[], str]) -> Answer:
         """Ask for an answer; `place` returns the run and the step, for an error."""
         try:

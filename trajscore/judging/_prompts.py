@@ -45,7 +45,9 @@ def _heard(run: Run) -> dict[int, list[str]]:
     for place, step in enumerate(run.steps, start=1):
         results = [call.result for call in step.tool_calls if call.result is not None]
         results = results if step.observation is None else [step.observation]
-        heard[step.extra.get("answered_after", place)] += [_entry("result", text) for text in results]
+        heard[step.extra.get("answered_after", place)] += [
+            _entry("result", text) for text in results
+        ]
     return heard
 
 

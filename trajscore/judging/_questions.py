@@ -67,22 +67,22 @@ class Questions:
         return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
 
     def _ask(self, keys: list[str], cache: Cache) -> dict[str, Answer]:
-        endpoint = Endpoint(*self.endpoint)
         new: dict[str, Answer] = {}
         errors: list[ValueError] = []
+        with closing(Endpoint(*self.endpoint)) as endpoint:
 
-        def ask(key: str) -> None:
-            if errors:  # answers that are under way are kept, and no more are asked for
-                return
-            try:
-                new[key] = endpoint.ask(
-                    self.texts[key], lambda: self.turns.place(self.keys.index(key))
-                )
-                cache[key] = new[key]
-            except ValueError as error:
-                errors.append(error)
+            def ask(key: str) -> None:
+                if errors:  # answers that are under way are kept, and no more are asked for
+                    return
+                try:
+                    new[key] = endpoint.ask(
+                        self.texts[key], lambda: self.turns.place(self.keys.index(key))
+                    )
+                    cache[key] = new[key]
+                except ValueError as error:
+                    errors.append(error)
 
-        list(self.work.share(ask, keys))
+            list(self.work.share(ask, keys))
         if errors:
             raise errors[0]
         return new
