@@ -22,6 +22,7 @@ TOP = {"Yes": math.log(0.9), "No": math.log(0.1)}
 GOOD = completion("Yes", TOP)
 BYTES = json.dumps(GOOD).encode()
 PATH = "/v1/chat/completions"
+YEAR = {"retry-after-ms": "", "retry-after": "3e7"}
 MISSING = math.nan
 REFUSED = None
 
@@ -55,60 +56,44 @@ def to(address, status=307):
 BEHAVIOURS = {
     "slow": (Raw(BYTES, wait=0.3), 0.9),
     "zipped": (zipped(gzip.compress(BYTES)), 0.9),
-    "byte order mark": (Raw(b"\xef\xbb\xbf" + BYTES), 0.9),
     # no answer was begun
     "busy": ((429, {}), REFUSED),
-    "busy, on a page": (Raw(b"<html>", 429), REFUSED),
     "broken": ((500, {"error": "broken"}), REFUSED),
     "broken, on a terminal": (Raw(b"<html>\x1b[2J down", 503), REFUSED),
     "broken, deep": (Raw(b"[" * 100_000, 500), REFUSED),
     "broken, cut": (Raw(b"{", 500, lost=9), REFUSED),
     "forbidden, with the key": ((403, {"error": KEY}), REFUSED),
-    "unknown status, with the key": ((418, KEY), REFUSED),
     # the answer is lost, or is not a chat completion
     "cut": (Raw(BYTES[:50], lost=200), REFUSED),
     "cut at once": (Raw(lost=200), REFUSED),
     "not zipped": (zipped(b"Yes"), REFUSED),
     "too long": (Raw(b" " * 2**25), REFUSED),
     "empty": (Raw(), REFUSED),
-    "no content": (Raw(status=204), REFUSED),
     "page": (Raw(b"<html>Sign in</html>", headers={"content-type": "text/html"}), REFUSED),
     "garbage": (Raw(bytes(range(256))), REFUSED),
-    "half": (Raw(BYTES[:50]), REFUSED),
     "deep": (Raw(b"[" * 100_000 + b"]" * 100_000), REFUSED),
-    "long number": (Raw(b"1" * 100_000), REFUSED),
-    "text": (Raw(b'"Yes"'), REFUSED),
-    "list": (Raw(b"[]"), REFUSED),
     "null": (Raw(b"null"), REFUSED),
     "error, with the key": ({"error": {"message": f"no such model {KEY}"}}, REFUSED),
     "choices null": (GOOD | {"choices": None}, REFUSED),
     "choices text": (GOOD | {"choices": "Yes"}, REFUSED),
-    "choices empty": (GOOD | {"choices": []}, REFUSED),
     "choice null": (GOOD | {"choices": [None]}, REFUSED),
     "message absent": (GOOD | {"choices": [{"index": 0}]}, REFUSED),
     "message null": (choice(message=None), REFUSED),
     "content list": (choice(message={"content": [{"type": "text", "text": "Yes"}]}), REFUSED),
-    "content number": (choice(message={"content": 1}), REFUSED),
     "content null": (choice(message={"content": None}, logprobs=None), MISSING),
     "half a character": (choice(message={"content": "\ud800"}), 0.9),
     # log-probabilities
     "logprobs null": (choice(logprobs=None), REFUSED),
-    "logprobs text": (choice(logprobs="-0.1"), REFUSED),
     "tokens null": (choice(logprobs={"content": None}), REFUSED),
     "token null": (tokens(None), REFUSED),
     "candidates null": (tokens({"top_logprobs": None}), REFUSED),
     "candidate null": (top(None), MISSING),
-    "candidate without text": (top({"token": None, "logprob": -0.1}), MISSING),
     "logprob null": (yes(None), MISSING),
     "logprob NaN": (yes(math.nan), MISSING),
-    "logprob absent": (top({"token": "Yes"}, {"token": "No", "logprob": -0.1}), MISSING),
     "logprob of 0": (yes(-math.inf), 0.0),
     "logprob not recorded": (yes(-9999.0), 0.0),
     "logprob huge": (yes(1e308), REFUSED),
     "logprob positive": (yes(0.5), REFUSED),
-    "logprob text": (yes("high"), REFUSED),
-    "logprob list": (yes([-0.1]), REFUSED),
-    "logprob long": (yes(10**400), REFUSED),
     # the tokens that were used
     "usage absent": (GOOD | {"usage": None}, 0.9),
     "usage text": (GOOD | {"usage": "20"}, 0.9),
@@ -119,22 +104,17 @@ BEHAVIOURS = {
     **{f"redirect {code}": (to(f"THERE{PATH}", code), REFUSED) for code in (301, 302, 303, 308)},
     "redirect to a host": (to(f"http://localhost:PORT{PATH}"), REFUSED),
     "redirect to a scheme": (to(f"https://127.0.0.1:PORT{PATH}"), REFUSED),
-    "redirect without a scheme": (to(f"//localhost:PORT{PATH}"), REFUSED),
     "redirect to itself": (to(PATH), REFUSED),
-    "redirect to a file": (to("file:///etc/passwd"), REFUSED),
     "redirect to garbage": (to("http://[::1"), REFUSED),
     "redirect to nothing": (Raw(status=307), REFUSED),
 }  # fmt: skip
 SLOW = {  # it waits as it likes before it asks again
     "closes": (Raw(status=0), REFUSED),
     "busy, not a number": (Raw(status=429, headers={"retry-after-ms": "nan"}), REFUSED),
-    "busy, for a year": (
-        Raw(status=429, headers={"retry-after-ms": "", "retry-after": "3e7"}),
-        REFUSED,
-    ),
+    "busy, for a year": (Raw(status=429, headers=YEAR), REFUSED),
 }
-N_ASKED = dict.fromkeys(["busy", "busy, on a page", "broken", "broken, deep", *SLOW], {5})
-N_ASKED |= {"broken, on a terminal": {5}, "redirect to garbage": {1, 5}}  # old httpx cannot read it
+N_ASKED = {name: {5} for name in [*SLOW, *BEHAVIOURS] if re.match("busy|broken|closes", name)}
+N_ASKED |= {"broken, cut": {1}, "redirect to garbage": {1, 5}}  # httpx cannot read that address
 ROWS = [pytest.param(name, *row, id=name) for name, row in BEHAVIOURS.items()]
 ROWS += [pytest.param(n, *row, id=n, marks=pytest.mark.slow) for n, row in SLOW.items()]
 
