@@ -2,8 +2,12 @@
 
 import json
 import threading
-from contextlib import contextmanager
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from typing import NamedTuple
 
 
 def completion(text, top=None, usage=(20, 1)):
@@ -17,6 +21,16 @@ def completion(text, top=None, usage=(20, 1)):
     choice |= {"logprobs": None if top is None else {"content": [first]}}
     fields = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
     return fields | {"usage": usage, "choices": [choice]}
+
+
+class Raw(NamedTuple):
+    """A reply, byte by byte; `lost` bytes of it never come, and of a status of 0 nothing does."""
+
+    data: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = MappingProxyType({})
+    lost: int = 0
+    wait: float = 0.0
 
 
 class Recorded:
@@ -33,7 +47,7 @@ class Recorded:
 
 @contextmanager
 def endpoint(answer):
-    """Serve `answer`, a function of the body that returns a body, or a status and a body."""
+    """Serve `answer`, a function of the body: a body, a status and a body, or a `Raw` reply."""
     asked, lock = Recorded(), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,14 +57,20 @@ def endpoint(answer):
                 asked.bodies.append(body)
                 asked.keys.append(self.headers["authorization"].removeprefix("Bearer "))
                 reply = answer(body) if self.path == "/v1/chat/completions" else (404, {})
-            status, content = reply if isinstance(reply, tuple) else (200, reply)
-            data = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.send_header("retry-after-ms", "1")
-            self.end_headers()
-            self.wfile.write(data)
+            if not isinstance(reply, Raw):
+                status, content = reply if isinstance(reply, tuple) else (200, reply)
+                reply = Raw(json.dumps(content).encode(), status)
+            time.sleep(reply.wait)
+            if reply.status == 0:
+                return
+            self.send_response(reply.status)
+            usual = {"content-type": "application/json", "retry-after-ms": "1"}
+            usual["content-length"] = str(len(reply.data) + reply.lost)
+            for header in (usual | {**reply.headers}).items():
+                self.send_header(*header)
+            with suppress(OSError):  # whoever asked may have seen enough
+                self.end_headers()
+                self.wfile.write(reply.data)
 
         def log_message(self, *_):
             pass

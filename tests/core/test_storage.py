@@ -114,6 +114,23 @@ def test_files_of_others(path):
         array_with([1, 2]).save(path.parent / "nowhere" / path.name)
 
 
+class Harm:
+    def __reduce__(self):
+        return os.mkdir, ("harm",)
+
+
+def test_a_file_runs_no_code(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    TrajectoryArray.from_list([[0.1], [0.2]]).save(path)
+    with np.load(path) as file:
+        parts = dict(file)
+    for name in parts:
+        np.savez(path, **parts | {name: np.array([Harm()], dtype=object)})
+        with pytest.raises(ValueError, match=path.name):
+            TrajectoryArray.load(path)
+    assert not path.with_name("harm").exists()
+
+
 def test_a_file_may_unpack_to_just_the_largest_size(path):
     X = TrajectoryArray.from_list([[0.5, 0.6], [0.7]])
     X.save(path)

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
+from trajscore.integrations import Guard
 
 skops = pytest.importorskip("skops.io")
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
@@ -91,6 +92,8 @@ def test_a_model_file_runs_no_code(path, monkeypatch, capsys):
     ]:
         malicious(path, module, name, arguments)
         code, _, err = monitored(monkeypatch, capsys, path, [])
+        with pytest.raises(ValueError, match=name):
+            Guard.load(path)
         assert (code, f"holds {module}.{name}" in err, marker.exists()) == (2, True, False)
 
 

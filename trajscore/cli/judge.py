@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from trajscore.cli.inputs import (
@@ -74,8 +73,11 @@ def run(arguments: argparse.Namespace) -> None:
     with replacing(out) as file:
         write = table.to_csv if out.suffix == ".csv" else table.to_parquet
         write(file, index=False)
-    n_asked, n_answered = np.sum([answer[2:] for answer in judged.new] or [(0, 0)], axis=0)
+    n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
+    n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
+    if n_unknown := sum(None in answer[2:] for answer in judged.new):
+        spent += f", not counted by the endpoint for {number_of(n_unknown, 'answer')}"
     made = f"{number_of(len(judged.new), 'request')} made: {spent}"
     print(*judged.notes, made, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
 

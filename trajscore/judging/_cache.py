@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -15,12 +17,12 @@ _COLUMNS = "(key TEXT PRIMARY KEY, probability REAL, text TEXT, asked INTEGER, a
 
 
 class Answer(NamedTuple):
-    """An answer: None where it could not be read, its text, and the tokens that it took."""
+    """An answer: its probability and its text, and the tokens that it took; None where missing."""
 
     probability: float | None
     text: str
-    prompt_tokens: int
-    answer_tokens: int
+    prompt_tokens: int | None
+    answer_tokens: int | None
 
 
 def key_of(*asked: str) -> str:
@@ -32,16 +34,23 @@ class Cache:
     """Answers by their keys, in a file, or in memory for a path of None."""
 
     def __init__(self, path: Path | None) -> None:
-        self._lock = Lock()
-        try:
+        self._path, self._lock = path, Lock()
+        with self._usable():
             if path is not None:
                 check_file(path)
             self._db = sqlite3.connect(
                 path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
             )
-            self._db.execute(f"CREATE TABLE IF NOT EXISTS judge_answers {_COLUMNS}")
+        self._run(f"CREATE TABLE IF NOT EXISTS judge_answers {_COLUMNS}")
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
         except (sqlite3.Error, ValueError) as error:
-            raise ValueError(f"cache {path} cannot be used ({error}); name another file") from None
+            raise ValueError(
+                f"cache {self._path} cannot be used ({error}); name another file"
+            ) from None
 
     def __contains__(self, key: str) -> bool:
         return self._run("SELECT 1 FROM judge_answers WHERE key = ?", key) is not None
@@ -53,7 +62,7 @@ class Cache:
         self._run("INSERT OR REPLACE INTO judge_answers VALUES (?, ?, ?, ?, ?)", key, *answer)
 
     def _run(self, statement: str, *values: object) -> Any:
-        with self._lock:
+        with self._lock, self._usable():
             return self._db.execute(statement, values).fetchone()
 
     def close(self) -> None:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
 from trajscore.judging._cache import Answer
-from trajscore.judging._forms import Form
+from trajscore.judging._forms import ASK_NUMBER, Form
 
 _KEY = "OPENAI_API_KEY"
 _CHECK_URL = "check {argument:base_url}, which usually ends in /v1"
+_REDIRECT = "redirects are not followed: if you trust that address, name it by {argument:base_url}"
 _REMEDIES = {
+    **dict.fromkeys(
+        range(300, 400),
+        "redirects are not followed; if you trust that one, change {argument:base_url}",
+    ),
     400: "if the text is too long for the model, lower {argument:max_chars}",
     **dict.fromkeys((401, 403), f"set the environment variable {_KEY}"),
     404: f"check {{argument:model}}, and {_CHECK_URL}",
     429: "wait, or lower {argument:concurrency}",
 }
+_WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before a request is made again
+_LONGEST_WAIT = 60.0
+_MOST_BYTES = 2**24  # of a reply
+_MOST_CHARS = 200  # of a text that is kept or shown
+_MOST_TOKENS = 2**53
 
 
 def url_of(base_url: str | None) -> str:
@@ -31,43 +44,114 @@ def url_of(base_url: str | None) -> str:
 
 
 class Endpoint:
-    """A model behind an address; the client asks again after 429, 5xx and broken connections."""
+    """A model behind an address; nothing that it answers is trusted, and no redirect followed."""
 
     def __init__(self, url: str, model: str, form: Form) -> None:
         self._openai = optional("openai", "StepJudge needs the package openai", "judge")
         self._key = os.environ.get(_KEY) or "no-key"  # which local servers do not look at
-        self._client = self._openai.OpenAI(api_key=self._key, base_url=url, max_retries=4)
+        http = self._openai.DefaultHttpxClient(follow_redirects=False)
+        self._client = self._openai.OpenAI(
+            api_key=self._key, base_url=url, max_retries=0, http_client=http
+        )
         self._url, self._model, self._form = url, model, form
 
-    def ask(self, prompt: str, place: Callable[[], str]) -> Answer:
-        """Ask once; `place` returns the run and the step, for an error."""
-        message = {"role": "user", "content": prompt}
-        try:
-            reply = self._client.chat.completions.create(
-                model=self._model, messages=[message], temperature=0, **self._form.options
-            )
-        except self._openai.APIStatusError as error:
-            raise self._refusal(error, place()) from None  # its words may hold the key
-        except self._openai.APIConnectionError as error:
-            problem = f"{self._url} cannot be reached ({self._clean(error.__cause__ or error)})"
-            raise ArgumentError(f"{problem}; start the server, or {_CHECK_URL}") from None
-        if not getattr(reply, "choices", None):
-            raise ArgumentError(f"{self._url} returned no chat completion; {_CHECK_URL}")
-        choice, usage = reply.choices[0], reply.usage
-        spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Answer(self._form.read(choice), choice.message.content or "", *spent)
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
 
-    def _refusal(self, error: Any, place: str) -> ArgumentError:
-        """Say what a status of HTTP means for who asks, never with the key."""
-        status, words = error.status_code, self._clean(error.message.partition(" - ")[2])
-        remedy = _REMEDIES.get(status, "see the log of the server")
-        if "logprob" in words:
-            remedy = "pass {argument:answer=number} to ask for a number"
-        shown = "" if status in (401, 403) else f" ({words})"  # which may quote some of the key
+    def ask(self, prompt: str, place: Callable[[], str]) -> Answer:
+        """Ask for an answer; `place` returns the run and the step, for an error."""
+        try:
+            body = self._reply(prompt)
+        except Exception as error:  # of openai, or of what it is built on
+            problem = self._problem(error)
+        else:
+            try:
+                return self._answer(body)
+            except ArgumentError as error:
+                problem = error.text
         model = f"the model {self._model!r} at {self._url}"
-        return ArgumentError(f"{place}: {model} answered with {status}{shown}; {remedy}")
+        raise ArgumentError(f"{place()}: {model} {problem}") from None  # errors may hold the key
+
+    def _reply(self, prompt: str) -> bytes:
+        """Return a reply; ask again only where none was begun, since a reply is paid for."""
+        for wait in _WAITS:
+            try:
+                return self._send(prompt)
+            except self._openai.APIError as error:
+                if type(error.__cause__).__name__ == "ReadTimeout":  # it may be under way
+                    raise
+                status = getattr(error, "status_code", 503)
+                if status not in (408, 409, 429) and status < 500:
+                    raise
+                time.sleep(_wait_of(error, wait))
+        return self._send(prompt)
+
+    def _send(self, prompt: str) -> bytes:
+        message = {"role": "user", "content": prompt}
+        body = bytearray()
+        with self._client.chat.completions.with_streaming_response.create(
+            model=self._model, messages=[message], temperature=0, **self._form.options
+        ) as reply:
+            for part in reply.iter_bytes():
+                body += part
+                if len(body) > _MOST_BYTES:
+                    raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        return bytes(body)
+
+    def _answer(self, body: bytes) -> Answer:
+        """Read a chat completion, and nothing else."""
+        try:
+            reply = json.loads(body)
+        except (ValueError, RecursionError):
+            reply = None
+        match reply:
+            case {"choices": [{"message": dict() as message} as choice, *_]}:
+                text = message.get("content") or ""
+                if isinstance(text, str):
+                    probability = self._form.read(text, choice.get("logprobs"))
+                    kept = text[:_MOST_CHARS].encode(errors="replace").decode()
+                    return Answer(probability, kept, *_tokens(reply.get("usage")))
+        shown = self._clean(body.decode(errors="replace")) or "nothing"
+        raise ArgumentError(f"answered with {shown}, not with a chat completion; {_CHECK_URL}")
+
+    def _problem(self, error: Any) -> str:
+        """Say what an error means for who asks, never with the key."""
+        words = self._clean(error.__cause__ or error)
+        if isinstance(error, self._openai.APIStatusError):
+            status, reply = error.status_code, error.response
+            words = self._clean(reply.headers.get("location") or reply.text)
+            remedy = _REMEDIES.get(status, "see the log of the server")
+            if "logprob" in words:
+                remedy = ASK_NUMBER
+            shown = "" if status in (401, 403) else f" ({words})"  # which may quote some of the key
+            return f"answered with {status}{shown}; {remedy}"
+        if isinstance(error, self._openai.APITimeoutError):
+            return f"did not answer in time ({words}); lower {{argument:concurrency}}"
+        if isinstance(error, self._openai.APIConnectionError):
+            return f"cannot be reached ({words}); start the server, or {_CHECK_URL}"
+        return f"broke off its answer ({words}); see the log of the server"
 
     def _clean(self, error: object) -> str:
         """Return the words of an error on one line, cut, without the key."""
         words = " ".join(str(error).replace(self._key, "***").split())
-        return words if len(words) <= 200 else words[:200] + "..."
+        words = "".join(filter(str.isprintable, words))
+        return words if len(words) <= _MOST_CHARS else words[:_MOST_CHARS] + "..."
+
+
+def _wait_of(error: Any, wait: float) -> float:
+    """Return the seconds that an endpoint asks to wait, which are not many, else those of ours."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) * unit
+            if 0 <= seconds <= _LONGEST_WAIT:
+                return seconds
+    return wait
+
+
+def _tokens(usage: Any) -> Iterator[int | None]:
+    """Yield the tokens asked and answered; None where they are not counted."""
+    for name in ("prompt_tokens", "completion_tokens"):
+        count = usage.get(name) if isinstance(usage, dict) else None
+        yield count if isinstance(count, int) and 0 <= count < _MOST_TOKENS else None

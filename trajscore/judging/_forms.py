@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.io.logprobs import parse_logprobs
+
+ASK_NUMBER = "pass {argument:answer=number} to ask for a number"
 
 
 @dataclass(frozen=True)
@@ -18,27 +21,40 @@ class Form:
 
     words: str
     options: dict[str, Any]
-    read: Callable[[Any], float | None]
+    read: Callable[[str, Any], float | None]  # of its text, and of its log-probabilities
 
 
-def _yes_no(choice: Any) -> float | None:
+def _yes_no(text: str, logprobs: Any) -> float | None:
     """Return the share of yes in the probabilities of yes and no as the first token."""
-    tokens = getattr(choice.logprobs, "content", None)
-    if not tokens and not choice.message.content:
-        return None
-    if not tokens or not tokens[0].top_logprobs:
+    match logprobs:
+        case {"content": [{"top_logprobs": [_, *_] as candidates}, *_]}:
+            pass
+        case _ if text:
+            raise ArgumentError(
+                f"returns no log-probabilities, from which yes and no are read; {ASK_NUMBER}"
+            )
+        case _:
+            return None
+    place: Any = "an answer"
+    try:
+        scores = parse_logprobs(candidates, place, 0)
+    except ValueError:
+        shown = f"{candidates!r:.100}"
         raise ArgumentError(
-            "The endpoint returns no log-probabilities, from which yes and no are read; pass "
-            "{argument:answer=number} to ask for a number"
-        )
-    return yes_share((token.token, token.logprob) for token in tokens[0].top_logprobs)
+            f"returns log-probabilities that are not numbers of at most 0 ({shown}); {ASK_NUMBER}"
+        ) from None
+    if scores.tokens is None:
+        return None
+    values = [candidate.get("logprob") for candidate in candidates]
+    return yes_share(zip(scores.tokens, values, strict=True))
 
 
-def yes_share(candidates: Iterable[tuple[str, float]]) -> float | None:
+def yes_share(candidates: Iterable[tuple[str, float | None]]) -> float | None:
     """Return the probability of yes among yes and no of a token's candidates; None of neither."""
     mass: defaultdict[str, float] = defaultdict(float)
     for token, logprob in candidates:
-        mass[token.strip(" \n\t▁Ġ").casefold()] += math.exp(logprob)
+        value = math.nan if logprob is None else float(logprob)
+        mass[token.strip(" \n\t▁Ġ").casefold()] += math.exp(value)
     total = mass["yes"] + mass["no"]
     return mass["yes"] / total if total > 0 else None
 
@@ -64,6 +80,6 @@ FORMS = {
     "number": Form(
         "one number, from 0 (certainly not) to 100 (certainly)",
         {"max_tokens": 8},
-        lambda choice: percent_share(choice.message.content or ""),
+        lambda text, _: percent_share(text),
     ),
 }

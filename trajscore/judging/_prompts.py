@@ -9,6 +9,9 @@ from trajscore.io import Run, Step
 from trajscore.io._unread import is_prose
 from trajscore.tracer._turns import call_text
 
+_FURTHER_LINE = "\n| "  # no line of a text can pose as the start of another, or as the question
+_END = "\nThe record ends here."
+
 
 def make_prompt(record: str, question: str, answer: str) -> str:
     """Return what is asked; the record comes first, so that a server reads it once for a run."""
@@ -21,11 +24,15 @@ def prefixes(run: Run) -> Iterator[str]:
     heard, task = _heard(run), (run.task or "").strip()
     # an id says nothing of a task, an object may hold its answer, and most runs begin with the task
     is_text = is_prose(task) and not task.startswith(("{", "["))
-    lines = [f"task: {task}"] if is_text and task not in run.steps[0].text else []
+    lines = [_entry("task", task)] if is_text and task not in run.steps[0].text else []
     for place, step in enumerate(run.steps):
         lines += heard[place] + _turn(step)
         if step.actor == "agent":
-            yield "\n".join(lines)
+            yield "\n".join([*lines, _END])
+
+
+def _entry(who: str, text: str) -> str:
+    return _FURTHER_LINE.join(f"{who}: {text}".splitlines())
 
 
 def _heard(run: Run) -> dict[int, list[str]]:
@@ -34,26 +41,28 @@ def _heard(run: Run) -> dict[int, list[str]]:
     instructions = run.extra.get("system", [])
     places = run.extra.get("system_after", [0] * len(instructions))
     for place, text in zip(places, instructions, strict=True):
-        heard[place].append(f"system: {text}")
+        heard[place].append(_entry("system", text))
     for place, step in enumerate(run.steps, start=1):
         results = [call.result for call in step.tool_calls if call.result is not None]
         results = results if step.observation is None else [step.observation]
-        heard[step.extra.get("answered_after", place)] += [f"result: {text}" for text in results]
+        heard[step.extra.get("answered_after", place)] += [
+            _entry("result", text) for text in results
+        ]
     return heard
 
 
 def _turn(step: Step) -> list[str]:
     who = str(step.extra.get("role", step.actor)) if step.actor == "environment" else step.actor
-    calls = [f"call: {call_text(call)}" for call in step.tool_calls]
+    calls = [_entry("call", call_text(call)) for call in step.tool_calls]
     text = step.text.strip()
-    return [f"{who}: {text}", *calls] if text or not calls else calls
+    return [_entry(who, text), *calls] if text or not calls else calls
 
 
 def cut(text: str, most: int) -> str:
     """Leave out the middle of a text that is too long, and say so there: two thirds are its end."""
     if len(text) <= most:
         return text
-    marker = "\n[... {:,} characters left out ...]\n"
+    marker = "\n[... {:,} characters left out ...]" + _FURTHER_LINE
     room = most - len(marker.format(len(text)))
     head = room // 3
     return text[:head] + marker.format(len(text) - room) + text[head - room :]

@@ -67,21 +67,32 @@ class Questions:
         return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
 
     def _ask(self, keys: list[str], cache: Cache) -> dict[str, Answer]:
-        endpoint = Endpoint(*self.endpoint)
+        new: dict[str, Answer] = {}
+        errors: list[ValueError] = []
+        with closing(Endpoint(*self.endpoint)) as endpoint:
 
-        def ask(key: str) -> Answer:
-            answer = endpoint.ask(self.texts[key], lambda: self.turns.place(self.keys.index(key)))
-            cache[key] = answer
-            return answer
+            def ask(key: str) -> None:
+                if errors:  # answers that are under way are kept, and no more are asked for
+                    return
+                try:
+                    new[key] = endpoint.ask(
+                        self.texts[key], lambda: self.turns.place(self.keys.index(key))
+                    )
+                    cache[key] = new[key]
+                except ValueError as error:
+                    errors.append(error)
 
-        return dict(zip(keys, self.work.share(ask, keys), strict=True))
+            list(self.work.share(ask, keys))
+        if errors:
+            raise errors[0]
+        return new
 
     def _notes(self, cells: FloatArray, answers: Sequence[Answer]) -> Iterator[str]:
         """Count the answers that could not be read, of which the first is named, and the cuts."""
         if n_missing := np.isnan(cells).sum():
             first = int(np.argmax(np.isnan(cells)))
             which = f"that of {self.turns.place(first)} is {answers[first].text[:60]!r}"
-            words = f"not {self.endpoint[2].words}; {which}"
+            words = f"which cannot be read as {self.endpoint[2].words}; {which}"
             yield f"Missing: {n_missing:,} of {number_of(len(cells), 'answer')}, {words}"
         if self.n_cut:
             yield f"Cut: {self.n_cut:,} of {number_of(len(cells), 'record')}, longer than max_chars"

@@ -57,8 +57,9 @@ class StepJudge(RunTransformer):
     ImportError
         Without the package openai (extra ``judge``).
     ValueError
-        If the endpoint cannot be reached, refuses the key, the model or a request, or returns no
-        log-probabilities; the error says what to change.
+        If the endpoint cannot be reached, redirects, refuses the key, the model or a request, or
+        returns no chat completion with log-probabilities; the error says what to change. Answers
+        that are under way are kept first.
 
     Warns
     -----
@@ -73,7 +74,9 @@ class StepJudge(RunTransformer):
     Notes
     -----
     An answer that is neither yes nor no, or not a number from 0 to 100, is missing (NaN), not
-    guessed; so is a number such as 0.7, which may be 70% or 0.7%. `trajscore.evaluate` leaves a
+    guessed; so is a number such as 0.7, which may be 70% or 0.7%, and yes where a log-probability
+    is missing. After 429, 5xx and connections that fail before an answer it is asked again, up to
+    four times; what was answered is paid for, and not asked again. `trajscore.evaluate` leaves a
     run with a missing value out of that predictor's rows and counts it; scorers and calibrators
     refuse missing values, which ``X.ffill()`` or dropping the run mends.
 
