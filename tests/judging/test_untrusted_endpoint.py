@@ -93,6 +93,7 @@ BEHAVIOURS = {
     "logprob of 0": (yes(-math.inf), 0.0),
     "logprob not recorded": (yes(-9999.0), 0.0),
     "logprob huge": (yes(1e308), REFUSED),
+    "logprob rounded": (yes(5e-7), 1 / (1 + math.exp(-1))),
     "logprob positive": (yes(0.5), REFUSED),
     # the tokens that were used
     "usage absent": (GOOD | {"usage": None}, 0.9),
