@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import words_of
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import (
     ADMINISTRATIVE,
@@ -31,6 +32,7 @@ from trajscore.io.refusals import refusals
 from trajscore.io.registry import Format, detect_format, find_format
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
 
+_OF_ERRORS = {"error", "errors", "exception", "traceback"}
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome
 
 
@@ -236,10 +238,13 @@ class _Reading:
     def _none_readable(self, runs: list[LeftOut], file: LogFile) -> ValueError:
         if problem := self.findings.role_problem():
             return ArgumentError(f"{file.path}: {problem}", "roles")
-        if n := self.findings.tally.odd["unstarted"]:
-            return ValueError(
-                f"{file.path}: in none of the {number_of(n + len(runs), 'run')} the agent has a "
-                f"turn; leave the file out, or get it again"
+        if not runs:
+            n = number_of(self.findings.tally.odd["unstarted"], "run")
+            return ArgumentError(
+                f"{file.path}: read as {self.format.name}, in none of the {n} the agent has a turn; "
+                f"if turns have names of their own, give them with {{argument}}",
+                "fields",
+                "steps=NAME,text=NAME",
             )
         first, name = runs[0], self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
@@ -272,7 +277,7 @@ class _Reading:
             tally.unread_logprobs += unread_logprobs
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
-            _check_turns(run)
+            _check_turns(run, unread)
             if run.ended_before_start:
                 tally.odd["unstarted"] += 1
                 tally.unstarted[run.id] = place.index
@@ -313,9 +318,14 @@ class _Reading:
         )
 
 
-def _check_turns(run: Run) -> None:
+def _check_turns(run: Run, unread: Collection[str]) -> None:
     """Refuse a run in which the agent has no turn, or only empty ones, unless it ended so."""
     if run.ended_before_start:
+        texts = [name for name in unread if "." in name and not words_of(name) & _OF_ERRORS]
+        if texts:
+            raise MalformedRunError(
+                f"it has no turn of the agent, and its texts in {examples(texts)} are not read"
+            )
         return
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
