@@ -44,9 +44,6 @@ def typed(words, remedy):
     return [*kept, *new]
 
 
-# ------------------------------------------------------------------ commands
-
-
 def steps(**columns):
     """Return a table of runs of two steps; a function makes a column of run and step."""
     usual = {
@@ -219,9 +216,6 @@ def test_unobserved_rows_of_a_table_of_outcomes_are_in_it(tmp_path, run):
     assert (code, said.endswith("there are: run, p, num")) == (2, True), said
 
 
-# ------------------------------------------------------------------ times
-
-
 @pytest.mark.parametrize("unit", [1, 1000, 10**9])
 def test_seconds_since_1970_give_the_order_of_steps(tmp_path, capsys, unit):
     table = steps(step=lambda k, t: (1_700_000_007 + k - 5 * t) * unit)
@@ -238,8 +232,6 @@ def test_mixed_zones_of_public_shapes(public_file, run):
     names += ["--map", "correct=1,incorrect=0", "--score", "eval.confidence.score"]
     path = public_file("field", "phx_mixed.csv")
     assert "row 1 at 2026-02-03 10:00:01 has none" in run("report", path, *QUICK, *names)[1]
-    path = public_file("field", "prm_only.jsonl")
-    assert run("report", path, *QUICK, "--score", "step_scores")[0] == 0
 
 
 SAMPLES = PROJECT / "docs" / "formats" / "samples"
@@ -275,7 +267,6 @@ PYTHON = [  # a call, what is to be written, the call with it, and what else the
      "evaluate(X, y, weights='linear_front', options={})", {}),
     ("evaluate(X, y)", r"; (Eval\S+\)) repeats", "evaluate(X, y, options={})", {"X": FIRST}),
     (TPS + ")", r"give (horizon=30)", TPS + ", {})", {}),
-    (TPS + ")", r"or (horizon='own')", TPS + ", {})", {}),
     ("tps_score(y, X)", r"with (X.ffill\(\))", "tps_score(y, {})", {"X": FIRST}),
     ("tps_score(y, X)", r"with (censored_tps_score)", "{}(y, X)", {"y": np.where(Y == 0, -1, Y)}),
     ("tps_score(y, X)", r"words by (pandas.*\}\))", "tps_score({}, X)",
@@ -285,7 +276,6 @@ PYTHON = [  # a call, what is to be written, the call with it, and what else the
     ("cross_fit_traces(PrefixForecaster, X, y)", r"write (.*)$", "cross_fit_traces({}, X, y)", {}),
     ("cross_fit_traces(LogisticRegression(), X, y)", r"wrap a classifier as (.*)$",
      "cross_fit_traces({}, X, y)", {}),
-    ("check(X, y)", r"make one: (RunSet\(X, y\))", "check({})", {}),
     ("evaluate(runs, y)", r"signals of them with (.*?), or", "{}", {}),
     ("TracerScorer().fit(runs)", r"pass (.*)$", "TracerScorer().fit({})", {}),
     (FROM + ")", r"in pandas: (df.*)$", "{}\n" + FROM + ")",
@@ -338,8 +328,6 @@ def test_what_read_runs_says_to_pass_is_passed(name, tmp_path):
     assert len(runs) == N_RUNS
     assert {one.actor for one in runs[0].steps} == {"agent"}
 
-
-# ------------------------------------------------------------------ pages
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.rst"))]
 PAGES = [page for page in PAGES if not {"generated", "auto_gallery", "_build"} & {*page.parts}]
