@@ -149,7 +149,7 @@ def test_runs_keep_what_ended_before_it_began(tmp_path):
 
 def test_a_log_in_which_no_agent_ever_began_is_refused(tmp_path):
     (path := tmp_path / "log.jsonl").write_text('{"id": "a", "messages": [], "success": false}')
-    with pytest.raises(ValueError, match=r"in none of the 1 run the agent has a turn; .*fields"):
+    with pytest.raises(ValueError, match=r"none of the 1 run has a turn of the agent; .*fields"):
         io.read_runs(path, format="openai")
 
 

@@ -241,8 +241,8 @@ class _Reading:
         if not runs:
             n = number_of(self.findings.tally.odd["unstarted"], "run")
             return ArgumentError(
-                f"{file.path}: read as {self.format.name}, in none of the {n} the agent has a turn; "
-                f"if turns have names of their own, give them with {{argument}}",
+                f"{file.path}: read as {self.format.name}, none of the {n} has a turn of the "
+                f"agent; if turns have names of their own, give them with {{argument}}",
                 "fields",
                 "steps=NAME,text=NAME",
             )
