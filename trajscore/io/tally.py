@@ -55,8 +55,9 @@ class Tally:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
-        self.n_scored += sum(step.logprobs is not None for step in run.steps)
-        self.is_scored = self.is_scored or are_recorded([run])
+        if n_scored := sum(step.logprobs is not None for step in run.steps):
+            self.n_scored += n_scored
+            self.is_scored = self.is_scored or are_recorded([run])
         self.n_with_session += "session" in run.meta
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
@@ -69,10 +70,10 @@ class Tally:
         users = Counter(name for name in names if name is not None)
         if len(users) > 1 or any(name.lower() in _AGENTS for name in users):
             self.names_of_users += users
-        for step in run.steps:
-            self.odd["turn"] += step.is_empty
-            self.odd["content"] += not is_known(step.extra.get("parts"))
-            self.odd["call"] += sum(not call.name for call in step.tool_calls)
+        steps = run.steps
+        self.odd["turn"] += sum(step.is_empty for step in steps)
+        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
+        self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
 
     def _note_beginnings(self, run: Run) -> None:
         beginning = 0
