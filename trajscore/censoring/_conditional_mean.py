@@ -94,7 +94,8 @@ def conditional_mean_test(
     Runs of a cluster may depend on each other in any way, so outcomes are simulated twice:
     independent, and alike, as far as the chances allow; the larger p-value holds. Shares of
     successful continuations are simulated with as many continuations as their variance suggests.
-    Neither is exact; ``benchmarks/censoring.py mean_test`` measures the level.
+    Neither is exact: at .05 both reject in .03 to .07 of 1,000 simulated sets of 20 to 200 runs
+    (``benchmarks/censoring.py mean_test``).
 
     References
     ----------
