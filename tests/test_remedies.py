@@ -231,17 +231,6 @@ def test_seconds_since_1970_give_the_order_of_steps(tmp_path, capsys, unit):
     assert X[np.argsort(X.ids)].cells.tolist() == in_order
 
 
-def test_mixed_zones_of_public_shapes(public_file, run):
-    path = public_file("field", "mixed_zones.csv")
-    assert "row 1 at 2026-02-03T10:00:02 has none" in run("report", path, *QUICK)[1]
-    names = ["--id", "context.trace_id", "--outcome", "eval.correct.label"]
-    names += ["--map", "correct=1,incorrect=0", "--score", "eval.confidence.score"]
-    path = public_file("field", "phx_mixed.csv")
-    assert "row 1 at 2026-02-03 10:00:01 has none" in run("report", path, *QUICK, *names)[1]
-    path = public_file("field", "prm_only.jsonl")
-    assert run("report", path, *QUICK, "--score", "step_scores")[0] == 0
-
-
 SAMPLES = PROJECT / "docs" / "formats" / "samples"
 LINES = [{"run_id": "a", "timestamp": f"2026-01-01T00:00:0{k}Z", "text": str(k)} for k in range(3)]
 LOGS = {name: (SAMPLES / name).read_text("utf-8") for name in ("langfuse.json", "langsmith.jsonl")}

@@ -7,11 +7,7 @@ from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import MonteCarloContinuation
-from trajscore.metrics import (
-    censored_tps_score,
-    tps_samples,
-    tps_score,
-)
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 
 def censored_tps_samples(y, X, q_z=0.0, **how):

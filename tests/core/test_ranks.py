@@ -11,18 +11,16 @@ from judged import evaluate
 from known_intervals import t_interval
 from trajscore import TraceAggregator, TrajectoryArray, metrics
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
-from trajscore.tracer import early_warning
 
 
 def column(confidence):
     return np.reshape(confidence, (-1, 1))
 
 
-def slow_auroc(c, y, w, stratum=None):
+def slow_auroc(c, y, w):
     right = pairs = 0.0
-    stratum = np.zeros(len(c)) if stratum is None else stratum
     for a in range(len(c)):
-        for b in np.flatnonzero(stratum == stratum[a]):
+        for b in range(len(c)):
             weight = w[a] * y[a] * w[b] * (1 - y[b])
             right += weight * ((c[a] > c[b]) + (c[a] == c[b]) / 2)
             pairs += weight
@@ -222,31 +220,6 @@ def test_intervals_rest_on_derivatives_in_the_weights_of_runs(judged):
         found = intervals.loc[name]
         assert found["value"] == pytest.approx(value(np.ones(len(y))))
         assert_allclose([found["low"], found["high"]], [low, high], rtol=2e-3, err_msg=name)
-
-
-# ------------------------------------------------------------------ lengths
-
-
-def test_auroc_at_a_step_is_of_pairs_within_folds(rng):
-    lengths = rng.integers(1, 12, 200)
-    y = rng.integers(0, 2, 200)
-    risk = TrajectoryArray(
-        rng.integers(0, 6, lengths.sum()) / 6 - 0.1 * np.repeat(y, lengths), lengths
-    )
-    table = early_warning(y, risk).by_step
-    for t in table.index:
-        runs = np.flatnonzero(lengths >= t)
-        c = -risk.cells[risk.offsets[runs] + t - 1]
-        assert table.loc[t, "AUROC"] == pytest.approx(slow_auroc(c, y[runs], np.ones(len(runs))))
-        assert table.loc[t, "n_runs"] == len(runs)
-        assert table.loc[t, "success_rate"] == pytest.approx(y[runs].mean())
-    both = [
-        t for t in (1, 2, 3, 4, 6, 8, 10) if min(np.bincount(y[lengths >= t], minlength=2)) >= 10
-    ]
-    assert table.index.tolist() == both
-    longer = TrajectoryArray(rng.random(200 * 60), [60] * 200)
-    steps = early_warning(y, longer).by_step.index.tolist()
-    assert steps == [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50]
 
 
 def test_the_public_judge_has_864_confidences(hotpotqa):

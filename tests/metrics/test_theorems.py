@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from known_scores import FAMILIES
 from trajscore import TraceAggregator, TrajectoryArray
-from trajscore.metrics import (
-    regret,
-    tps_samples,
-    tps_score,
-    trajectory_diagnostics,
-)
+from trajscore.metrics import regret, tps_samples, tps_score, trajectory_diagnostics
 
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 # fixed exogenously, as Theorem 4.1 asks for

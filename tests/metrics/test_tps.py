@@ -6,12 +6,7 @@ import pytest
 from known_scores import FAMILIES
 from refused import not_refused
 from trajscore import TrajectoryArray, metrics
-from trajscore.metrics import (
-    regret,
-    step_profile,
-    tps_samples,
-    tps_score,
-)
+from trajscore.metrics import regret, step_profile, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 WAYS = ({}, {"weights": "uniform"}, {"normalize": False}, OWN)

@@ -13,12 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from any_input import any_two_labels, as_forecasts, public_classes, reads_forecasts
 from trajscore import PrefixForecaster, TrajectoryArray, monitoring
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import (
-    CalibratedVerifier,
-    LearnThenTestStop,
-    RawVerifier,
-    StoppingRule,
-)
+from trajscore.monitoring import CalibratedVerifier, LearnThenTestStop, RawVerifier, StoppingRule
 
 RULES = [
     kind

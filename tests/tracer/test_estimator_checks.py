@@ -10,17 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from trajscore import (
-    ActionSignals,
-    StepConfidence,
-    TracerScorer,
-    TracerSignals,
-)
-from trajscore.tracer import (
-    SAUP,
-    ChannelRisk,
-    SemanticEntropy,
-)
+from trajscore import ActionSignals, StepConfidence, TracerScorer, TracerSignals
+from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
 
 class AnyLabels(TracerScorer):
@@ -42,7 +33,7 @@ class AnyLabels(TracerScorer):
         ChannelRisk("confidence", kind="confidence"),
         ChannelRisk(None, kind="count"),
         ChannelRisk("tool_calls", kind="count"),
-    ],
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
