@@ -73,16 +73,6 @@ def test_ranks_are_those_of_slow_loops(rng, grades):
     assert_allclose(trajectory_diagnostics(y, column(c), sample_weight=w), both, rtol=1e-9)
 
 
-def test_ranks_by_hand():
-    c = [0.1, 0.1, 0.2, 0.2, 0.3, 0.4, 0.5]
-    y = [0, 0, 0, 1, 1, 0, 1]
-    found = trajectory_diagnostics(y, column(c))
-    assert found["AUROC"] == pytest.approx((3 + 3 + 2.5 + 1) / 12)
-    assert found["AUPRC"] == pytest.approx((2 + 3 / 4 + 4 / 6) / 4)
-    rates = [0, 1 / 2, 1 / 3, 1.5 / 4, 2 / 5, 3 / 6, 4 / 7]
-    assert found["AURC"] == pytest.approx(np.mean(rates))
-
-
 def test_one_outcome_has_no_ranking():
     failed = trajectory_diagnostics([0, 0], [[0.5], [0.4]])
     assert np.isnan(failed["AUROC"])
@@ -93,20 +83,6 @@ def test_one_outcome_has_no_ranking():
     signal = trajectory_diagnostics([1, 0], [[1.5], [-3.0]])
     assert signal["AUROC"] == 1
     assert np.isnan(signal[["T-ECE", "T-Brier"]]).all()
-
-
-def test_aurc_of_large_and_of_broken_weights():
-    # of a group of m runs with rate r after n others: sum over k of (E + (k - n) r) / k
-    n, m = 70_000, 30_000  # harmonic numbers beyond what is tabled
-    k = np.arange(1, n + m + 1.0)
-    exact = np.where(k <= n, 0.25, (0.25 * n + 0.75 * (k - n)) / k).mean()
-    runs = np.array([0.9, 0.9, 0.1, 0.1])
-    weight = [0.25 * n, 0.75 * n, 0.75 * m, 0.25 * m]
-    found = trajectory_diagnostics([0, 1, 0, 1], column(runs), sample_weight=weight)
-    assert found["AURC"] == pytest.approx(exact, rel=1e-11)
-    # H(x + 1) = H(x) + 1 / (x + 1): of half a failure and then a success
-    found = trajectory_diagnostics([0, 1], [[0.9], [0.1]], sample_weight=[0.5, 1.0])
-    assert found["AURC"] == pytest.approx((0.5 + 0.5 / 1.5) / 1.5)
 
 
 def test_confidences_that_agree_to_twelve_digits_are_ties():
@@ -157,22 +133,6 @@ def test_ties_go_where_their_middle_rank_is():
         found = step_calibration_error([1, 0], [[c], [c + 0.005]], n_bins=100, strategy="uniform")
         assert found == pytest.approx(abs(1 - 2 * c - 0.005) / 2)
     assert step_calibration_error([1, 0], [[1.0], [0.0]], strategy="uniform") == 0
-
-
-def test_parts_of_runs_are_steps_from_1_4_and_11(rng):
-    X, y = (
-        TrajectoryArray(rng.random(55), [14, 14, 9, 10, 2, 5, 1]),
-        np.array([1, 0, 1, 0, 1, 1, 0]),
-    )
-    t = np.concatenate([np.arange(1, T + 1) for T in X.lengths])
-    outcome = np.repeat(y, X.lengths)
-    for part, low, high in (("early", 1, 3), ("middle", 4, 10), ("late", 11, 99)):
-        here = (t >= low) & (t <= high)
-        c, w = X.cells[here], t[here] ** -0.5
-        middle = np.array([(w[c < one].sum() + w[c == one].sum() / 2) / w.sum() for one in c])
-        expected = binned(c, outcome[here], w, np.ceil(middle * 3 - 1e-9))
-        assert step_calibration_error(y, X, part=part, n_bins=3) == pytest.approx(expected)
-    assert np.isnan(step_calibration_error(y, X.prefix(10), part="late"))
 
 
 @pytest.mark.parametrize("alike", [False, True])  # then they are sorted after all

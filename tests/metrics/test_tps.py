@@ -115,16 +115,6 @@ def test_the_samples(ragged, rng, how):
     np.testing.assert_allclose((found - found.mean())[:40], numeric, atol=1e-7)
 
 
-def test_many_runs_are_scored_as_each_alone(rng):
-    lengths = rng.integers(1, 60, 8000)
-    X = TrajectoryArray(rng.random(lengths.sum()), lengths)
-    y = rng.integers(0, 2, len(X))
-    for how in ({"normalize": False}, OWN):
-        whole = tps_samples(y, X, **how)
-        for k in range(0, 8000, 200):
-            assert tps_samples(y[[k]], X[[k]], **how)[0] == whole[k], (how, k)
-
-
 # (success rate, log, Brier, Beta(2,4)) as printed in Tables 2 to 4 of the paper
 BASE_RATES = [
     (0.842, "-0.436", "-0.133", "-0.00263"),
@@ -255,6 +245,7 @@ def test_an_infinite_score_of_what_did_not_happen_costs_nothing():
         assert not not_refused(function, rows)
     profile = step_profile(y, X, score=Unclipped())["score"]
     assert profile.tolist() == pytest.approx(step_profile(y, X)["score"].tolist(), abs=1e-6)
+    assert tps_score([1, 0.5], [[1.0], [1.0]], score=Unclipped()) == -np.inf
 
 
 def test_regret_by_hand():
