@@ -328,8 +328,6 @@ def test_what_read_runs_says_to_pass_is_passed(name, tmp_path):
     assert {one.actor for one in runs[0].steps} == {"agent"}
 
 
-# ------------------------------------------------------------------ pages
-
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.rst"))]
 PAGES = [page for page in PAGES if not {"generated", "auto_gallery", "_build"} & {*page.parts}]
 OF_SCRIPTS = ("--data", "--data-home", "--only", "--write")

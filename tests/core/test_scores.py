@@ -167,8 +167,6 @@ def test_no_runs_give_no_numbers():
         assert collapsed(TrajectoryArray([], []), phi).tolist() == []
 
 
-# ------------------------------------------------------------------ one number a run
-
 TRACES = TrajectoryArray([0.9, 0.6, 0.3, 0.4, 0.1, 0.7], [3, 1, 2], ids=["a", "b", "c"])
 
 

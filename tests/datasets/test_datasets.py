@@ -11,8 +11,6 @@ from scipy.special import expit, logit, ndtr, ndtri
 from trajscore import metrics
 from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess, make_trajectories
 
-# ------------------------------------------------------------------ chess
-
 
 def test_chess_is_what_its_description_says():
     chess = load_chess(as_frame=True)

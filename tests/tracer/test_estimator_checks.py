@@ -56,19 +56,17 @@ WITHOUT_DATA = [
 ]
 
 
+KINDS = [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()]
+each = pytest.mark.parametrize("estimator", KINDS, ids=repr)
+
+
 @pytest.mark.parametrize("check", WITHOUT_DATA, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(
-    "estimator",
-    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()],
-    ids=repr,
-)  # fmt: skip
+@each
 def test_scikit_learn_without_data(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
-@pytest.mark.parametrize(
-    "estimator", [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()]
-)
+@each
 def test_estimators_of_runs(estimator, talk):
     for run in talk:
         run.steps[-1].extra["samples"] = ["yes", "no", "yes"]
