@@ -69,18 +69,6 @@ def test_without_confidence_the_situation_is_judged(tmp_path, run):
     assert "<html" in (tmp_path / "report.html").read_text()
 
 
-def test_stated_confidence_is_judged(tmp_path, run):
-    path = write_log(tmp_path, "There. Confidence: {p:.2f}")
-    code, out, _ = run(path, "--out", tmp_path / "r.json")
-    assert code == 0
-    assert "verbal: in 100% of the agent's turns" in out
-    assert "TRACER" not in out
-    found = json.loads((tmp_path / "r.json").read_text())
-    assert list(found["predictors"]) == ["verbal"]
-    assert found["source"]["name"] == str(path)
-    assert found["source"]["command"].startswith("trajscore report")
-
-
 def test_predictors_and_clusters_of_a_log_are_chosen_by_name(tmp_path, run):
     path = write_log(tmp_path)
     _, out, _ = run(path, "--score", "tool calls", "--group", "run", "--calibrator", "none")
