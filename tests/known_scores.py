@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import beta, betainc
 
 from trajscore import TraceAggregator
+from trajscore.metrics import tps_samples
 
 
 class Score(NamedTuple):
@@ -63,3 +64,13 @@ def as_text(score):
 def collapsed(X, phi="weighted", **weights):
     """One number of each trace."""
     return TraceAggregator(phi, **weights).fit(X).predict_proba(X)[:, 1]
+
+
+def censored_tps_samples(y, X, q_z=0.0, **how):
+    """Of runs whose outcome is their q_Z where it was not observed."""
+    y = np.asarray(y)
+    return tps_samples(np.where(y == -1, q_z, y), X, **how)
+
+
+def z_score(samples):
+    return samples.mean() / (samples.std() / np.sqrt(len(samples)))

@@ -191,9 +191,6 @@ def _is_brief(function):
     return told <= 1 or (told <= max(done, 3) and "\n---" not in text)
 
 
-# -------------------------------------------------------------------------- parameters
-
-
 @each_part
 def test_nothing_public_takes_too_many_parameters(part):
     names = {thing.__qualname__: _width(thing) - _most(thing) for _, thing in documented(part)}

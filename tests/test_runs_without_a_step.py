@@ -235,12 +235,3 @@ def test_quiet_streams_with_gaps_that_tell_the_outcome_seldom_have_an_alarm():
         assert fleet.n_without_forecast_ == gaps.sum()
         n_alarms += len(fleet.changes_) > 0
     assert n_alarms <= 3  # 1 of 20 is expected at most; more than 3 have a chance of .016
-
-
-# ------------------------------------------------------------------ a public report, rebuilt
-
-
-def test_the_two_sets_of_the_report(public_file, capsys):
-    base, bad = (public_file(f"field/rg_{name}.jsonl") for name in ("base", "bad"))
-    assert main(["check", str(bad), "--baseline", str(base), "--margin", "0.05"]) == 1
-    assert "0.6 -> 0.4" in capsys.readouterr().out

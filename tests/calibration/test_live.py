@@ -1,23 +1,12 @@
-"""Any forecaster is followed step by step as it forecasts whole runs; and AUROC at one step."""
+"""How well a risk ranks and scores at one step, where it was made out of fold too."""
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from known_intervals import t_interval
-from trajscore import (
-    DensityRatioEProcess,
-    PlattCrossFitCalibrator,
-    PrefixForecaster,
-    TraceAggregator,
-    TrajectoryArray,
-    tps_scorer,
-)
-from trajscore.calibration import AliveRate, EnsembleCrossFitCalibrator, cross_fit_traces
+from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
+from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 from trajscore.tracer import early_warning
@@ -28,54 +17,6 @@ RUNNING = PrefixForecaster(features="running", pooled=True)
 @pytest.fixture(scope="module")
 def runs():
     return make_trajectories(150, lengths=(1, 6), random_state=0, return_X_y=True)
-
-
-class LargestSoFar(TransformerMixin, BaseEstimator):
-    """Another person's forecaster; it insists on the form that it was fitted on."""
-
-    def fit(self, X, y=None):
-        self.form_ = (X.channels, X.cells.ndim)
-        return self
-
-    def transform(self, X):
-        assert (X.channels, X.cells.ndim) == self.form_
-        first = X.cells if X.cells.ndim == 1 else X.cells[:, 0]
-        largest = [np.maximum.accumulate(run) for run in X.with_cells(first)]
-        return X.with_cells(np.clip(np.concatenate(largest), 0.01, 0.99))
-
-
-@pytest.mark.parametrize(
-    "forecaster",
-    [
-        "passthrough",
-        RUNNING,
-        EnsembleCrossFitCalibrator(),
-        AliveRate(end="step"),
-        make_pipeline(RUNNING, "passthrough", PlattCrossFitCalibrator()),
-        make_pipeline(
-            GridSearchCV(RUNNING, {"last": [1]}, scoring=tps_scorer, cv=2), TraceAggregator()
-        ),
-        LargestSoFar(),
-        make_pipeline(LargestSoFar(), PlattCrossFitCalibrator()),
-    ],
-)
-def test_every_forecaster_can_be_followed(runs, forecaster):
-    X, y = runs
-    both = X.with_cells(np.stack([X.cells, X.cells**2], axis=1), channels=["judge", "verbal"])
-    named = X.with_cells(X.cells, channels=["judge"])
-    reads_two = isinstance(forecaster, (PrefixForecaster, AliveRate, LargestSoFar))
-    for given in (X, named, *([both] if reads_two else [])):
-        process = DensityRatioEProcess(forecaster, threshold="ville").fit(given, y)
-        new = given[:12].with_ended()
-        monitor, found = process.monitor(), process.transform(new)
-        for row, run in enumerate(new):
-            for t, score in enumerate(run):
-                value = score if given.channels is None else np.atleast_1d(score)
-                decision = monitor.update(value, done=t == len(run) - 1, run=row)
-                assert decision.log_e_value == pytest.approx(found[row][t], abs=1e-9)
-
-
-# ------------------------------------------------------------------ one step
 
 
 def slow_auroc(c, y, stratum):
@@ -142,6 +83,8 @@ def test_ten_runs_of_each_outcome_are_enough_and_those_without_a_value_are_left_
     )
     table = early_warning(y, X.with_cells(-X.cells)).by_step
     assert table.index.tolist() == [1, 2, 3]
+    long = TrajectoryArray(np.arange(48 * 60.0), [60] * 48)
+    assert early_warning(y, long).by_step.index.tolist() == [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50]
     rates = [(len(y), y.mean())]
     second = np.array([run[1] for run in X])
     there = ~np.isnan(second)
@@ -167,5 +110,3 @@ def test_the_score_of_a_step_is_above_the_rate_of_the_runs_that_reach_it():
         assert table.loc[t, "score"] == pytest.approx(score, abs=0.05)
         assert table.loc[t, "margin"] == pytest.approx(table.loc[t, "score"] - constant)
         assert table.loc[t, "margin_low"] < table.loc[t, "margin"] < table.loc[t, "margin_high"]
-    frozen = FrozenEstimator(RUNNING.fit(X, y))
-    assert frozen.transform(X) == RUNNING.transform(X)

@@ -360,9 +360,6 @@ def test_bad_parameters_and_outcomes(runs):
             kind().fit([[3.0, 2.0], [5.0, 1.0], [0.1, 0.2], [0.3, 0.4]], [1, 1, 0, 0])
 
 
-# ------------------------------------------------------------------ runs of any length
-
-
 def noisy_runs(n_runs, seed):
     """Successes end after 1 to 10 steps, failures after 11 to 30; the truth, with noise."""
     rng = np.random.default_rng(seed)

@@ -1,3 +1,4 @@
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,13 +10,10 @@ from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, conditional_mean_test
 from trajscore.metrics import tps_samples
 
+# a model that need not be told which forecast it will help to judge
+learner = partial(ContinuationModel, allow_predictor=True)
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
-
-
-def learner(*args, **options):
-    """A model that need not be told which forecast it will help to judge."""
-    return ContinuationModel(*args, allow_predictor=True, **options)
 
 
 def test_the_criterion_leaves_out_what_was_not_observed(rng):

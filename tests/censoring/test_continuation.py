@@ -1,4 +1,5 @@
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,42 +11,26 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from known_scores import censored_tps_samples, collapsed, z_score
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import ContinuationModel, MonteCarloContinuation, censored_tps_interval
 from trajscore.metrics import tps_samples
 
+# a model that need not be told which forecast it will help to judge
+learner = partial(ContinuationModel, allow_predictor=True)
 # outcomes are known here of runs that were cut off
 pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
-
-
-def censored_tps_samples(y, X, q_z=0.0, **how):
-    """Of runs whose outcome is their q_Z where it was not observed."""
-    y = np.asarray(y)
-    return tps_samples(np.where(y == -1, q_z, y), X, **how)
-
-
-def learner(*args, **options):
-    """A model that need not be told which forecast it will help to judge."""
-    return ContinuationModel(*args, allow_predictor=True, **options)
-
-
-def last(X):
-    return X.cells[X.offsets[1:] - 1]
 
 
 def log_odds(X):
     return logit(X.cells)
 
 
-def z_score(samples):
-    return samples.mean() / (samples.std() / np.sqrt(len(samples)))
-
-
 def test_continuation_model_finds_q_and_the_score(world):
     runs, X, y, q, cut = world
     model = learner(features=log_odds).fit(X, y, predictor=X)
-    assert np.abs(model.predict(X) - last(q))[cut].mean() < 0.03
+    assert np.abs(model.predict(X) - collapsed(q, "last"))[cut].mean() < 0.03
     assert model.n_extrapolated_ == 0
     assert (model.training_steps_ == 3).all()
     truth = tps_samples(runs.final_outcome, X)
@@ -63,7 +48,7 @@ def named(X, names=None):
 def test_some_resumed_runs_speak_for_all(world, rng):
     runs, X, y, q, cut = world
     audited = cut & (rng.random(len(y)) < 0.4)
-    q_true = last(q)
+    q_true = collapsed(q, "last")
     branches = [rng.random(6) < p if a else None for p, a in zip(q_true, audited, strict=True)]
     model = learner(features=log_odds).fit(X, branches=branches)
     assert np.abs(model.predict(X) - q_true)[cut].mean() < 0.03
@@ -215,7 +200,7 @@ def test_forecasts_are_found_by_their_identifiers(world):
     _, X, y, q, cut = world
     X = named(X)
     order = np.random.default_rng(0).permutation(len(y))
-    likely = (last(q) > 0.5).astype(int)
+    likely = (collapsed(q, "last") > 0.5).astype(int)
     branches = [[one, one, 0] if a else None for one, a in zip(likely, cut, strict=True)]
     audit = MonteCarloContinuation(min_branches=1).fit(X, branches)
     model = learner(cv=2).fit(X, y)

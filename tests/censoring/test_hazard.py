@@ -50,13 +50,6 @@ def test_the_chance_is_learnt_from_the_other_folds():
     assert len(set(hazard.fold_[[0, 2]])) == len(set(hazard.fold_[[1, 3]])) == 1
 
 
-def test_a_certain_stop_leaves_the_least_chance():
-    hazard = StopHazard(Rate(1.0), cv=2, min_probability=0.25)
-    with pytest.warns(UserWarning, match="1 run had a chance of less than 0.25"):
-        hazard.fit(X, STOPPED)
-    np.testing.assert_allclose(hazard.survival_, [0.25] * 5 + [1] + [0.25] * 4)
-
-
 def test_an_interval_counts_the_runs_that_were_not_stopped_less_two_for_each_feature():
     n = 40
     runs = TrajectoryArray(np.tile([0.4, 0.6], n), np.full(n, 2))

@@ -3,37 +3,23 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from joint_laws import JointLaw, draw_law
-from known_scores import FAMILIES
+from known_scores import FAMILIES, censored_tps_samples, collapsed, z_score
 from trajscore.censoring import (
     ContinuationModel,
     StopHazard,
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
-from trajscore.metrics import censored_tps_score, tps_samples, tps_score
+from trajscore.metrics import censored_tps_score, tps_score
 
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
 OWN = {"weights": "linear_front", "horizon": "own"}
 
 
-def censored_tps_samples(y, X, q_z=0.0, **how):
-    """Of runs whose outcome is their q_Z where it was not observed."""
-    y = np.asarray(y)
-    return tps_samples(np.where(y == -1, q_z, y), X, **how)
-
-
-def last(X):
-    return X.cells[X.offsets[1:] - 1]
-
-
-def z_score(samples):
-    return samples.mean() / (samples.std() / np.sqrt(len(samples)))
-
-
 @pytest.mark.parametrize("score", FAMILIES, ids=str)
 def test_exact_score_is_proper_and_simple_score_elicits_m(score, coin_budget):
     _, X, y, q, cut = coin_budget(12_000, 1)
-    exact = {"q_z": last(q), "score": score}
+    exact = {"q_z": collapsed(q, "last"), "score": score}
     step = np.arange(len(q.cells)) - np.repeat(q.offsets[:-1], q.lengths) + 1
     # before the budget one in two of the long runs will be cut, and no one can tell which
     long = np.repeat(X.horizon > 3, X.lengths) & (step <= 3)

@@ -3,21 +3,11 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from known_scores import FAMILIES
+from known_scores import FAMILIES, censored_tps_samples
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.censoring import MonteCarloContinuation
-from trajscore.metrics import (
-    censored_tps_score,
-    tps_samples,
-    tps_score,
-)
-
-
-def censored_tps_samples(y, X, q_z=0.0, **how):
-    """Of runs whose outcome is their q_Z where it was not observed."""
-    y = np.asarray(y)
-    return tps_samples(np.where(y == -1, q_z, y), X, **how)
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 
 @pytest.fixture

@@ -6,11 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from refused import not_refused
 from trajscore import TrajectoryArray
-from trajscore.censoring import (
-    StopHazard,
-    doubly_robust_tps_score,
-    ipcw_tps_score,
-)
+from trajscore.censoring import StopHazard, doubly_robust_tps_score, ipcw_tps_score
 from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}

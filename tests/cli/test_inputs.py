@@ -123,14 +123,6 @@ def lead_on(path, capsys):
     return text
 
 
-def test_hints_of_tables_lead_to_a_report(tmp_path, capsys):
-    table = pd.DataFrame({"run_id": range(24), "step": 1, "score": range(40, 88, 2)})
-    for columns in ({"solved": table["run_id"] % 3 == 0},):
-        path = tmp_path / "t.csv"
-        table.assign(**columns).to_csv(path, index=False)
-        assert "24 runs" in lead_on(path, capsys)
-
-
 def test_hints_of_the_samples_of_formats(capsys):
     for sample in sorted(SAMPLES.iterdir()):
         lead_on(sample, capsys)

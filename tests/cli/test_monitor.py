@@ -141,7 +141,7 @@ def test_it_goes_on_where_it_was_killed(model, monitored, tmp_path):
     assert [last[row] for row in rows] == (process.predict(X[rows], 0.1) == 0).tolist()
 
 
-def test_what_cannot_be_used(monitored, tmp_path, capsys):
+def test_what_cannot_be_used(monitored):
     for options, named in [
         (("--alpha", 0.5), "--alpha 0.5 was not fitted"),
         (("--forget-after", 0), "--forget-after must"),
@@ -151,13 +151,3 @@ def test_what_cannot_be_used(monitored, tmp_path, capsys):
         assert named in err
     with pytest.raises(SystemExit):
         monitored([], "--durability", "some")
-    capsys.readouterr()
-    (tmp_path / "text.skops").write_text("text")
-    skops.dump([1, 2], tmp_path / "list.skops")
-    for name, named in [
-        ("none", "does not exist; write it with trajscore fit"),
-        ("text", "is not a .skops file"),
-        ("list", "holds a list, not a DensityRatioEProcess"),
-    ]:
-        assert main(["monitor", "--model", str(tmp_path / f"{name}.skops")]) == 2
-        assert f"{name}.skops {named}" in capsys.readouterr().err

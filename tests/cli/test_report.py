@@ -45,9 +45,6 @@ def report(capsys):
     return run
 
 
-# ------------------------------------------------------------------ what is written
-
-
 def test_what_is_written_goes_by_the_ending(frame, report):
     for ending, start in (("html", "<!DOCTYPE html>"), ("json", '{\n "format"'), ("md", "# ")):
         code, out, err = report("runs.csv", f"--out r.{ending}")
@@ -145,9 +142,6 @@ def test_monitoring(tmp_path, report, monkeypatch):
         code, _, err = report(frame, words)
         assert code == 2
         assert named in err
-
-
-# ------------------------------------------------------------------ folders of Parquet files
 
 
 def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):

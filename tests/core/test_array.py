@@ -29,9 +29,9 @@ def containers(draw, least=0):
     return TrajectoryArray(
         cells,
         lengths,
-        ids=draw(st.sampled_from([None, rng.permutation(n) - 2, [f"r{k}" for k in range(n)]])),
+        ids=draw(st.sampled_from([None, rng.permutation(n) - 2, [f"é{k}" for k in range(n)]])),
         horizon=draw(st.sampled_from([None, lengths + rng.integers(0, 3, n)])),
-        meta=draw(st.sampled_from([None, {"task": np.arange(n) % 2, "note": ["é"] * n}])),
+        meta=draw(st.sampled_from([None, {"task": np.arange(n) / 3, 5: ["é"] * n}])),
         ended=rng.random(n) < 0.5,
         missing="allow",
     )
@@ -70,7 +70,7 @@ def test_rows_are_picked_as_from_an_array(data):
 
 @settings(max_examples=25)
 @given(containers())
-def test_every_form_holds_the_same_container(X):
+def test_every_form_holds_the_same_container(tmp_path_factory, X):
     kwargs = {"ids": X.ids, "horizon": X.horizon, "channels": X.channels, "meta": X.meta}
     kwargs |= {"ended": X.ended, "missing": "allow"}
     assert TrajectoryArray(X.cells, X.lengths, **kwargs) == X
@@ -86,6 +86,11 @@ def test_every_form_holds_the_same_container(X):
         back = TrajectoryArray.from_frame(frame, **columns, missing="allow")
         back = back[[back.ids.tolist().index(one) for one in X.ids.tolist()]]
         assert np.array_equal(back.cells, X.cells, equal_nan=True)
+        path = tmp_path_factory.getbasetemp() / "x.npz"
+        for part in (X, X[1:], X.prefix(1)):
+            part.save(path)
+            assert (again := TrajectoryArray.load(path)) == part
+            assert again.meta.columns.tolist() == part.meta.columns.tolist()
 
 
 @settings(max_examples=25)

@@ -281,9 +281,7 @@ def test_what_scikit_learn_expects():
         calibrator.transform([[0.1]])
     with pytest.raises(ValueError, match="requires y"):
         calibrator.fit(PADDED, None)
-    with pytest.raises(ValueError, match=r"PlattCrossFitCalibrator .*'pandas'.*\.to_frame"):
-        calibrator.set_output(transform="pandas")
-    assert calibrator.set_output(transform="default") is calibrator
+
     assert calibrator.get_feature_names_out().tolist() == ["probability"]
     with pytest.raises(TypeError, match="runs of numbers"):
         calibrator.fit([[{}, 1], [2, 3]], [1, 0])

@@ -10,7 +10,6 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleS
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import StopHazard
-from trajscore.monitoring import LearnThenTestStop
 
 N = 12
 IDS = np.array([f"r{k:02d}" for k in range(N)])
@@ -19,12 +18,9 @@ GROUPS = np.repeat(["a", "b", "c", "d", "e", "f"], 2)
 
 
 class AsGiven(TransformerMixin, BaseEstimator):
-    """Forecasts what it is given, and notes the runs of each fit."""
-
-    fitted_on = ()
+    """Forecasts what it is given."""
 
     def fit(self, X, y, sample_weight=None):
-        AsGiven.fitted_on += (X.ids.tolist(),)
         return self
 
     def transform(self, X):
@@ -147,43 +143,3 @@ def test_what_cannot_be_folds():
     for cv, others, words in BAD:
         with pytest.raises(ValueError, match=words):
             folds(cv, **{"ids": IDS, "outcomes": STRATA, **others})
-
-
-def test_each_run_is_held_out_once_from_what_is_fitted():
-    AsGiven.fitted_on = ()
-    fold = folds(3, IDS, STRATA)
-    assert [sorted(ids) for ids in AsGiven.fitted_on] == [IDS[fold != k].tolist() for k in range(3)]
-
-
-@pytest.fixture(scope="module")
-def runs():
-    rng = np.random.default_rng(0)
-    X = TrajectoryArray(rng.random(120), [2] * 60)
-    return X, np.r_[-1, np.arange(59) % 2]
-
-
-def test_calibration_rows_are_those_given_or_drawn(runs):
-    X, y = runs
-    mask = np.arange(60) < 40
-
-    def threshold(calibration):
-        rule = LearnThenTestStop(alpha=0.5, lost_accuracy=None)
-        return rule.fit(X, y, calibration=calibration).stopping_steps(X).tolist()
-
-    expected = threshold(np.arange(40))
-    assert threshold(np.arange(1, 40)) == expected  # row 0 was not observed
-    assert threshold(np.arange(30, 60)) != expected
-    for same in (mask, np.arange(40)[::-1].tolist()):
-        assert threshold(same) == expected
-    for calibration, words in (
-        ([3, 5, 5], "more than once"),
-        ([60], "0 to 59.*60 bools"),
-        ([-1], "calibration"),
-        ([0.5], "calibration"),
-        (["a"], "calibration"),
-        ([[1]], "calibration"),
-        ([True, False], "60 bools"),
-        ([[1], [1, 2]], "calibration"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            threshold(calibration)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from trajscore import TrajectoryArray, check_outcomes
-from trajscore.metrics import censored_tps_score, tps_score, trajectory_diagnostics
 
 
 def test_codes():
@@ -70,41 +69,6 @@ def test_a_series_of_the_same_runs_in_another_order_is_refused():
     assert check_outcomes(pd.Series([1, 0, 1], index=list("bca")).iloc[[0, 0, 1]], X).sum() == 2
     bare = TrajectoryArray.from_list([[0.9], [0.2], [0.4]])
     assert check_outcomes(y.set_axis([1, 2, 0]).rename_axis("run"), bare).tolist() == [1, 0, 1]
-
-
-# ------------------------------------------------------------------ what unobserved runs stand for
-
-
-def test_unobserved_runs_are_failures_or_a_mixture():
-    X, y = [[0.9], [0.2], [0.7], [0.4]], [1, 0, 0.25, -1]
-
-    def brier(p, success):
-        return -(success * (1 - p) ** 2 + (1 - success) * p**2)
-
-    for q_z, q in ((0.0, 0), (0.75, 0.75), ([9, np.nan, 5, 0.3], 0.3)):
-        of_runs = [brier(0.9, 1), brier(0.2, 0), brier(0.7, 0.25), brier(0.4, q)]
-        found = censored_tps_score(y, X, q_z=q_z, score="brier")
-        assert found == pytest.approx(np.mean(of_runs)), q_z
-    for q_z, words in (
-        ([1, 1, 1, -0.1], "row 3: .*q_z is -0.1"),
-        ([1, 1, 1, 1.1], "row 3: .*q_z is 1.1"),
-        ([1, 1, 1, np.nan], "row 3: .*q_z"),
-        ([0.5, 0.5], r"q_z .* 4, .*\(2,\)"),
-        (["a"], "q_z"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            censored_tps_score(y, X, q_z=q_z)
-
-
-def test_a_graded_run_is_a_success_and_a_failure_by_weight():
-    X = TrajectoryArray.from_list([[0.9, 0.6], [0.2], [0.5]])
-    grades, twice = [0.75, 0.0, 1.0], X[[0, 0, 1, 2]]
-    for score in ("log", "brier", ("beta", 2, 3)):
-        expected = tps_score([1, 0, 0, 1], twice, score=score, sample_weight=[0.75, 0.25, 1, 1])
-        assert tps_score(grades, X, score=score) == pytest.approx(expected, rel=1e-12)
-    found = trajectory_diagnostics(grades, X)
-    expected = trajectory_diagnostics([1, 0, 0, 1], twice, sample_weight=[0.75, 0.25, 1, 1])
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 # ------------------------------------------------------------------ words

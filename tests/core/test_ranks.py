@@ -11,18 +11,16 @@ from judged import evaluate
 from known_intervals import t_interval
 from trajscore import TraceAggregator, TrajectoryArray, metrics
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
-from trajscore.tracer import early_warning
 
 
 def column(confidence):
     return np.reshape(confidence, (-1, 1))
 
 
-def slow_auroc(c, y, w, stratum=None):
+def slow_auroc(c, y, w):
     right = pairs = 0.0
-    stratum = np.zeros(len(c)) if stratum is None else stratum
     for a in range(len(c)):
-        for b in np.flatnonzero(stratum == stratum[a]):
+        for b in range(len(c)):
             weight = w[a] * y[a] * w[b] * (1 - y[b])
             right += weight * ((c[a] > c[b]) + (c[a] == c[b]) / 2)
             pairs += weight
@@ -75,16 +73,6 @@ def test_ranks_are_those_of_slow_loops(rng, grades):
     assert_allclose(trajectory_diagnostics(y, column(c), sample_weight=w), both, rtol=1e-9)
 
 
-def test_ranks_by_hand():
-    c = [0.1, 0.1, 0.2, 0.2, 0.3, 0.4, 0.5]
-    y = [0, 0, 0, 1, 1, 0, 1]
-    found = trajectory_diagnostics(y, column(c))
-    assert found["AUROC"] == pytest.approx((3 + 3 + 2.5 + 1) / 12)
-    assert found["AUPRC"] == pytest.approx((2 + 3 / 4 + 4 / 6) / 4)
-    rates = [0, 1 / 2, 1 / 3, 1.5 / 4, 2 / 5, 3 / 6, 4 / 7]
-    assert found["AURC"] == pytest.approx(np.mean(rates))
-
-
 def test_one_outcome_has_no_ranking():
     failed = trajectory_diagnostics([0, 0], [[0.5], [0.4]])
     assert np.isnan(failed["AUROC"])
@@ -95,20 +83,6 @@ def test_one_outcome_has_no_ranking():
     signal = trajectory_diagnostics([1, 0], [[1.5], [-3.0]])
     assert signal["AUROC"] == 1
     assert np.isnan(signal[["T-ECE", "T-Brier"]]).all()
-
-
-def test_aurc_of_large_and_of_broken_weights():
-    # of a group of m runs with rate r after n others: sum over k of (E + (k - n) r) / k
-    n, m = 70_000, 30_000  # harmonic numbers beyond what is tabled
-    k = np.arange(1, n + m + 1.0)
-    exact = np.where(k <= n, 0.25, (0.25 * n + 0.75 * (k - n)) / k).mean()
-    runs = np.array([0.9, 0.9, 0.1, 0.1])
-    weight = [0.25 * n, 0.75 * n, 0.75 * m, 0.25 * m]
-    found = trajectory_diagnostics([0, 1, 0, 1], column(runs), sample_weight=weight)
-    assert found["AURC"] == pytest.approx(exact, rel=1e-11)
-    # H(x + 1) = H(x) + 1 / (x + 1): of half a failure and then a success
-    found = trajectory_diagnostics([0, 1], [[0.9], [0.1]], sample_weight=[0.5, 1.0])
-    assert found["AURC"] == pytest.approx((0.5 + 0.5 / 1.5) / 1.5)
 
 
 def test_confidences_that_agree_to_twelve_digits_are_ties():
@@ -161,22 +135,6 @@ def test_ties_go_where_their_middle_rank_is():
     assert step_calibration_error([1, 0], [[1.0], [0.0]], strategy="uniform") == 0
 
 
-def test_parts_of_runs_are_steps_from_1_4_and_11(rng):
-    X, y = (
-        TrajectoryArray(rng.random(55), [14, 14, 9, 10, 2, 5, 1]),
-        np.array([1, 0, 1, 0, 1, 1, 0]),
-    )
-    t = np.concatenate([np.arange(1, T + 1) for T in X.lengths])
-    outcome = np.repeat(y, X.lengths)
-    for part, low, high in (("early", 1, 3), ("middle", 4, 10), ("late", 11, 99)):
-        here = (t >= low) & (t <= high)
-        c, w = X.cells[here], t[here] ** -0.5
-        middle = np.array([(w[c < one].sum() + w[c == one].sum() / 2) / w.sum() for one in c])
-        expected = binned(c, outcome[here], w, np.ceil(middle * 3 - 1e-9))
-        assert step_calibration_error(y, X, part=part, n_bins=3) == pytest.approx(expected)
-    assert np.isnan(step_calibration_error(y, X.prefix(10), part="late"))
-
-
 @pytest.mark.parametrize("alike", [False, True])  # then they are sorted after all
 def test_more_steps_than_are_sorted_share_cells(alike):
     n = (1 << 22) + 2
@@ -222,31 +180,6 @@ def test_intervals_rest_on_derivatives_in_the_weights_of_runs(judged):
         found = intervals.loc[name]
         assert found["value"] == pytest.approx(value(np.ones(len(y))))
         assert_allclose([found["low"], found["high"]], [low, high], rtol=2e-3, err_msg=name)
-
-
-# ------------------------------------------------------------------ lengths
-
-
-def test_auroc_at_a_step_is_of_pairs_within_folds(rng):
-    lengths = rng.integers(1, 12, 200)
-    y = rng.integers(0, 2, 200)
-    risk = TrajectoryArray(
-        rng.integers(0, 6, lengths.sum()) / 6 - 0.1 * np.repeat(y, lengths), lengths
-    )
-    table = early_warning(y, risk).by_step
-    for t in table.index:
-        runs = np.flatnonzero(lengths >= t)
-        c = -risk.cells[risk.offsets[runs] + t - 1]
-        assert table.loc[t, "AUROC"] == pytest.approx(slow_auroc(c, y[runs], np.ones(len(runs))))
-        assert table.loc[t, "n_runs"] == len(runs)
-        assert table.loc[t, "success_rate"] == pytest.approx(y[runs].mean())
-    both = [
-        t for t in (1, 2, 3, 4, 6, 8, 10) if min(np.bincount(y[lengths >= t], minlength=2)) >= 10
-    ]
-    assert table.index.tolist() == both
-    longer = TrajectoryArray(rng.random(200 * 60), [60] * 200)
-    steps = early_warning(y, longer).by_step.index.tolist()
-    assert steps == [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50]
 
 
 def test_the_public_judge_has_864_confidences(hotpotqa):

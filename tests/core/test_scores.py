@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from judged import evaluate
 from known_scores import FAMILIES, Score, as_text, beta_score, brier_score, log_score
-from trajscore import TraceAggregator, TrajectoryArray, make_tps_scorer, metrics
+from trajscore import TraceAggregator, TrajectoryArray, make_tps_scorer
 from trajscore.metrics import tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
@@ -148,48 +148,9 @@ def test_own_families(ragged):
     assert tps_score(y, X, score=constant, normalize=False, weights="uniform", horizon="own") == (
         pytest.approx(y.mean())
     )
-    wrong = type("Wrong", (), {"success": lambda self, p: p[1:], "failure": lambda self, p: p})()
-    with pytest.raises(ValueError, match="Wrong: success"):
-        tps_score(y, X, score=wrong)
-
-
-def test_an_outcome_that_never_occurs_costs_nothing():
-    @np.errstate(divide="ignore")
-    def log(p):
-        return np.log(p)
-
-    unclipped = type(
-        "Log", (), {"success": lambda _, p: log(p), "failure": lambda _, p: log(1 - p)}
-    )()
-    found = tps_samples([1, 0, 0.5], [[1.0], [0.0], [0.5]], score=unclipped, weights="uniform")
-    assert found.tolist() == [0, 0, np.log(0.5)]
-    assert tps_score([1, 0.5], [[1.0], [1.0]], score=unclipped, weights="uniform") == -np.inf
 
 
 # ------------------------------------------------------------------ sums
-
-
-def test_a_score_is_a_weighted_mean_of_steps(rng):
-    lengths = np.r_[8, rng.integers(1, 9, 40)]
-    X = TrajectoryArray(rng.random(lengths.sum()), lengths)
-    y, weight = rng.choice([0, 0.25, 1], 41), rng.random(41)
-    total, mass = np.zeros(41), np.zeros(41)
-    for i, run in enumerate(X):
-        for t, p in enumerate(run, start=1):
-            total[i] -= (y[i] * (1 - p) ** 2 + (1 - y[i]) * p**2) / t**0.5
-            mass[i] += t**-0.5
-    mean = (weight * total).sum() / (weight * mass).sum()
-    how = {"score": "brier", "sample_weight": weight}
-    assert tps_score(y, X, **how) == pytest.approx(mean)
-    samples = tps_samples(y, X, **how)
-    assert_allclose(samples, mean + (total - mean * mass) / np.average(mass, weights=weight))
-    assert np.average(samples, weights=weight) == pytest.approx(mean)
-    plain = total.sum() / mass.sum()
-    assert_allclose(tps_samples(y, X, score="brier").mean(), plain)
-    # where each run adds one to the divisor, they are the runs' own sums
-    own = {"score": "brier", "weights": "uniform", "horizon": "own"}
-    by_hand = [np.mean(-(y[i] * (1 - run) ** 2 + (1 - y[i]) * run**2)) for i, run in enumerate(X)]
-    assert_allclose(tps_samples(y, X, **own), by_hand)
 
 
 def test_many_runs_are_scored_in_chunks_as_few_are(rng):
@@ -201,20 +162,10 @@ def test_many_runs_are_scored_in_chunks_as_few_are(rng):
     assert_allclose(samples, -np.add.reduceat(squares, X.offsets[:-1]) / lengths)
 
 
-def test_sets_without_a_score():
-    for score in (tps_score, metrics.trajectory_diagnostics, metrics.step_calibration_error):
-        with pytest.raises(ValueError, match="no runs"):
-            score([], TrajectoryArray([], []))
-    refused = pytest.raises(ValueError, match="weight")
-    with pytest.warns(UserWarning, match="zero"), refused:
-        tps_score([1], [[0.5]], weights=lambda t: t > 1.0, horizon=2)
-    empty = TrajectoryArray([], [])
-    assert tps_samples([], empty).tolist() == []
+def test_no_runs_give_no_numbers():
     for phi in ("last", "mean", "min", "weighted"):
-        assert collapsed(empty, phi).tolist() == []
+        assert collapsed(TrajectoryArray([], []), phi).tolist() == []
 
-
-# ------------------------------------------------------------------ one number a run
 
 TRACES = TrajectoryArray([0.9, 0.6, 0.3, 0.4, 0.1, 0.7], [3, 1, 2], ids=["a", "b", "c"])
 

@@ -6,8 +6,6 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from trajscore import TrajectoryArray
 
@@ -45,32 +43,6 @@ def test_meta_comes_back_as_it_was(path):
         back = there_and_back(X, path)
         assert back == X, name
         assert str(back.meta["s"].dtype) == str(X.meta["s"].dtype), name
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("files")
-
-
-@settings(max_examples=10)
-@given(st.data())
-def test_every_file_holds_the_same_container(folder, data):
-    lengths = np.array(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=5)))
-    n, width = len(lengths), data.draw(st.sampled_from([None, 1, 3]))
-    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
-    X = TrajectoryArray(
-        rng.choice([np.nan, 0.5, -1 / 3, 1e300], (lengths.sum(), *([width] if width else []))),
-        lengths,
-        ids=data.draw(st.sampled_from([None, rng.permutation(n) - 2, [f"é{k}" for k in range(n)]])),
-        horizon=data.draw(st.sampled_from([None, lengths + 2])),
-        meta=data.draw(st.sampled_from([None, {"k": np.arange(n) / 3, 5: ["a"] * n}])),
-        ended=rng.random(n) < 0.5,
-        missing="allow",
-    )
-    for part in (X, X[1:], X.prefix(1)):
-        back = there_and_back(part, folder / "x.npz")
-        assert back == part
-        assert back.meta.columns.tolist() == part.meta.columns.tolist()
 
 
 def test_what_would_not_come_back_is_refused(tmp_path):

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from trajscore import TrajectoryArray, metrics
 from trajscore.core.weights import step_weights
 
 # w_t, of the step's number alone; linear_front has none without a horizon
@@ -126,31 +125,3 @@ def test_bad_weights_and_horizons():
         with pytest.raises(ValueError, match=words):
             step_weights(lengths, weights, horizon)
     assert step_weights([1], "linear_front", 10_000_000)[0] == pytest.approx(2e-7)
-
-
-def test_steps_beyond_the_horizon_are_warned_of():
-    X, y = [[0.5] * 3, [0.5] * 7, [0.5] * 4, [0.5]], [1, 0, 1, 0]
-    with pytest.warns(UserWarning, match="horizon=3 .*5 steps of 2 runs.* 7 "):
-        metrics.tps_score(y, X, horizon=3)
-    metrics.tps_score(y, X, horizon=7)
-
-
-def test_a_mean_weighs_steps_or_by_the_convention_of_the_paper_runs():
-    X = TrajectoryArray.from_list([[0.5] * 3, [0.5]])
-    y, weight = [0, 1], [1.0, 3.0]
-    three = 1 + 2**-0.5 + 3**-0.5
-    for how, run_weight, rate in (
-        ({}, None, 1 / (three + 1)),
-        ({}, weight, 3 / (three + 3)),
-        ({"weights": "linear_front", "horizon": "own"}, weight, 3 / 4),
-    ):
-        parts = metrics.tps_decomposition(y, X, score="brier", sample_weight=run_weight, **how)
-        assert parts.uncertainty == pytest.approx(rate * (1 - rate)), how
-    squares = X.with_cells([0.9, 0.6, 0.2, 0.7])
-    loss = np.array([0.81 * 0.4 + 0.36 * 0.3 + 0.04 * 0.2, 0.09])
-    squares = squares.with_horizon([4, 1])
-    with pytest.warns(UserWarning, match="row 0.*3 steps.*horizon is 4"):
-        own = metrics.tps_score(y, squares, score="brier", weights="linear_front", horizon="own")
-    assert own == pytest.approx(-loss.mean())
-    by_run = metrics.tps_samples(y, squares, score="brier", weights="uniform", normalize=False)
-    assert_allclose(by_run, [-1.21, -0.09])

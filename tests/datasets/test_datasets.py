@@ -9,14 +9,7 @@ import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 
 from trajscore import metrics
-from trajscore.datasets import (
-    fetch_evaluator,
-    fetch_expected_cost,
-    load_chess,
-    make_trajectories,
-)
-
-# ------------------------------------------------------------------ chess
+from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess, make_trajectories
 
 
 def test_chess_is_what_its_description_says():

@@ -77,9 +77,6 @@ def test_without_infrastructure_errors_two_runs_must_be_left():
     assert RunSet(None, [1, 1]).labels.mean() == 1
 
 
-# ------------------------------------------------------------------ files
-
-
 def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
     path = tmp_path / "a.csv"
     table = pd.DataFrame(

@@ -93,9 +93,6 @@ def test_no_probability_exceeds_one():
     assert (design.probabilities_ == 1).sum() > 1
 
 
-# ------------------------------------------------------------------------- how many
-
-
 # ------------------------------------------------------------- documented probabilities
 
 FORECASTS = np.linspace(0.01, 0.99, 50)

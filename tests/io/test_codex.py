@@ -1,6 +1,6 @@
 """Sessions of Codex: its lines in both forms, the tokens of each turn, and how a session ends."""
 
-from known_dialogue import ALL, SAMPLES, said, turns
+from known_dialogue import ALL, said, turns
 from trajscore import io
 
 META = {"type": "session_meta", "payload": {"id": "s", "cwd": "/a", "cli_version": "1", "x": 2}}
@@ -39,11 +39,6 @@ ROLLOUT = [
 def read(write, *lines):
     (run,) = io.read_runs(write("rollout-a.jsonl", lines, lines=True), format="codex")
     return run
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "codex.jsonl")
-    assert (said(run), run.id, run.outcome, run.meta["model"]) == (ALL, "s1", -1, "m")
 
 
 def test_a_session_and_its_folder(write):

@@ -196,10 +196,7 @@ def test_the_step_of_a_record(lines):
 
 def test_where_the_steps_of_runs_stand(lines):
     run = {"log": [{"x": "a"}]}
-    for record, path, ids in [
-        (run, "log", ["log-0"]),
-        ({"a": run}, "a.log", ["log-0"]),
-    ]:
+    for record, path, ids in [(run, "log", ["log-0"]), ({"a": run}, "a.log", ["log-0"])]:
         runs = lines(record, fields=f"steps={path},text=x")
         assert [one.id for one in runs] == ids, path
         assert all(texts(one) == [("agent", "a", None)] for one in runs), path

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from known_dialogue import ALL, ASK, SAMPLES, said
@@ -26,13 +25,6 @@ def trace(*observations, **fields):
 
 def read(write, *records, **options):
     return io.read_runs(write("log.json", list(records)), format="langfuse", **options)
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "langfuse.json")
-    assert said(run) == ALL
-    assert (run.id, run.outcome, run.meta["session"]) == ("t1", 1, "s1")
-    assert [step.confidence for step in run.steps] == [None, 0.7, 0.9]
 
 
 def test_every_form_of_an_export(write):
@@ -180,11 +172,3 @@ def test_a_score_of_text_is_its_word(write, declared, outcome):
     log = trace(scores=[score("correctness", **declared)])
     (run,) = io.read_runs(write("log.json", [log]), outcome_map={"good": 1})
     assert run.outcome == outcome
-
-
-def test_scores_of_text_of_the_field(public_file):
-    path = public_file("field", "lf_text.json")
-    with pytest.raises(ValueError, match=r"word in 24 of 24 runs.*outcome_map"):
-        io.read_runs(path)
-    runs = io.read_runs(path, outcome_map="looks good=1,bad=0")
-    assert np.bincount(io.outcomes(runs)).tolist() == [12, 12]

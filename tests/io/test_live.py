@@ -60,25 +60,6 @@ def test_messages_are_read_as_dicts_and_as_objects():
     assert [step.actor for step in run.steps] == ["user", "agent"]
 
 
-def test_messages_that_cannot_be_read():
-    for messages, named in [
-        ([CHAT[1], 7], "message 1 is int"),
-        ([CHAT[1], {"role": "assistant", "prompt": "I look."}], "message 1 .*'content'.*'prompt'"),
-        ([CHAT[1], {"role": "assistant", "message": "I look."}], "message 1 .*'message'"),
-        ({"messages": CHAT}, "list of messages"),
-        ("Hi", "list of messages"),
-        ([CHAT[1], CHAT[4] | {"logprobs": ["x"]}], "run 'r'.*message 1: the logprob is 'x'"),
-        ([CHAT[4] | {"logprobs": [-1, 0.25]}], "message 0: the logprob is 0.25"),
-        ([CHAT[4] | {"logprobs": [{"logprob": -1, "top_logprobs": {"a": 1}}]}], "logprob is 1,"),
-        ([CHAT[4] | {"logprobs": "abc"}], "message 0: its logprobs are str"),
-        ([CHAT[4] | {"logprobs": 7}], "message 0: its logprobs are int"),
-    ]:
-        with pytest.raises(ValueError, match=named):
-            io.as_run(messages, "r")
-    for other in ({"content": "I look."}, {"tool_calls": CHAT[2]["tool_calls"]}, {"prompt": ""}):
-        assert io.as_run([{"role": "assistant", "prompt": "I look."} | other]).steps
-
-
 LISTED = [
     {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1}, {}, "x"]},
     {"token": "c", "logprob": None},

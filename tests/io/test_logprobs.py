@@ -56,9 +56,7 @@ TURNS = {  # the turn of an agent, or the answer to a request, by who writes it 
     "google adk": {"author": "a", "content": MODEL, "actions": {}, "avg_logprobs": -0.375,
      "logprobs_result": SNAKE},
 }  # fmt: skip
-ANSWERS = {
-    "gemini": {"candidates": [TURNS["gemini, candidate"]]},
-}
+ANSWERS = {"gemini": {"candidates": [TURNS["gemini, candidate"]]}}
 
 
 def test_dialects(write):

@@ -294,7 +294,10 @@ BAD = [
     (agent("x", cost=float("-inf")), "cost is -inf"), (agent("x", logprobs="no"), "not a list"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": 0.2}]}), "0.2"),
     (agent("x", logprobs={"content": [{"token": "x", "logprob": "many"}]}), "'many'"),
-    ({"role": "assistant", "prompt": "Yes"}, "'prompt'"),
+    ({"role": "assistant", "prompt": "Yes"}, "'content'.*'prompt'"),
+    ({"role": "assistant", "message": "Yes"}, "'message'"),
+    (agent("x", logprobs=[{"logprob": -1, "top_logprobs": {"a": 1}}]), "logprob is 1,"),
+    (agent("x", logprobs=["x"]), "the logprob is 'x'"), (agent("x", logprobs=7), "are int"),
 ]  # fmt: skip
 
 
@@ -302,6 +305,10 @@ def test_messages_that_cannot_be_read_are_named():
     for message, words in BAD:
         with pytest.raises(ValueError, match=rf"message 1\b.*{words}"):
             io.as_run([agent("Yes"), message])
+    with pytest.raises(ValueError, match="run 'r'.*message 0"):
+        io.as_run([agent("x", logprobs=["x"])], "r")
+    for other in ({"content": "Yes"}, {"tool_calls": CALLS}, {"prompt": ""}):
+        assert io.as_run([{"role": "assistant", "prompt": "Yes"} | other]).steps
     for words in ("content='x' name='a'", "[{'role': 'user'}] it is", "ModelReply(parts=[])"):
         assert io.as_run([agent(words)]).steps[0].text == words
     for messages in ({"role": "user"}, "Hi"):

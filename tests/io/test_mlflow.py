@@ -27,14 +27,6 @@ def read(write, info=None, spans=None, **fields):
     return run
 
 
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "mlflow.json")
-    assert said(run) == ALL
-    assert (run.id, run.outcome, run.scores) == ("tr-1", 1, {"correctness": True})
-    assert [step.confidence for step in run.steps] == [None, 0.7, None]
-    assert run.extra["expectations"] == {"expected": "Paris"}
-
-
 def test_a_trace_in_its_forms(write):
     log = json.loads((SAMPLES / "mlflow.json").read_text())
     spans = log["data"]["spans"]

@@ -35,13 +35,6 @@ def read(write, *spans):
     return run
 
 
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "otel.json")
-    assert said(run) == ALL
-    assert (run.id, run.outcome) == ("5b8efff798038103", 1)
-    assert [step.confidence for step in run.steps][:2] == [None, 0.7]
-
-
 # ------------------------------------------------------------------ conventions and forms
 
 

@@ -21,9 +21,6 @@ def chats(write):
     return write_chats
 
 
-# ------------------------------------------------------------------ stops and outcomes
-
-
 def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
     for fields, outcome, kind in [
         ({"success": True}, 1, "complete"),
@@ -120,9 +117,6 @@ def test_warnings_point_to_the_line_that_reads(chats):
         with pytest.warns(UserWarning, match="1 of 2 runs") as caught:
             read(path)
         assert caught[0].filename == __file__
-
-
-# ------------------------------------------------------------------ refused
 
 
 def test_a_log_of_which_nothing_can_be_read_is_refused(chats):

@@ -119,10 +119,7 @@ def test_what_is_not_a_format_is_refused(register):
 
 
 TEXT = "One two three."
-CHAT = [
-    {"role": "user", "content": "Hi"},
-    {"role": "assistant", "content": "Yes. Confidence: 60%"},
-]
+CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes. Confidence: 60%"}]
 
 
 def is_log(path, capsys):

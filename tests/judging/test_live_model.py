@@ -3,20 +3,13 @@
 import gzip
 import importlib.util
 import json
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from trajscore import StepConfidence, io
-from trajscore.cli.main import main
 from trajscore.datasets import load_real_runs
 from trajscore.integrations import Guard
 from trajscore.judging import StepJudge
@@ -53,19 +46,6 @@ def log(agents, url, tmp_path_factory):
     return folder / "runs.jsonl.gz"
 
 
-def answers(cache):
-    """The keys that a cache answers, by when they came."""
-    if not cache.exists():
-        return []
-    with sqlite3.connect(cache) as database:
-        try:
-            return [
-                key for (key,) in database.execute("SELECT key FROM judge_answers ORDER BY rowid")
-            ]
-        except sqlite3.OperationalError:  # its table is not there yet
-            return []
-
-
 def test_five_runs_have_outcomes_and_log_probabilities_in_all_turns(log):
     runs = io.read_runs(log)
     assert len(runs) == 5
@@ -75,36 +55,6 @@ def test_five_runs_have_outcomes_and_log_probabilities_in_all_turns(log):
     X = StepConfidence(["token_probability", "entropy_confidence"]).transform(runs)
     assert X.lengths.min() >= 1
     assert ((X.cells >= 0) & (X.cells <= 1)).all()
-
-
-def test_a_killed_judge_goes_on_and_asks_nothing_twice(log, url, monkeypatch, capsys):
-    monkeypatch.chdir(log.parent)
-    words = ["judge", log.name, "--model", "smollm2_135m", "--base-url", url, "--out", "p.parquet"]
-    words += ["--concurrency", "1"]
-    cache = log.parent / "p.parquet.cache.sqlite"
-    command = [sys.executable, "-m", "trajscore", *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while len(answers(cache)) < 3:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    before = answers(cache)
-    assert main(words) == 0
-    after = answers(cache)
-    table = pd.read_parquet("p.parquet")
-    assert 3 <= len(before) < len(after) <= len(table)
-    assert after[: len(before)] == before
-    assert f"{len(after) - len(before)} requests made" in capsys.readouterr().out
-    assert table["run"].nunique() == 5
-    assert table["judge"].between(0, 1).mean() > 0.5
-    judge = StepJudge("smollm2_135m", url, cache=cache)
-    runs = list(io.read_runs(log))
-    np.testing.assert_array_equal(judge.transform(runs).cells.ravel(), table["judge"])
-    # the future is not seen: what was asked of a part is what was asked of the whole
-    parts = [io.Run(run.id, run.steps[:2], extra=run.extra) for run in runs]
-    first = judge.transform(parts).cells.ravel()
-    np.testing.assert_array_equal(first, table.groupby("run", sort=False)["judge"].first())
-    assert answers(cache) == after
 
 
 NATURAL = ["church", "castle", "take", "take\nI have the ring, the task is done."]

@@ -170,8 +170,6 @@ def test_no_text_begins_a_line_as_the_prompt_does(newline, max_chars):
         assert not begins
 
 
-# ------------------------------------------------------------------ what it reads
-
 TOPS = [
     ({"Yes": math.log(0.3), "No": math.log(0.1)}, 0.75),
     ({" yes": math.log(0.2), "▁YES": math.log(0.1), "no": math.log(0.1), "x": -0.5}, 0.75),
@@ -277,9 +275,6 @@ def test_bad_parameters(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ImportError, match=r'pip install "scikit-trajscore\[judge\]"'):
         StepJudge("m").transform([chat(0)])
-
-
-# ------------------------------------------------------------------ what it keeps
 
 
 def test_nothing_that_was_answered_is_asked_again(tmp_path):

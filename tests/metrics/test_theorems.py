@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from known_scores import FAMILIES
+from known_scores import FAMILIES, censored_tps_samples
 from trajscore import TraceAggregator, TrajectoryArray
-from trajscore.metrics import (
-    regret,
-    tps_samples,
-    tps_score,
-    trajectory_diagnostics,
-)
+from trajscore.metrics import regret, tps_samples, tps_score, trajectory_diagnostics
 
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 # fixed exogenously, as Theorem 4.1 asks for
@@ -27,12 +22,6 @@ WAYS = [
 inside = st.floats(0.02, 0.98)
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=15)
-
-
-def censored_tps_samples(y, X, q_z=0.0, **how):
-    """Of runs whose outcome is their q_Z where it was not observed."""
-    y = np.asarray(y)
-    return tps_samples(np.where(y == -1, q_z, y), X, **how)
 
 
 class World:

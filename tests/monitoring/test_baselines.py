@@ -13,12 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from any_input import any_two_labels, as_forecasts, public_classes, reads_forecasts
 from trajscore import PrefixForecaster, TrajectoryArray, monitoring
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import (
-    CalibratedVerifier,
-    LearnThenTestStop,
-    RawVerifier,
-    StoppingRule,
-)
+from trajscore.monitoring import CalibratedVerifier, LearnThenTestStop, RawVerifier, StoppingRule
 
 RULES = [
     kind
@@ -255,6 +250,8 @@ def test_rows_held_out_by_hand():
         ([5], "from 0 to 4"),
         ([-1], "from 0 to 4"),
         ([[0]], "calibration must be"),
+        ([[1], [1, 2]], "calibration must be"),
+        ([0.5], "calibration must be"),
         ([True, False], "mask of 5 bools"),
         (["a"], "calibration must be"),
         (3, "calibration must be"),
@@ -264,9 +261,6 @@ def test_rows_held_out_by_hand():
     ]:
         with pytest.raises(ValueError, match=message):
             rule.fit(X, y, calibration=rows)
-
-
-# ------------------------------------------------------------------ scikit-learn's checks
 
 
 class _Forecasts:

@@ -145,6 +145,9 @@ def test_several_channels_and_forecasters_that_hold_others():
         GridSearchCV(PrefixForecaster(), grid, scoring=tps_scorer, cv=3),
         FrozenEstimator(PrefixForecaster().fit(X, y)),
         Foreign(),
+        make_pipeline(Foreign(), "passthrough", PlattCrossFitCalibrator()),
+        make_pipeline(GridSearchCV(PrefixForecaster(), {"last": [1]}, scoring=tps_scorer, cv=2)),
+        calibration.AliveRate(end="step"),
     ):
         process = DensityRatioEProcess(forecaster, alpha=0.3).fit(X, y)
         monitor, log_m = process.monitor(), process.transform(X.with_ended(False))[row]

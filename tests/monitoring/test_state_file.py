@@ -341,9 +341,6 @@ def test_no_descriptor_and_no_file_is_left(state):
     assert list(state.parent.iterdir()) == [state]
 
 
-# --------------------------------------------------------------------------- disks
-
-
 class Disk(sqlite3.Connection):
     """A connection of which each change fails with an error of SQLite."""
 
@@ -377,9 +374,6 @@ def test_a_step_that_cannot_be_kept_does_not_count(state, monkeypatch):
     assert monitor.update(0.3, "a", step=2).step == 2
     monitor.update(0.4, "b")
     assert steps(reopened(monitor, state)) == {"a": 2, "b": 1}
-
-
-# --------------------------------------------------------------------------- damage
 
 
 def kept(state, n=60):

@@ -87,12 +87,6 @@ def test_options_that_are_none(runs):
     assert [(options, said) for options, said in found if said] == []
 
 
-def test_a_map_that_does_not_take_signals(runs):
-    X, y = runs
-    with pytest.raises(ValueError, match=r"BetaCrossFit.*\[0, 1\]"):
-        evaluate(X.with_cells(10 * X.cells - 3), y, calibrator="beta")
-
-
 def test_what_is_not_fitted_anew_is_refused_by_name(runs):
     fitted = FrozenEstimator(PlattCrossFitCalibrator().fit(*runs))
     for calibrator in (fitted, make_pipeline(fitted)):

@@ -5,10 +5,8 @@ import math
 import os
 import pickle
 import re
-import tomllib
 from copy import copy
 from html import unescape
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 
@@ -239,22 +237,3 @@ def test_small_rates_are_not_written_as_none(quick):
     X = TrajectoryArray(np.linspace(0, 1, 400), np.ones(400, dtype=int))
     report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
     assert str(report).endswith("400 runs · 400 steps · 0.5% succeeded")
-
-
-def test_sentences_are_few():
-    text = files("trajscore.report").joinpath("sentences.toml").read_text()
-    lists = (
-        "glossary",
-        "literature",
-        "counted_as",
-        "score_of",
-        "sides",
-    )  # plain names and what they mean
-
-    def count(part):
-        if isinstance(part, str):
-            return 1
-        return sum(map(count, part.values())) if isinstance(part, dict) else len(part)
-
-    parts = tomllib.loads(text)
-    assert sum(count(part) for name, part in parts.items() if name not in lists) <= 60

@@ -8,13 +8,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from judged import drawn, evaluate
 from trajscore import PrefixForecaster, TrajectoryArray, metrics
-from trajscore.calibration import (
-    AliveRate,
-    EnsembleCrossFitCalibrator,
-    IsotonicCrossFitCalibrator,
-    PlattCrossFitCalibrator,
-    cross_fit_traces,
-)
+from trajscore.calibration import AliveRate, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.datasets import make_trajectories
 
 BASE, ALIVE, ALIVE_END = "base rate", "alive rate", "alive rate, end known"
@@ -286,25 +280,6 @@ def test_the_end_does_not_tell_which_outcomes_are_missing(quick):
 
 
 # ------------------------------------------------------------------ calibrators
-
-
-@pytest.mark.parametrize(
-    ("name", "calibrator"),
-    [
-        ("platt", PlattCrossFitCalibrator()),
-        ("isotonic", IsotonicCrossFitCalibrator()),
-        ("auto", EnsembleCrossFitCalibrator()),
-    ],
-    ids=str,
-)
-def test_calibrators_are_known_by_name(short_wins, quick, name, calibrator):
-    X, y = short_wins
-    report = evaluate(X, y, calibrator=name, families="log", intervals=quick)
-    order = np.argsort(X.ids)
-    expected = calibrator.fit_transform(X[order], y[order])
-    found = report.traces["forecast", "recalibrated"]
-    np.testing.assert_allclose(found.cells, expected.cells)
-    assert type(calibrator).__name__ in report.disclosures["calibration"]
 
 
 def test_any_forecaster_calibrates_out_of_fold(short_wins, quick):

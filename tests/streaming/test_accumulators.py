@@ -2,11 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from scipy.stats import t
 
-from judged import evaluate
 from known_intervals import t_interval
 from known_scores import ShiftedBrier
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
@@ -23,12 +21,7 @@ from trajscore.metrics import (
     tps_score,
     trajectory_diagnostics,
 )
-from trajscore.streaming import (
-    CalibrationAccumulator,
-    RankingAccumulator,
-    TPSAccumulator,
-    iter_batches,
-)
+from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 
 ALL = [TPSAccumulator, CalibrationAccumulator, RankingAccumulator]
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
@@ -317,30 +310,6 @@ def test_parts_are_merged_in_any_order(runs, kind):
         for order in ((0, 1, 2), (2, 0, 1)):
             found = computed([PIECES[k] for k in order], **how)
             np.testing.assert_allclose(found, whole, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("how", [{}, OWN], ids=["early", "paper"])
-def test_a_report_in_batches_has_the_numbers_of_one_in_memory(runs, how):
-    X, y = runs
-    frame = X.to_frame(id="run", step="t", value="p").assign(ok=np.repeat(y, X.lengths))
-    frame["q"] = 1 - frame["p"] ** 2
-    columns = {"id": "run", "step": "t", "value": ["p", "q"], "outcome": "ok"}
-    options = {"calibrator": None, "intervals": "influence", **how}
-    found = evaluate(iter_batches(pa.Table.from_pandas(frame), **columns), **options).table
-    both = X.with_cells(frame[["p", "q"]].to_numpy(), channels=["p", "q"])
-    exact = evaluate(both, y, **options).table
-    for row in ("p", "q", "base rate"):
-        for name in (
-            "TPS log",
-            "TPS brier",
-            "TPS log margin",
-            "S-ECE",
-            "MCB log",
-            "AUROC",
-            "T-ECE",
-        ):
-            one, other = (table.loc[row, name].iloc[0] for table in (found, exact))
-            assert one == pytest.approx(other, abs=1e-3), (row, name)
 
 
 def test_what_cannot_be_added_up_is_refused():

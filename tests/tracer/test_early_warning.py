@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from trajscore import TrajectoryArray
-from trajscore.calibration import cross_fit_traces
 from trajscore.tracer import early_warning
 
 
@@ -88,27 +87,6 @@ def test_by_step(rng):
     few = early_warning(y[:12], risk[:12]).by_step
     assert few.empty
     assert few.columns.tolist() == table.columns.tolist()
-
-
-def test_risks_out_of_fold_are_compared_within_folds(rng):
-    y, X = rng.integers(0, 2, 90), TrajectoryArray(rng.random(270), [3] * 90)
-
-    class FailureRate:
-        """A learned risk that is the same for all runs of a fold."""
-
-        def fit(self, X, y):
-            self.rate_ = 1 - y.mean() + 1e-3 * y[0]
-            return self
-
-        def transform(self, X):
-            return X.with_cells(np.full(len(X.cells), self.rate_))
-
-        def get_params(self, deep=True):
-            return {}
-
-    risk = cross_fit_traces(FailureRate(), X, y, cv=7)
-    assert len(np.unique(risk.cells)) > 1
-    assert early_warning(y, risk).by_step["AUROC"].tolist() == [0.5] * 3
 
 
 def test_without_failures_or_successes_there_is_no_share():

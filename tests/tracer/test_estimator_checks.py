@@ -10,17 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from trajscore import (
-    ActionSignals,
-    StepConfidence,
-    TracerScorer,
-    TracerSignals,
-)
-from trajscore.tracer import (
-    SAUP,
-    ChannelRisk,
-    SemanticEntropy,
-)
+from trajscore import ActionSignals, StepConfidence, TracerScorer, TracerSignals
+from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
 
 class AnyLabels(TracerScorer):
@@ -42,7 +33,7 @@ class AnyLabels(TracerScorer):
         ChannelRisk("confidence", kind="confidence"),
         ChannelRisk(None, kind="count"),
         ChannelRisk("tool_calls", kind="count"),
-    ],
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -65,19 +56,17 @@ WITHOUT_DATA = [
 ]
 
 
+KINDS = [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()]
+each = pytest.mark.parametrize("estimator", KINDS, ids=repr)
+
+
 @pytest.mark.parametrize("check", WITHOUT_DATA, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(
-    "estimator",
-    [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()],
-    ids=repr,
-)  # fmt: skip
+@each
 def test_scikit_learn_without_data(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
-@pytest.mark.parametrize(
-    "estimator", [TracerSignals(), ActionSignals(), StepConfidence(), SemanticEntropy()]
-)
+@each
 def test_estimators_of_runs(estimator, talk):
     for run in talk:
         run.steps[-1].extra["samples"] = ["yes", "no", "yes"]

@@ -5,13 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trajscore import (
-    ActionSignals,
-    StepConfidence,
-    TracerScorer,
-    TracerSignals,
-    io,
-)
+from trajscore import ActionSignals, StepConfidence, TracerScorer, TracerSignals, io
 from trajscore.tracer import SAUP, ChannelRisk
 
 LOGS = [

@@ -337,9 +337,6 @@ def test_a_pretrained_model_by_name(monkeypatch):
         signals(*steps, embedder="another model")
 
 
-# ------------------------------------------------------------------ bad input
-
-
 def test_bad_input_is_named():
     fine = Run("a", [agent("hi")])
     for runs, problem in [
