@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
-from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
+from trajscore.censoring._shares import Features, cell_features
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.outcomes import CENSORED

@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._features import Features, cell_features
-from trajscore.censoring._shares import predict_success
+from trajscore.censoring._shares import Features, cell_features, predict_success
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import check_estimator_input

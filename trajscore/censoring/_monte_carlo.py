@@ -12,7 +12,7 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._forecasts import forecasts_of
+from trajscore.censoring._shares import forecasts_of
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums

@@ -15,13 +15,13 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, check_choice, is_count
-from trajscore.inference.bootstrap_intervals import (
+from trajscore.inference.influence import Spread
+from trajscore.inference.intervals import (
     bca_interval,
     percentile_interval,
+    with_unseen,
 )
-from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units, any_units, resampling_units
-from trajscore.inference.unseen_losses import with_unseen
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64

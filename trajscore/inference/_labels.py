@@ -23,8 +23,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers, number_of, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import Spread, warn_few_clusters
+from trajscore.inference.intervals import wilson_interval
 from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
-from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile
 
 FEWEST_LABELS = 20

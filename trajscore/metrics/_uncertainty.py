@@ -19,8 +19,7 @@ from scipy.special import logsumexp, xlogy
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
-from trajscore.metrics._answer_checks import check_eps
-from trajscore.metrics._class_probabilities import check_distributions, row_slices
+from trajscore.metrics._answer_checks import check_distributions, check_eps, row_slices
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
 LEAST_UNCERTAINTY = 1e-7

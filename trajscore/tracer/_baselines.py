@@ -11,13 +11,15 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.within_runs import running_sum, step_numbers
-from trajscore.tracer._components import (
+from trajscore.tracer._risk_scorer import (
     SURPRISAL,
+    ComponentScorer,
+    RiskScorer,
     channel,
     check_channel,
     components_of,
+    running_mean,
 )
-from trajscore.tracer._risk_scorer import ComponentScorer, RiskScorer, running_mean
 
 
 class ChannelRisk(RiskScorer):

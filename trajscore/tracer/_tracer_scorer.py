@@ -13,21 +13,28 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
-from trajscore.tracer._components import (
+from trajscore.tracer._risk_scorer import (
     ACTORS,
     AGGREGATIONS,
     COMPONENTS,
     IS_AGENT,
     SURPRISAL,
+    ComponentScorer,
     check_channel,
     check_surprisal,
     components_of,
     nothing_yet,
     warn_of_some_surprisal,
 )
-from trajscore.tracer._risk_scorer import ComponentScorer
-from trajscore.tracer._tail import check_tail, mixed, running_top_means, tail_size, top_means
-from trajscore.tracer._tuning import TUNED, tuned
+from trajscore.tracer._tail import (
+    TUNED,
+    check_tail,
+    mixed,
+    running_top_means,
+    tail_size,
+    top_means,
+    tuned,
+)
 
 
 class TracerScorer(ComponentScorer):
