@@ -175,21 +175,20 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
         return np.array([fact(step) for step in turns.steps], dtype=np.float64)
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
-
-    def calls_of(signal: str) -> FloatArray:
-        return np.array([own.count(signal) for own in kinds], dtype=np.float64)
+    names = ("writes", "reads", "transfers")
+    calls = {name: np.array([own.count(name) for own in kinds]) for name in names}
 
     text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
     repeats[repeated_calls(turns, window=int(turns.lengths.max()))] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
-        "writes": calls_of("writes"),
-        "reads": calls_of("reads"),
-        "transfers": calls_of("transfers"),
+        **calls,
         "repeats": repeats,
         "errors": of_turns(lambda step: sum(has_failed(call) for call in step.tool_calls)),
-        "refusals": of_turns(_refuses),
+        "refusals": of_turns(
+            lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
+        ),
         "agent_text": text_size,
         "arguments": of_turns(_size_of_arguments),
         "turns_with_tokens": np.isfinite(tokens).astype(np.float64),
@@ -214,10 +213,6 @@ def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]
         mean = sums[name] / np.maximum(sums[n_turns], 1)
         sums[name] = np.where(sums[n_turns] > 0, mean, absent)
     return sums
-
-
-def _refuses(step: Step) -> bool:
-    return _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
 
 
 def _size_of_arguments(step: Step) -> int:

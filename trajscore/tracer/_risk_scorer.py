@@ -18,10 +18,10 @@ from trajscore.core.values import UNIT_ROUNDING, as_amount
 from trajscore.core.within_runs import last_cells, running_max, running_sum
 from trajscore.io import Run
 
-SURPRISAL, REPETITION, AGENT_GAP, USER_GAP = "surprisal", "repetition", "agent_gap", "user_gap"
-COMPONENTS = (SURPRISAL, REPETITION, AGENT_GAP, USER_GAP)
-IS_AGENT, TOOL_CALLS, CONFIDENCE = "is_agent", "tool_calls", "confidence"
-CHANNELS = (*COMPONENTS, IS_AGENT, TOOL_CALLS, CONFIDENCE)
+SURPRISAL = "surprisal"
+COMPONENTS = (SURPRISAL, "repetition", "agent_gap", "user_gap")
+IS_AGENT = "is_agent"
+CHANNELS = (*COMPONENTS, IS_AGENT, "tool_calls", "confidence")
 AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
 ACTORS = ("both", "agent", "user")
 
@@ -52,7 +52,9 @@ class Components:
 
 def components_of(X: TrajectoryArray, actors: str) -> Components:
     """Return the components of each cell, 0 in turns of actors other than the chosen ones."""
-    counted = of_actors(X, actors)
+    counted = np.ones(len(X.cells), dtype=bool)
+    if actors != "both":
+        counted = (channel(X, IS_AGENT) > 0) == (actors == "agent")
     parts = dict.fromkeys(COMPONENTS, np.zeros(len(X.cells)))
     for name, values in _recorded(X).items():
         parts[name] = np.where(counted & ~np.isnan(values), values, 0.0)
@@ -75,21 +77,13 @@ def channel(X: TrajectoryArray, name: str) -> FloatArray:
     return X[name].cells.ravel()
 
 
-def of_actors(X: TrajectoryArray, actors: str) -> BoolArray:
-    """Whether each cell is a turn of the chosen actors."""
-    if actors == "both":
-        return np.ones(len(X.cells), dtype=bool)
-    is_agent = channel(X, IS_AGENT) > 0
-    return is_agent if actors == "agent" else ~is_agent
-
-
 def _recorded(X: TrajectoryArray) -> dict[str, FloatArray]:
     """Return the components that there are, NaN in cells where one was not recorded."""
     return {name: channel(X, name) for name in COMPONENTS if name in (X.channels or ())}
 
 
-def _runs_without(X: TrajectoryArray, values: FloatArray) -> BoolArray:
-    return ~np.logical_or.reduceat(~np.isnan(values), X.offsets[:-1])
+def _without_surprisal(X: TrajectoryArray) -> BoolArray:
+    return np.logical_and.reduceat(np.isnan(channel(X, SURPRISAL)), X.offsets[:-1])
 
 
 # ------------------------------------------------------------------ checks at the door
@@ -124,7 +118,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:
     """Refuse a run without any surprisal where the risk is a multiple of it."""
     check_channel(X, SURPRISAL, reader)
-    without = _runs_without(X, channel(X, SURPRISAL))
+    without = _without_surprisal(X)
     if without.any():
         place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]  # the run alone
         raise ValueError(
@@ -137,7 +131,7 @@ def warn_of_some_surprisal(X: TrajectoryArray) -> None:
     """Warn where some runs have a surprisal and others have none: their scales differ."""
     if SURPRISAL not in (X.channels or ()):
         return
-    n_without = int(_runs_without(X, channel(X, SURPRISAL)).sum())
+    n_without = int(_without_surprisal(X).sum())
     if 0 < n_without < len(X):
         warnings.warn(
             f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "

@@ -96,7 +96,7 @@ class SemanticEntropy(RiskScorer):
         return tags
 
 
-def semantic_entropy(samples: Any, equivalence: Equivalence | None = None) -> float:
+def semantic_entropy(samples: Any, equivalence: Equivalence | None) -> float:
     """Return the entropy over the meanings of sampled answers."""
     same = _same_words if equivalence is None else equivalence
     share: dict[str, float] = {}  # of each meaning, by the first answer that has it

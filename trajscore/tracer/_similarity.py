@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, normalize
-from sklearn.utils import get_tags, murmurhash3_32
+from sklearn.utils import get_tags
 
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -25,10 +23,8 @@ from trajscore.tracer._turns import Turns, Words
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
 _INSTEAD = ', or use embedder="char"'
-# of the triples: columns that they are hashed to; 21 bits, which hold any code point
-_COLUMNS, _POINT = 1 << 18, (1 << 21) - 1
-_SPACES = re.compile(r"\s\s+")
-_CODE = "utf-32-le"
+# of characters, hashed
+_TRIPLES = {"analyzer": "char", "ngram_range": (3, 3), "n_features": 1 << 18}
 
 
 def make_embedder(embedder: Any) -> Any:
@@ -41,33 +37,10 @@ def make_embedder(embedder: Any) -> Any:
             f"a transformer from texts to rows, got {embedder!r}"
         )
     if embedder == "char":
-        return make_pipeline(FunctionTransformer(_triples), TfidfTransformer())
+        return make_pipeline(HashingVectorizer(**_TRIPLES), TfidfTransformer())
     if embedder == "wordllama":
         return FunctionTransformer(_wordllama_rows)
     return FunctionTransformer(_sentence_rows, kw_args={"model_name": embedder})
-
-
-def _triples(texts: list[str]) -> csr_matrix:
-    """Count triples of characters, hashed as by HashingVectorizer, but each different one once."""
-    lowered = [_SPACES.sub(" ", text.lower()) for text in texts]
-    points = np.frombuffer("".join(lowered).encode(_CODE), dtype=np.uint32).astype(np.int64)
-    sizes = np.array([len(text) for text in lowered])
-    number = np.maximum(sizes - 2, 0)
-    ends = np.concatenate([[0], np.cumsum(number)])
-    # the triples of a text start at all of its characters but the last two
-    starts = np.arange(ends[-1]) + np.repeat(np.cumsum(sizes) - sizes - ends[:-1], number)
-    keys = (points[starts] << 42) | (points[starts + 1] << 21) | points[starts + 2]
-    distinct, place = np.unique(keys, return_inverse=True)
-    letters = np.stack([distinct >> 42, distinct >> 21 & _POINT, distinct & _POINT], axis=1)
-    written = letters.astype("<u4").tobytes().decode(_CODE)
-    hashed = np.array(
-        [murmurhash3_32(written[k : k + 3].encode()) for k in range(0, len(written), 3)],
-        dtype=np.int64,
-    )
-    column, sign = np.abs(hashed) % _COLUMNS, np.where(hashed < 0, -1.0, 1.0)
-    table = csr_matrix((sign[place], column[place], ends), shape=(len(texts), _COLUMNS))
-    table.sum_duplicates()
-    return normalize(table, copy=False)
 
 
 def _wordllama_rows(texts: list[str]) -> NDArray[np.float32]:
@@ -248,8 +221,8 @@ def as_rows(rows: Any, n_texts: int) -> Any:
     return normalize(rows)  # a zero row stays zero
 
 
-def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
-    """Return the cosine of each pair of rows; 0 where one of them is zero."""
+def _products(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the inner product of each pair of rows, a limited number of them at a time."""
     out = np.empty(len(first))
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
@@ -258,6 +231,12 @@ def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
             out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
         else:
             out[here] = np.einsum("ij,ij->i", a, b)
+    return out
+
+
+def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the cosine of each pair of rows; 0 where one of them is zero."""
+    out = _products(rows, first, second)
     out[(first == second) & (out > 0.5)] = 1.0  # the same text, but for rounding
     return np.clip(out, -1.0, 1.0)
 
@@ -265,10 +244,6 @@ def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
 def jaccard_of_pairs(words: Any, first: IntArray, second: IntArray) -> FloatArray:
     """Return the overlap of the word sets of each pair; 0 where both are empty."""
     size = np.diff(words.indptr).astype(np.float64)
-    shared = np.empty(len(first))
-    for start in range(0, len(first), _PAIRS):
-        here = slice(start, start + _PAIRS)
-        both = words[first[here]].multiply(words[second[here]])
-        shared[here] = np.asarray(both.sum(axis=1)).ravel()
+    shared = _products(words, first, second)
     union = size[first] + size[second] - shared
     return np.divide(shared, union, out=np.zeros(len(first)), where=union > 0)

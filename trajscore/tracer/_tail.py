@@ -1,4 +1,4 @@
-"""The tail functional: the mean of a run's K largest risks, mixed with the largest one; its tuning."""
+"""The tail functional: the mean of a run's K largest risks, mixed with the largest; its tuning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import is_number
-from trajscore.core.within_runs import run_maxima, running_max
+from trajscore.core.within_runs import running_max
 from trajscore.tracer._risk_scorer import Components, components_of, nothing_recorded
 
 # Cells of the prefixes that are sorted at a time.
@@ -41,25 +41,19 @@ def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> Float
     return (1 - w) * mean + w * largest
 
 
-def top_means(X: TrajectoryArray, risk: FloatArray, k: float) -> tuple[FloatArray, FloatArray]:
-    """Return for each run the mean of its K largest cells, and the largest one."""
-    mean = np.empty(len(X))
-    lengths, starts = X.lengths, X.offsets[:-1]
-    for length in np.unique(lengths).tolist():
-        for runs in _batches(np.flatnonzero(lengths == length), length):
-            mean[runs] = _mean_of_largest(risk, starts[runs], length, k)
-    return mean, run_maxima(X, risk)
-
-
-def running_top_means(
-    X: TrajectoryArray, risk: FloatArray, k: float
+def top_means(
+    X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same for each prefix of each run, one value a cell."""
-    mean = np.empty(len(risk))
+    """Return the mean of the K largest cells up to each cell, and the largest one.
+
+    Without `of_prefixes` the mean is that of whole runs, at their last cells, and NaN elsewhere.
+    """
+    mean = np.full(len(risk), np.nan)
     lengths = np.sort(X.lengths)
     starts = X.offsets[np.argsort(X.lengths)]
-    for length in range(1, int(lengths[-1]) + 1):  # all prefixes of one length have the same K
-        alive = starts[np.searchsorted(lengths, length) :]
+    wanted = np.arange(1, lengths[-1] + 1) if of_prefixes else np.unique(lengths)
+    for length in wanted.tolist():  # all prefixes of one length have the same K
+        alive = starts[lengths >= length if of_prefixes else lengths == length]
         for batch in _batches(alive, length):
             mean[batch + length - 1] = _mean_of_largest(risk, batch, length, k)
     return mean, running_max(X, risk)
