@@ -15,7 +15,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import bootstrap
@@ -189,13 +189,8 @@ def _linear_form(
     With two predictors they are differences of both.
     """
     predictors = {"traces": traces} | ({} if other is None else {"other": other})
-    sample = check_sample(
-        predictors,
-        y_true,
-        sample_weight=sample_weight,
-        several=True,
-        probabilities=True,
-        single_channel=True,
+    sample = check_forecasts(
+        y_true, predictors, allow_censored=True, sample_weight=sample_weight, several=True
     )
     y = sample.y
     failed = as_labels(y).value
@@ -277,7 +272,7 @@ def censored_tps_interval(
     >>> interval.low < interval.value < interval.high
     True
     """
-    sample = check_sample(traces, y_true, groups=groups, probabilities=True, single_channel=True)
+    sample = check_forecasts(y_true, traces, allow_censored=True, groups=groups)
     refuse_own_stops({"": sample.X})
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import check_forecasts
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, Weights, as_step_weights
@@ -86,15 +86,7 @@ def censoring_shift(
     prefix_swap      0.000   -0.283 -0.189
     tail_omission    0.007    0.001  0.003
     """
-    sample = check_sample(
-        traces,
-        y_true,
-        sample_weight=sample_weight,
-        allow_censored=False,
-        allow_soft=False,
-        probabilities=True,
-        single_channel=True,
-    )
+    sample = check_forecasts(y_true, traces, sample_weight=sample_weight, allow_soft=False)
     whole, y = sample.X, sample.y
     # with horizon="own" a prefix keeps the weights of the whole run
     n_steps = np.minimum(_steps_kept(lengths, len(whole)), whole.lengths)

@@ -109,7 +109,6 @@ def step_calibration_statistics(
     n_bins: int = 10,
     strategy: str = "quantile",
     by_part: bool = False,
-    rows: IntArray | None = None,
 ) -> list[CalibrationError]:
     """Return the error as a function of counts of trusted runs, all of which fix the bins.
 
@@ -143,7 +142,7 @@ def step_calibration_statistics(
         total[chunk] = np.bincount(first + part[cells], weight, total[chunk].size).reshape(
             -1, n_parts
         )
-    return [CalibrationError(gaps[k], total[:, k], rows) for k in range(n_parts)]
+    return [CalibrationError(gaps[k], total[:, k]) for k in range(n_parts)]
 
 
 def step_profile(

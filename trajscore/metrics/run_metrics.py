@@ -29,8 +29,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
-_BRIER = BrierScore()
-
 
 @dataclass(frozen=True)
 class CollapsedRuns:
@@ -102,7 +100,7 @@ class BinnedError(RunMetric):
 
 def squared_error(confidence: FloatArray, success: FloatArray) -> FloatArray:
     """Squared error of each run; of a graded outcome, that of a success and a failure by weight."""
-    return -score_cells(_BRIER, confidence, success)
+    return -score_cells(BrierScore(), confidence, success)
 
 
 T_ECE = BinnedError(
