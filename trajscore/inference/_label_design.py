@@ -294,8 +294,15 @@ def labels_needed(
             f"half_width must lie between 0 and 0.5, got {half_width!r}; 5 points are 0.05"
         )
     n, rate = as_count(n_runs, "n_runs", 2), as_fraction(success_rate, "success_rate")
-    right = as_fraction(sensitivity, "sensitivity"), as_fraction(specificity, "specificity")
-    of_runs, of_labels = rate * (1 - rate) / n, _unexplained(rate, *right)
+    passed = as_fraction(sensitivity, "sensitivity")
+    refused = as_fraction(specificity, "specificity")
+    of_runs = rate * (1 - rate) / n
+    of_verdicts = (
+        (rate * passed, (1 - rate) * (1 - refused)),
+        (rate * (1 - passed), (1 - rate) * refused),
+    )
+    # variance of outcomes among the runs of one verdict
+    of_labels = sum(won * lost / (won + lost) for won, lost in of_verdicts)
     z = float(ndtri((1 + level) / 2))
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
@@ -307,13 +314,6 @@ def labels_needed(
     # the variance is estimated, which costs z^2 / 2 labels (Guenther 1981)
     needed = math.ceil(1 / (spare / of_labels + 1 / n) + z**2 / 2) if of_labels > 0 else 0
     return min(max(needed, FEWEST_LABELS), n)
-
-
-def _unexplained(rate: float, sensitivity: float, specificity: float) -> float:
-    """Return the variance of outcomes among the runs of one verdict."""
-    passed = rate * sensitivity, (1 - rate) * (1 - specificity)
-    failed = rate * (1 - sensitivity), (1 - rate) * specificity
-    return sum(won * lost / (won + lost) for won, lost in (passed, failed))
 
 
 def capped(sizes: FloatArray, total: float, cap: float) -> FloatArray:

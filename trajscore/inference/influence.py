@@ -62,7 +62,7 @@ class Spread:
             error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
 
-    def draw(self, size: int, random_state: int = 0) -> FloatArray:
+    def draw(self, size: int) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
@@ -70,7 +70,7 @@ class Spread:
         scaled, divisor = (self.totals, n * (n - 1)) if is_alone else (self.left_out() / n, 1)
         values, vectors = np.linalg.eigh(scaled.T @ scaled / divisor)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
+        return np.random.default_rng(0).standard_normal((size, len(root))) @ root
 
     def n_carrying(self) -> FloatArray:
         """Count the units that carry the variance: n if all are alike, k if k of them are far.

@@ -1,4 +1,4 @@
-"""Intervals from bootstrap replicates, of binomial rates, and for losses that did not happen yet."""
+"""Intervals from bootstrap replicates, of binomial rates, and for losses not seen yet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trajscore.inference.units import Units
 
 
 def percentile_interval(
-    replicates: FloatArray, confidence_level: float = 0.95
+    replicates: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
     as_fraction(confidence_level, "confidence_level")
@@ -34,7 +34,7 @@ def bca_interval(
     replicates: FloatArray,
     estimate: FloatArray,
     acceleration: FloatArray,
-    confidence_level: float = 0.95,
+    confidence_level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return bias-corrected and accelerated intervals of the columns of replicates."""
     as_fraction(confidence_level, "confidence_level")
@@ -88,7 +88,7 @@ _FEW = 3
 
 
 def unseen_reach(
-    change: FloatArray, units: Units, alpha: float, half_width: float = 0.0
+    change: FloatArray, units: Units, alpha: float, half_width: float
 ) -> tuple[float, float]:
     """Return how far below and above its estimate a mean may lie, at level 1 - alpha.
 
