@@ -191,7 +191,7 @@ def administrative_stop_test(
         table=_table(score, variance, names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
-        alpha=float(alpha),
+        alpha=alpha,
     )
 
 

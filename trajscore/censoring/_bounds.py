@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,25 +281,36 @@ def censored_tps_interval(
     how = as_step_weights(weights, horizon)
     base = run_sums(as_labels(y).value, sample.X, score, how)
     slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
-    learns = hasattr(q_z, "fit")
-    if not learns and (history is not None or branches is not None):
+    learn: Callable[..., FloatArray] | None = None
+    if hasattr(q_z, "fit"):
+        q, learn = _learn_q_z(q_z, sample, history, branches)
+    elif history is not None or branches is not None:
         raise ValueError("only an estimator of q_z learns from history and branches")
-    refitted = _Refitted(q_z, sample, history, branches, base, slope) if learns else None
-    q = as_labels(y, censored="q_z", q_z=q_z).value if refitted is None else refitted.q
+    else:
+        q = as_labels(y, censored="q_z", q_z=q_z).value
     sums = RunSums(base.total + q * slope, base.divisor)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
     place = np.arange(len(sample)) if groups is not None else np.argsort(sample.id_order())
 
+    constant: list[float] = []  # shares that stood for what could not be learnt
+
     def score_of_draws(in_order: FloatArray) -> FloatArray:
         counts = np.take(in_order, place, axis=1)
-        if refitted is not None:
-            return refitted(counts)
-        return np.asarray(counts @ sums.total / (counts @ sums.divisor))
+        if learn is None:
+            return np.asarray(counts @ sums.total / (counts @ sums.divisor))
+        totals = np.empty(counts.shape)
+        for k, weight in enumerate(counts):
+            try:
+                totals[k] = base.total + learn(weight) * slope
+            except ConstantOutcomeError as error:
+                constant.append(error.share)
+                totals[k] = base.total + error.share * slope
+        return np.asarray((counts * totals).sum(axis=1) / (counts @ base.divisor))
 
     replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)
-    if refitted is not None and refitted.constant:
+    if constant:
         warnings.warn(
-            f"in {len(refitted.constant)} of {len(replicates)} replicates, all runs to learn q_z "
+            f"in {len(constant)} of {len(replicates)} replicates, all runs to learn q_z "
             f"from had the same outcome, which was used as q_z; the interval is rough, so learn "
             f"from more runs",
             stacklevel=2,
@@ -308,49 +320,30 @@ def censored_tps_interval(
     return ScoreInterval(value, float(low), float(high), std_error)
 
 
-class _Refitted:
-    """Score of draws of runs, where q_Z is learnt anew from each draw."""
+def _learn_q_z(
+    estimator: Any, sample: Sample, history: Any, branches: Any
+) -> tuple[FloatArray, Callable[..., FloatArray]]:
+    """Return the q_Z learnt from all runs, and a function that learns it from a draw of them."""
+    if history is None:
+        raise ValueError("an estimator of q_z needs history=, what it is to learn from")
+    runs = check_trajectories(history)
+    if len(runs) != len(sample):
+        raise ValueError(f"there are {len(runs)} histories for {len(sample)} traces")
+    model = clone(estimator)
+    if "cv" in model.get_params():
+        model.set_params(cv=None)  # held-out estimates are not read here
+    options = {} if branches is None else {"branches": branches}
+    censored = sample.y == CENSORED
 
-    def __init__(
-        self,
-        estimator: Any,
-        sample: Sample,
-        history: Any,
-        branches: Any,
-        base: RunSums,
-        slope: FloatArray,
-    ) -> None:
-        if history is None:
-            raise ValueError("an estimator of q_z needs history=, what it is to learn from")
-        self._history = check_trajectories(history)
-        if len(self._history) != len(sample):
-            raise ValueError(f"there are {len(self._history)} histories for {len(sample)} traces")
-        self._model = clone(estimator)
-        if "cv" in self._model.get_params():
-            self._model.set_params(cv=None)  # held-out estimates are not read here
-        self._y, self._branches = sample.y, {} if branches is None else {"branches": branches}
-        self._base, self._slope = base, slope
-        self._censored = sample.y == CENSORED
-        self.q = self._learnt(None, predictor=sample.X)  # of all runs
-        if "allow_predictor" in self._model.get_params():
-            self._model.set_params(allow_predictor=True)  # the fit to all runs has checked it
-        self.constant: list[float] = []  # shares that stood for what could not be learnt
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        values = np.empty(counts.shape)
-        for k, weight in enumerate(counts):
-            try:
-                q = self._learnt(weight)
-            except ConstantOutcomeError as error:
-                self.constant.append(error.share)
-                q = np.where(self._censored, error.share, 0.0)
-            values[k] = self._base.total + q * self._slope
-        return np.asarray((counts * values).sum(axis=1) / (counts @ self._base.divisor))
-
-    def _learnt(self, weight: FloatArray | None, predictor: Any = None) -> FloatArray:
-        q = np.zeros(len(self._censored))
-        model = clone(self._model).fit(
-            self._history, self._y, sample_weight=weight, predictor=predictor, **self._branches
+    def learn(weight: FloatArray | None, predictor: Any = None) -> FloatArray:
+        fitted = clone(model).fit(
+            runs, sample.y, sample_weight=weight, predictor=predictor, **options
         )
-        q[self._censored] = model.predict(self._history[self._censored])
+        q = np.zeros(len(censored))
+        q[censored] = fitted.predict(runs[censored])
         return q
+
+    of_all = learn(None, predictor=sample.X)
+    if "allow_predictor" in model.get_params():
+        model.set_params(allow_predictor=True)  # the fit to all runs has checked it
+    return of_all, learn

@@ -22,25 +22,23 @@ from trajscore.metrics._answer_checks import (
     check_decisions,
     check_eps,
 )
-from trajscore.metrics._rejection_cost import (
+from trajscore.metrics._costs import (
     LOWEST,
+    Cost,
     RejectionCurve,
+    Scale,
     UACost,
     Weight,
-    check_gammas,
-    integral,
-)
-from trajscore.metrics._selective import class_table, confidence_table
-from trajscore.metrics._uncertainty import (
-    Cost,
-    Scale,
     ZeroOneCost,
     as_cost,
+    check_gammas,
     decisions,
     ecuas_costs,
+    integral,
     largest_uncertainty,
     mean_cost,
 )
+from trajscore.metrics._selective import class_table, confidence_table
 
 
 class _Source(NamedTuple):

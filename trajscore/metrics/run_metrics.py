@@ -25,7 +25,7 @@ from trajscore.core.run_sums import score_cells
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import BrierScore
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
@@ -37,7 +37,6 @@ class CollapsedRuns:
     confidence: FloatArray
     success: FloatArray
     weight: FloatArray | None = None
-    rows: IntArray | None = None  # which runs of the set these are; None for all
 
     @cached_property
     def ties(self) -> ranking.TieGroups:
@@ -67,7 +66,7 @@ class RankMetric(RunMetric):
 
     def statistic(self, runs: CollapsedRuns) -> OfTies:
         """Return the metric of the tied runs."""
-        return OfTies(runs.ties, self.function, runs.rows)
+        return OfTies(runs.ties, self.function)
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,8 @@ class CostMetric(RunMetric):
     def statistic(self, runs: CollapsedRuns) -> MeanOfRuns:
         """Return the mean, with what each run would cost, had it ended the other way."""
         costs = self.cost(runs.confidence, runs.success)
-        return MeanOfRuns(costs, runs.rows, self.cost(runs.confidence, opposite(runs.success)))
+        other = self.cost(runs.confidence, opposite(runs.success))
+        return MeanOfRuns(costs, other=other)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class BinnedError(RunMetric):
         weight = ones if runs.weight is None else runs.weight
         bins = bins_of(runs.confidence, weight, self.n_bins, self.strategy)
         gaps = (runs.success - runs.confidence)[:, None] * (bins[:, None] == np.unique(bins))
-        return CalibrationError(gaps, ones, runs.rows)
+        return CalibrationError(gaps, ones)
 
 
 def squared_error(confidence: FloatArray, success: FloatArray) -> FloatArray:

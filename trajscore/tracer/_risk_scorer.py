@@ -245,9 +245,6 @@ class ComponentScorer(RiskScorer):
     """Base of the scorers that weigh the components of TRACER's risk."""
 
     _reads = SURPRISAL
-    alpha: float
-    beta: float
-    gamma: float
 
     def _check_parameters(self) -> None:
         for name in ("alpha", "beta", "gamma"):

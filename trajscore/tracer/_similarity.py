@@ -23,8 +23,6 @@ from trajscore.tracer._turns import Turns, Words
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
 _INSTEAD = ', or use embedder="char"'
-# of characters, hashed
-_TRIPLES = {"analyzer": "char", "ngram_range": (3, 3), "n_features": 1 << 18}
 
 
 def make_embedder(embedder: Any) -> Any:
@@ -37,7 +35,8 @@ def make_embedder(embedder: Any) -> Any:
             f"a transformer from texts to rows, got {embedder!r}"
         )
     if embedder == "char":
-        return make_pipeline(HashingVectorizer(**_TRIPLES), TfidfTransformer())
+        triples = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
+        return make_pipeline(triples, TfidfTransformer())
     if embedder == "wordllama":
         return FunctionTransformer(_wordllama_rows)
     return FunctionTransformer(_sentence_rows, kw_args={"model_name": embedder})
