@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore import TracerSignals
-from trajscore.tracer._compared_texts import (
+from trajscore.tracer._similarity import (
     PairsOfTurns,
     TextsOfTurns,
     pairs_with_earlier,

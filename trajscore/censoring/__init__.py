@@ -1,14 +1,13 @@
 """Runs that were cut off: why, what they would have come to, and what that does to a score."""
 
 from trajscore.censoring._administrative_stops import administrative_stop_test
-from trajscore.censoring._bounds import break_even_q, tps_bounds
+from trajscore.censoring._bounds import break_even_q, censored_tps_interval, tps_bounds
 from trajscore.censoring._censoring_shift import censoring_shift
 from trajscore.censoring._conditional_mean import conditional_mean_test
 from trajscore.censoring._continuation import ContinuationModel
 from trajscore.censoring._hazard import StopHazard
 from trajscore.censoring._monte_carlo import MonteCarloContinuation
 from trajscore.censoring._practice_shift import practice_shift
-from trajscore.censoring._score_interval import censored_tps_interval
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.censoring._weighting import doubly_robust_tps_score, ipcw_tps_score
 

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
-from trajscore.censoring._features import Features, cell_features
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
+from trajscore.censoring._shares import Features, cell_features
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.outcomes import CENSORED
@@ -22,6 +22,7 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction
 from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.inference.units import any_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,15 @@ def administrative_stop_test(
         statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
         pvalue = float(chi2.sf(statistic, df)) if df else np.nan
         if clusters is not None and df:
-            _warn_of_few_groups(int(clusters.max()) + 1, float(chi2.isf(alpha, df)))
+            # if the scores of all groups are equal, the statistic is their number; else it is less
+            n_groups, needed = int(clusters.max()) + 1, math.ceil(2 * float(chi2.isf(alpha, df)))
+            if n_groups < needed:
+                warnings.warn(
+                    f"there are only {n_groups} groups, so that this test can hardly reject: a "
+                    f"large p-value says nothing here. Give at least {needed} groups, or fewer "
+                    f"features",
+                    stacklevel=2,
+                )
     return StopTest(
         statistic=statistic if df else np.nan,
         df=df,
@@ -182,7 +191,7 @@ def administrative_stop_test(
         table=_table(score, variance, names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
-        alpha=float(alpha),
+        alpha=alpha,
     )
 
 
@@ -233,28 +242,13 @@ def _score_and_variance(
 
 def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
     """Return the variance of the sum of the residuals of cells; their own mean is zero."""
-    sizes = np.bincount(cluster)
-    if (sizes > 0).sum() < 2:
+    units = any_units(cluster, len(cluster))
+    if units.n_units < 2:
         raise ValueError("all runs that could be stopped are of one group; give two or more groups")
-    sums = np.zeros((len(sizes), residual.shape[1]))
-    np.add.at(sums, cluster, residual)
     # what a cluster is held against has some of its own runs in it
-    sums /= (1 - sizes / len(cluster))[:, None]
+    others = 1 - units.sizes(len(cluster)) / len(cluster)
+    sums = units.sums(residual) / others[:, None]
     return np.asarray(sums.T @ sums)
-
-
-def _warn_of_few_groups(n_groups: int, critical: float) -> None:
-    """Warn where the critical value is out of reach unless the scores of all groups are much alike.
-
-    If they are equal, the statistic is their number; else it is less.
-    """
-    needed = math.ceil(2 * critical)
-    if n_groups < needed:
-        warnings.warn(
-            f"there are only {n_groups} groups, so that this test can hardly reject: a large "
-            f"p-value says nothing here. Give at least {needed} groups, or fewer features",
-            stacklevel=3,
-        )
 
 
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:

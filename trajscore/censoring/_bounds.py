@@ -1,17 +1,26 @@
-"""What can be said of a score, or of a verdict, when q_Z is known only to lie in a range."""
+"""How far a score, or a verdict, may be off because q_Z is estimated, or not known at all."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
+from trajscore.censoring._monte_carlo import MonteCarloContinuation
+from trajscore.censoring._shares import ConstantOutcomeError
+from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
+from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.inference import bootstrap
+from trajscore.inference.intervals import percentile_interval
 
 
 class TPSBounds(NamedTuple):
@@ -181,13 +190,8 @@ def _linear_form(
     With two predictors they are differences of both.
     """
     predictors = {"traces": traces} | ({} if other is None else {"other": other})
-    sample = check_sample(
-        predictors,
-        y_true,
-        sample_weight=sample_weight,
-        several=True,
-        probabilities=True,
-        single_channel=True,
+    sample = check_forecasts(
+        y_true, predictors, allow_censored=True, sample_weight=sample_weight, several=True
     )
     y = sample.y
     failed = as_labels(y).value
@@ -196,3 +200,150 @@ def _linear_form(
         base += sign * run_sums(failed, X, score, weights).total
         slope += sign * contrast_sums(X, score, weights).total
     return y, RunSums(base, weights.of(sample.X).divisor()), slope, sample.weight
+
+
+class ScoreInterval(NamedTuple):
+    """A score with its interval, and its bootstrap standard error."""
+
+    value: float
+    low: float
+    high: float
+    std_error: float
+
+
+def censored_tps_interval(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    q_z: Any = 0.0,
+    history: Any = None,
+    branches: Any = None,
+    score: Any = "log",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    groups: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+    **bootstrap_options: Any,
+) -> ScoreInterval:
+    """Bootstrap interval of the mean censored score; an estimator of q_Z is refitted each time.
+
+    Parameters
+    ----------
+    y_true, traces : array-like and TrajectoryArray
+        Outcomes and forecasts, as in `trajscore.metrics.censored_tps_score`.
+    q_z : float, array-like of shape (n_runs,) or estimator, default=0.0
+        Continuation-success probabilities, or an unfitted `ContinuationModel`. Shares
+        of continuations (`MonteCarloContinuation`) are given as an array: their error is
+        independent from run to run, so that resampling runs includes it.
+    history : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels]), optional
+        What the estimator learns from.
+    branches : sequence of n_runs array-likes, optional
+        Continuations for the estimator to learn from. Default: it learns from `y_true`.
+    score, weights, horizon : score family and step weights
+        As in `trajscore.metrics.tps_score`.
+    groups : array-like of shape (n_runs,), optional
+        Clusters of runs that are drawn together.
+    confidence_level : float, default=0.95
+        Level of the percentile interval.
+    **bootstrap_options
+        n_resamples, random_state and n_jobs of `trajscore.inference.bootstrap`.
+
+    Returns
+    -------
+    ScoreInterval
+        value; low and high, quantiles of the replicates; and std_error, their standard deviation.
+
+    Raises
+    ------
+    ValueError
+        If the runs to learn q_Z from have a constant outcome, or a replicate draws none of them;
+        if history or branches come without an estimator; or if the forecast stopped some of the
+        runs itself.
+
+    Notes
+    -----
+    In a replicate in which the runs to learn q_Z from have a constant outcome, their share, 0 or
+    1, stands for what the estimator would have learnt; a warning counts these replicates.
+
+    Examples
+    --------
+    >>> from trajscore.datasets import make_trajectories
+    >>> runs = make_trajectories(300, budget=6, random_state=0)
+    >>> interval = censored_tps_interval(runs.target, runs.data, score="brier", random_state=0)
+    >>> interval.low < interval.value < interval.high
+    True
+    """
+    sample = check_forecasts(y_true, traces, allow_censored=True, groups=groups)
+    refuse_own_stops({"": sample.X})
+    if isinstance(q_z, MonteCarloContinuation):
+        raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
+    y = sample.y
+    how = as_step_weights(weights, horizon)
+    base = run_sums(as_labels(y).value, sample.X, score, how)
+    slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
+    learn: Callable[..., FloatArray] | None = None
+    if hasattr(q_z, "fit"):
+        q, learn = _learn_q_z(q_z, sample, history, branches)
+    elif history is not None or branches is not None:
+        raise ValueError("only an estimator of q_z learns from history and branches")
+    else:
+        q = as_labels(y, censored="q_z", q_z=q_z).value
+    sums = RunSums(base.total + q * slope, base.divisor)
+    # runs are drawn in the order of their ids, so that the order of rows cannot matter
+    place = np.arange(len(sample)) if groups is not None else np.argsort(sample.id_order())
+
+    constant: list[float] = []  # shares that stood for what could not be learnt
+
+    def score_of_draws(in_order: FloatArray) -> FloatArray:
+        counts = np.take(in_order, place, axis=1)
+        if learn is None:
+            return np.asarray(counts @ sums.total / (counts @ sums.divisor))
+        totals = np.empty(counts.shape)
+        for k, weight in enumerate(counts):
+            try:
+                totals[k] = base.total + learn(weight) * slope
+            except ConstantOutcomeError as error:
+                constant.append(error.share)
+                totals[k] = base.total + error.share * slope
+        return np.asarray((counts * totals).sum(axis=1) / (counts @ base.divisor))
+
+    replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)
+    if constant:
+        warnings.warn(
+            f"in {len(constant)} of {len(replicates)} replicates, all runs to learn q_z "
+            f"from had the same outcome, which was used as q_z; the interval is rough, so learn "
+            f"from more runs",
+            stacklevel=2,
+        )
+    value, std_error = sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))
+    low, high = percentile_interval(replicates, confidence_level)
+    return ScoreInterval(value, float(low), float(high), std_error)
+
+
+def _learn_q_z(
+    estimator: Any, sample: Sample, history: Any, branches: Any
+) -> tuple[FloatArray, Callable[..., FloatArray]]:
+    """Return the q_Z learnt from all runs, and a function that learns it from a draw of them."""
+    if history is None:
+        raise ValueError("an estimator of q_z needs history=, what it is to learn from")
+    runs = check_trajectories(history)
+    if len(runs) != len(sample):
+        raise ValueError(f"there are {len(runs)} histories for {len(sample)} traces")
+    model = clone(estimator)
+    if "cv" in model.get_params():
+        model.set_params(cv=None)  # held-out estimates are not read here
+    options = {} if branches is None else {"branches": branches}
+    censored = sample.y == CENSORED
+
+    def learn(weight: FloatArray | None, predictor: Any = None) -> FloatArray:
+        fitted = clone(model).fit(
+            runs, sample.y, sample_weight=weight, predictor=predictor, **options
+        )
+        q = np.zeros(len(censored))
+        q[censored] = fitted.predict(runs[censored])
+        return q
+
+    of_all = learn(None, predictor=sample.X)
+    if "allow_predictor" in model.get_params():
+        model.set_params(allow_predictor=True)  # the fit to all runs has checked it
+    return of_all, learn

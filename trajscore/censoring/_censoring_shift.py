@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums
-from trajscore.core.sample import check_sample
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.sample import check_forecasts
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
@@ -86,19 +85,15 @@ def censoring_shift(
     prefix_swap      0.000   -0.283 -0.189
     tail_omission    0.007    0.001  0.003
     """
-    sample = check_sample(
-        traces,
-        y_true,
-        sample_weight=sample_weight,
-        allow_censored=False,
-        allow_soft=False,
-        probabilities=True,
-        single_channel=True,
-    )
+    sample = check_forecasts(y_true, traces, sample_weight=sample_weight, allow_soft=False)
     whole, y = sample.X, sample.y
+    n_steps: Any = as_lengths(lengths) if is_iterable(lengths) else as_count(lengths, "lengths")
+    if np.ndim(n_steps) and len(n_steps) != len(whole):
+        raise ValueError(f"lengths must be one number or {len(whole)}, got {len(n_steps)}")
     # with horizon="own" a prefix keeps the weights of the whole run
-    n_steps = np.minimum(_steps_kept(lengths, len(whole)), whole.lengths)
-    short = whole.truncate(n_steps).with_horizon(as_horizon(whole.horizon, whole.lengths))
+    short = whole.truncate(np.minimum(n_steps, whole.lengths)).with_horizon(
+        as_horizon(whole.horizon, whole.lengths)
+    )
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
     how = as_step_weights(weights, horizon)
@@ -120,12 +115,3 @@ def censoring_shift(
             "tail_omission": prefix_score - whole_score,
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
-
-
-def _steps_kept(lengths: ArrayLike, n_runs: int) -> IntArray:
-    if not is_iterable(lengths):
-        return np.full(n_runs, as_count(lengths, "lengths"), dtype=np.int64)
-    n_steps = as_lengths(lengths)
-    if len(n_steps) != n_runs:
-        raise ValueError(f"lengths must be one number or {n_runs}, got {len(n_steps)}")
-    return n_steps

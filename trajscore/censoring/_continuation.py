@@ -11,10 +11,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._conditional_mean import conditional_mean_test
-from trajscore.censoring._features import Features, cell_features
-from trajscore.censoring._forecasts import forecasts_of, refuse_predictor
 from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
-from trajscore.censoring._shares import cross_fit_shares, fit_shares, predict_success
+from trajscore.censoring._shares import (
+    Features,
+    cell_features,
+    cross_fit_shares,
+    fit_shares,
+    forecasts_of,
+    predict_success,
+    refuse_predictor,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight
 from trajscore.core.estimator import check_estimator_input, require_y

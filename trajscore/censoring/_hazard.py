@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._features import Features, cell_features
-from trajscore.censoring._shares import predict_success
+from trajscore.censoring._shares import Features, cell_features, predict_success
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import check_estimator_input
@@ -138,7 +137,18 @@ class StopHazard(BaseEstimator):
         codes = None if groups is None else check_groups(groups, len(runs))
         self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=codes)
         self.hazard_ = self._hazard(runs)
-        self.survival_ = self._survival(runs)
+        log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
+        chance = np.exp(running_sum(runs, log_stay))
+        floor = self.min_probability
+        low = (chance[last_cells(runs)] < floor) & ~self.stopped_
+        if low.any():
+            warnings.warn(
+                f"{number_of(int(low.sum()), 'run')} had a chance of less than {floor:g} of not "
+                f"being stopped, raised to {floor:g}: the weights are bounded, and the score leans "
+                f"on the rest; compare with tps_bounds",
+                stacklevel=2,
+            )
+        self.survival_ = np.maximum(chance, floor)
         return self
 
     @property
@@ -234,20 +244,6 @@ class StopHazard(BaseEstimator):
             if model is not None:
                 hazard[cells] = predict_success(model, self.features_[cells])
         return hazard
-
-    def _survival(self, runs: TrajectoryArray) -> FloatArray:
-        log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
-        chance = np.exp(running_sum(runs, log_stay))
-        floor = self.min_probability
-        low = (chance[last_cells(runs)] < floor) & ~self.stopped_
-        if low.any():
-            warnings.warn(
-                f"{number_of(int(low.sum()), 'run')} had a chance of less than {floor:g} of not "
-                f"being stopped, raised to {floor:g}: the weights are bounded, and the score leans "
-                f"on the rest; compare with tps_bounds",
-                stacklevel=3,
-            )
-        return np.maximum(chance, floor)
 
 
 def steps_at_risk(X: TrajectoryArray, stopped: BoolArray) -> tuple[BoolArray, BoolArray]:

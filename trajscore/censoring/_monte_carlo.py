@@ -12,7 +12,7 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._forecasts import forecasts_of
+from trajscore.censoring._shares import forecasts_of
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
@@ -120,7 +120,13 @@ class MonteCarloContinuation(BaseEstimator):
         with np.errstate(invalid="ignore"):
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
-        self.low_, self.high_ = self._intervals(successes)
+        tail = (1 - self.confidence_level) / 2
+        failures = self.n_valid_ - successes
+        jeffreys = beta(successes + 0.5, failures + 0.5)
+        low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
+        high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
+        self.low_ = np.where(self.audited_, low, np.nan)
+        self.high_ = np.where(self.audited_, high, np.nan)
         self.ids_ = runs.ids
         return self
 
@@ -216,14 +222,6 @@ class MonteCarloContinuation(BaseEstimator):
         plain = pd.Series(counts, name="value").to_frame()
         median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
         return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]
-
-    def _intervals(self, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        tail = (1 - self.confidence_level) / 2
-        failures = self.n_valid_ - successes
-        jeffreys = beta(successes + 0.5, failures + 0.5)
-        low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
-        high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
-        return np.where(self.audited_, low, np.nan), np.where(self.audited_, high, np.nan)
 
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:

@@ -28,7 +28,7 @@ from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
-from trajscore.inference.bootstrap_intervals import percentile_interval
+from trajscore.inference.intervals import percentile_interval
 from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
 
 _STEPS = "number of steps"

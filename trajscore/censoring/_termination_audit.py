@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.censoring._forecasts import forecasts_of
+from trajscore.censoring._shares import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
@@ -32,8 +32,6 @@ from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
-_TREATMENTS = ("exclude", "administrative")
-
 
 @dataclass(frozen=True, eq=False)
 class TerminationAudit:
@@ -52,7 +50,7 @@ class TerminationAudit:
         "administrative" counts them as if a budget had stopped them: a sensitivity analysis.
         Excluded runs, and those stopped for an unknown reason, are never scored.
         """
-        check_choice(informative, "informative", _TREATMENTS)
+        check_choice(informative, "informative", ("exclude", "administrative"))
         taken_for_budget = (self.mechanism == INFORMATIVE) & (informative == "administrative")
         return is_scored(np.where(taken_for_budget, ADMINISTRATIVE, self.mechanism))
 

@@ -19,7 +19,7 @@ from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_flag
@@ -107,9 +107,7 @@ def ipcw_tps_score(
     >>> ipcw_tps_score(runs.target, runs.data) == tps_score(runs.target, runs.data)
     True
     """
-    sample = check_sample(
-        traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
-    )
+    sample = check_forecasts(y_true, traces, allow_censored=True, sample_weight=sample_weight)
     hazard, sums = _hazard_and_sums(sample, hazard, q_z, score, as_step_weights(weights, horizon))
     if hazard is not None:
         inverse = _inverse_weights(hazard)
@@ -180,9 +178,7 @@ def doubly_robust_tps_score(
     >>> doubly_robust_tps_score(runs.target, runs.data) == tps_score(runs.target, runs.data)
     True
     """
-    sample = check_sample(
-        traces, y_true, sample_weight=sample_weight, probabilities=True, single_channel=True
-    )
+    sample = check_forecasts(y_true, traces, allow_censored=True, sample_weight=sample_weight)
     how = as_step_weights(weights, horizon)
     hazard, sums = _hazard_and_sums(sample, hazard, q_z, score, how)
     if hazard is not None:

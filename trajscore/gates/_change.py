@@ -15,10 +15,9 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.gates._unseen import ROUNDING, SKEWNESS_FACTOR, Amount, Rates, two_value_excess
-from trajscore.inference.absolute_errors import Parts, absolute_interval
-from trajscore.inference.influence import left_out_factor
+from trajscore.inference.influence import Parts, absolute_interval, left_out_factor
+from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.units import Units, any_units, n_equal
-from trajscore.inference.unseen_losses import unseen_reach
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference.rate_intervals import clopper_pearson_excess
+from trajscore.inference.intervals import clopper_pearson_excess
 
 ROUNDING = 1e-14  # relative; what is left where all numbers are equal
 # Held against lognormal, two-point and Pareto costs (benchmarks/gates.py costs).

@@ -15,13 +15,13 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, check_choice, is_count
-from trajscore.inference.bootstrap_intervals import (
+from trajscore.inference.influence import Spread
+from trajscore.inference.intervals import (
     bca_interval,
     percentile_interval,
+    with_unseen,
 )
-from trajscore.inference.influence import Spread
 from trajscore.inference.units import Units, any_units, resampling_units
-from trajscore.inference.unseen_losses import with_unseen
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
@@ -99,21 +99,18 @@ def bootstrap_units(
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
     check_resamples(n_resamples)
     work, seed = Work(n_jobs, progress), _seed(random_state)
-    at_once = max(1, min(_BLOCK, _MOST_COUNTS // units.n_units))
+    n = units.n_units
+    at_once = max(1, min(_BLOCK, _MOST_COUNTS // n))
     sizes = [min(at_once, n_resamples - start) for start in range(0, n_resamples, at_once)]
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
     def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
-        return statistic(_drawn_counts(job[0], units, np.random.default_rng(job[1])))
+        size, block_seed = job
+        drawn = np.random.default_rng(block_seed).integers(n, size=(size, n))
+        counts = [np.bincount(row, minlength=n) for row in drawn]
+        return statistic(np.array(counts, dtype=np.float64))
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
-
-
-def _drawn_counts(size: int, units: Units, rng: np.random.Generator) -> FloatArray:
-    """Count how often each unit is drawn, in `size` samples with replacement."""
-    n = units.n_units
-    drawn = rng.integers(n, size=(size, n))
-    return np.array([np.bincount(row, minlength=n) for row in drawn], dtype=np.float64)
 
 
 def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatArray:
@@ -124,9 +121,7 @@ def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatAr
     )
 
 
-def bootstrap_many_means(
-    samples: FloatArray, *, n_resamples: int, random_state: Any = None
-) -> FloatArray:
+def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state: Any) -> FloatArray:
     """Bootstrap means of very many rows: the largest are drawn, the others have a normal sum.
 
     With the rows of the largest deviations set apart, what is drawn of the others adds up to a

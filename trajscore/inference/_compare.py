@@ -127,11 +127,11 @@ class _Moments:
     def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
         n_predictors = values.shape[1]
         mean = values.mean(axis=0)
+        self._values, self._pairs, self._units = values, pairs, units
         sizes = units.sizes(len(values))
         residuals = units.sums(values - mean)
-        between = residuals[:, pairs[:, 0]] - residuals[:, pairs[:, 1]]
-        self.difference = mean[pairs[:, 0]] - mean[pairs[:, 1]]
-        self._values, self._pairs, self._units = values, pairs, units
+        between = self._contrast(residuals)
+        self.difference = self._contrast(mean)
         self._edges = np.cumsum([n_predictors, n_predictors, len(pairs), 1])
         self._columns = np.concatenate(
             [
@@ -143,8 +143,7 @@ class _Moments:
             ],
             axis=1,
         )
-        largest = np.abs(values).max(axis=0)
-        scale = np.maximum(largest[pairs[:, 0]], largest[pairs[:, 1]])
+        scale = np.abs(values).max(axis=0)[pairs].max(axis=1)
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
         self.is_constant = variance <= (ROUNDING * scale) ** 2
         self._floor = np.where(self.is_constant, np.inf, ROUNDING * variance)

@@ -40,8 +40,6 @@ from trajscore.inference._labels import (
 # Shares of the draw that are uniform: a third, so that the forecast learns from all kinds of runs,
 # and of the rest three tenths, so that no run weighs too much.
 _UNIFORM = 1 / 3 + 2 / 3 * 0.3
-# how sure a judge, or a trace, is taken to be before there are labels
-_LEAST, _MOST = 0.03, 0.97
 
 
 class LabelDesign(BaseEstimator):
@@ -188,12 +186,21 @@ class LabelDesign(BaseEstimator):
         if labelled.sum() >= FEWEST_LABELS:
             fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
             forecast = fitted.forecast
-        drawn, probability = self._draw(
-            self._sizes(ordered.X, forecast), forecast, ordered.y, before[order], n_labels, rng
-        )
-        self.rows_ = np.sort(order[drawn])
-        self.probabilities_ = np.empty(len(sample))
-        self.probabilities_[order] = probability
+        sizes = self._sizes(ordered.X, forecast)
+        left = np.flatnonzero(ordered.y == CENSORED)
+        n_before, n_drawn = len(sample) - len(left), min(n_labels, len(left))
+        # weight of this batch among all; at least the mean chance, as no chance may exceed it
+        share = max(n_drawn / (n_before + n_drawn), n_drawn / len(left))
+        mean = sizes[left].mean()
+        relative = sizes[left] / mean if mean > 0 else np.ones(len(left))
+        chance = capped(_UNIFORM + (1 - _UNIFORM) * relative, n_drawn, share)
+        row = np.lexsort((rng.random_sample(len(left)), forecast[left]))
+        edges = np.cumsum(chance[row]) * (n_drawn / chance.sum())
+        marks = rng.random_sample() + np.arange(n_drawn)
+        at = np.minimum(np.searchsorted(edges, marks, side="right"), len(left) - 1)
+        self.rows_ = np.sort(order[left[row[at]]])
+        self.probabilities_ = 1 / ((1 - share) / before + share)  # of all batches together
+        self.probabilities_[order[left]] = np.minimum(chance / share, 1.0)
         return self
 
     def query(self) -> IntArray:
@@ -210,31 +217,6 @@ class LabelDesign(BaseEstimator):
             metric = above_constant(score, family, weighted_rate(score).at(forecast)[0])
         slope = metric.at(forecast)[2]
         return np.asarray(np.abs(slope) * np.sqrt(forecast * (1 - forecast)))
-
-    def _draw(
-        self,
-        sizes: FloatArray,
-        forecast: FloatArray,
-        y: IntArray,
-        before: FloatArray,
-        n_labels: int,
-        rng: np.random.RandomState,
-    ) -> tuple[IntArray, FloatArray]:
-        """Draw runs that have no label, and return the probabilities of all batches together."""
-        left = np.flatnonzero(y == CENSORED)
-        n_before, n_drawn = len(y) - len(left), min(n_labels, len(left))
-        # weight of this batch among all; at least the mean chance, as no chance may exceed it
-        share = max(n_drawn / (n_before + n_drawn), n_drawn / len(left))
-        mean = sizes[left].mean()
-        relative = sizes[left] / mean if mean > 0 else np.ones(len(left))
-        chance = capped(_UNIFORM + (1 - _UNIFORM) * relative, n_drawn, share)
-        row = np.lexsort((rng.random_sample(len(left)), forecast[left]))
-        edges = np.cumsum(chance[row]) * (n_drawn / chance.sum())
-        marks = rng.random_sample() + np.arange(n_drawn)
-        at = np.minimum(np.searchsorted(edges, marks, side="right"), len(left) - 1)
-        probability = 1 / ((1 - share) / before + share)
-        probability[left] = np.minimum(chance / share, 1.0)
-        return left[row[at]], probability
 
 
 def labels_needed(
@@ -294,8 +276,15 @@ def labels_needed(
             f"half_width must lie between 0 and 0.5, got {half_width!r}; 5 points are 0.05"
         )
     n, rate = as_count(n_runs, "n_runs", 2), as_fraction(success_rate, "success_rate")
-    right = as_fraction(sensitivity, "sensitivity"), as_fraction(specificity, "specificity")
-    of_runs, of_labels = rate * (1 - rate) / n, _unexplained(rate, *right)
+    passed = as_fraction(sensitivity, "sensitivity")
+    refused = as_fraction(specificity, "specificity")
+    of_runs = rate * (1 - rate) / n
+    of_verdicts = (
+        (rate * passed, (1 - rate) * (1 - refused)),
+        (rate * (1 - passed), (1 - rate) * refused),
+    )
+    # variance of outcomes among the runs of one verdict
+    of_labels = sum(won * lost / (won + lost) for won, lost in of_verdicts)
     z = float(ndtri((1 + level) / 2))
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
@@ -307,13 +296,6 @@ def labels_needed(
     # the variance is estimated, which costs z^2 / 2 labels (Guenther 1981)
     needed = math.ceil(1 / (spare / of_labels + 1 / n) + z**2 / 2) if of_labels > 0 else 0
     return min(max(needed, FEWEST_LABELS), n)
-
-
-def _unexplained(rate: float, sensitivity: float, specificity: float) -> float:
-    """Return the variance of outcomes among the runs of one verdict."""
-    passed = rate * sensitivity, (1 - rate) * (1 - specificity)
-    failed = rate * (1 - sensitivity), (1 - rate) * specificity
-    return sum(won * lost / (won + lost) for won, lost in (passed, failed))
 
 
 def capped(sizes: FloatArray, total: float, cap: float) -> FloatArray:
@@ -339,4 +321,5 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
         parts.append(collapse(X, "last", as_step_weights()))
     if not parts:
         return np.full(len(X), 0.5)
-    return np.mean([np.clip(part, _LEAST, _MOST) for part in parts], axis=0)
+    # so sure is a judge, or a trace, taken to be before there are labels
+    return np.mean([np.clip(part, 0.03, 0.97) for part in parts], axis=0)

@@ -23,8 +23,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, as_numbers, number_of, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import Spread, warn_few_clusters
+from trajscore.inference.intervals import wilson_interval
 from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
-from trajscore.inference.rate_intervals import wilson_interval
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile
 
 FEWEST_LABELS = 20
@@ -344,7 +344,8 @@ class FewLabels:
         seen = _residual(ratio.terms(self.outcome), value)
         alone = float(self.inverse @ (scale * seen) ** 2) / self.inverse.sum()
         used = self._used(ratio)
-        quantile = t_quantile(self._n_equal(used) - 1, confidence_level)
+        of_units = self.units.sums((used * self.inverse)[:, None])[:, 0]
+        quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
             above, below = ratio.terms(self.outcome)[:, used]
@@ -373,10 +374,6 @@ class FewLabels:
             spread = of_runs + max(of_labels, float(noise @ expected))
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
         return spread + share * float(noise @ (other - guess) ** 2), of_runs
-
-    def _n_equal(self, used: BoolArray) -> float:
-        """Return how many equally large clusters the labelled runs that count are equivalent to."""
-        return n_equal(self.units.sums((used * self.inverse)[:, None])[:, 0])
 
     def _problem(self, ratio: OutcomeRatio, value: float) -> str:
         """Say why there is no interval, or nothing."""

@@ -161,18 +161,15 @@ class SequentialComparison:
                 f"between {self._lowest:g} and {self._highest:g}, as bound={self.bound!r} says"
             )
         for difference in differences.tolist():
-            self._add(difference)
+            self._for_a.add(difference)
+            self._for_b.add(-difference)
+            self._sum += difference
+            mean, (low, high) = self._sum / (self.n_runs + 1), self.interval
+            self._states.append(_State(mean, low, high, self.e_value, self.e_value_reversed))
+            if self.decision is None and (low >= 0 or high <= 0):
+                self.decision = "a" if low >= 0 else "b"
+                self.decided_after = self.n_runs
         return self
-
-    def _add(self, difference: float) -> None:
-        self._for_a.add(difference)
-        self._for_b.add(-difference)
-        self._sum += difference
-        mean, (low, high) = self._sum / (self.n_runs + 1), self.interval
-        self._states.append(_State(mean, low, high, self.e_value, self.e_value_reversed))
-        if self.decision is None and (low >= 0 or high <= 0):
-            self.decision = "a" if low >= 0 else "b"
-            self.decided_after = self.n_runs
 
     @property
     def n_runs(self) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+from scipy.stats import norm
 
-from trajscore.core.ties import ROUNDING
+from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.inference.units import Units
 
@@ -61,7 +62,7 @@ class Spread:
             error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
 
-    def draw(self, size: int, random_state: int = 0) -> FloatArray:
+    def draw(self, size: int) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
@@ -69,7 +70,7 @@ class Spread:
         scaled, divisor = (self.totals, n * (n - 1)) if is_alone else (self.left_out() / n, 1)
         values, vectors = np.linalg.eigh(scaled.T @ scaled / divisor)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.random.default_rng(random_state).standard_normal((size, len(root))) @ root
+        return np.random.default_rng(0).standard_normal((size, len(root))) @ root
 
     def n_carrying(self) -> FloatArray:
         """Count the units that carry the variance: n if all are alike, k if k of them are far.
@@ -113,3 +114,47 @@ def bounds(
         low = np.where(inside, expit(logit(value) - half_width / slope), low)
         high = np.where(inside, expit(logit(value) + half_width / slope), high)
     return low, high
+
+
+_DRAWS = 4_000
+
+
+class Parts(NamedTuple):
+    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
+
+    mean: FloatArray
+    influence: FloatArray
+
+
+def absolute_interval(
+    ours: Parts, theirs: Parts | None, units: Units, confidence_level: float
+) -> tuple[float, float]:
+    """Bounds of the sum of absolute means, or of how far it exceeds another on the same runs.
+
+    The estimate is too large by chance, the more so the closer the truth is to zero, where it is
+    not differentiable: neither influences nor a bootstrap cover it there. But with errors e of the
+    means d it lies, as a convex function, above the truth plus sign(d) e, and by the triangle
+    inequality below the truth plus the sum of abs(e). Quantiles of these, for normal errors of the
+    same covariance, make bounds that hold wherever the truth is: the lower one is wide.
+    """
+    blocks = [ours] if theirs is None else [ours, theirs]
+    spread = Spread(np.concatenate([block.influence for block in blocks], axis=1), units)
+    tail = (1 + confidence_level) / 2
+    quantile = units.t_quantile(spread.n_runs, confidence_level)
+    errors = quantile / norm.ppf(tail) * spread.draw(_DRAWS)
+    below, above = _reach(ours, errors[:, : len(ours.mean)])
+    estimate = np.abs(ours.mean).sum()
+    if theirs is None:
+        low, high = estimate - np.quantile(above, tail), estimate - np.quantile(below, 1 - tail)
+        return max(float(low), 0.0), min(float(high), 1.0)
+    below_theirs, above_theirs = _reach(theirs, errors[:, len(ours.mean) :])
+    estimate -= np.abs(theirs.mean).sum()
+    low = estimate - np.quantile(above - below_theirs, tail)
+    return float(low), float(estimate + np.quantile(above_theirs - below, tail))
+
+
+def _reach(parts: Parts, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
+    # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
+    sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)
+    return errors @ sign, np.abs(errors).sum(axis=1)

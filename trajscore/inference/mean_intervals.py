@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_means
-from trajscore.inference.bootstrap_intervals import bca_interval, percentile_interval
 from trajscore.inference.influence import Spread, bounds
+from trajscore.inference.intervals import bca_interval, percentile_interval, with_unseen
 from trajscore.inference.units import Units, any_units
-from trajscore.inference.unseen_losses import with_unseen
 
 METHODS = ("auto", "bootstrap", "influence")
 

@@ -59,7 +59,7 @@ class Units:
         return counts if self.codes is None else counts[:, self.codes]
 
 
-def resampling_units(n_runs: int, groups: ArrayLike | None = None) -> Units:
+def resampling_units(n_runs: int, groups: ArrayLike | None) -> Units:
     """Return the units of n_runs runs, at least two: clusters by sorted name, or the runs."""
     codes = None if groups is None else check_groups(groups, n_runs)
     if not is_count(n_runs, 2):

@@ -1,11 +1,8 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``; and of answers."""
 
 from trajscore.metrics._answers import Answers
-from trajscore.metrics._class_confidence import class_confidence
 from trajscore.metrics._decomposition import tps_decomposition
-from trajscore.metrics._diagnostics import trajectory_diagnostics
-from trajscore.metrics._ecuas import ecuas_from_confidence, ecuas_score
-from trajscore.metrics._regret import regret
+from trajscore.metrics._ecuas import class_confidence, ecuas_from_confidence, ecuas_score
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
     ecuas_scorer,
@@ -16,9 +13,9 @@ from trajscore.metrics._scorers import (
 )
 from trajscore.metrics._selective import aurc, risk_coverage_curve
 from trajscore.metrics._sensitivity import tps_sensitivity
-from trajscore.metrics._step_calibration import step_calibration_error
-from trajscore.metrics._step_profile import step_profile
-from trajscore.metrics._tps import censored_tps_score, tps_samples, tps_score
+from trajscore.metrics._steps import step_calibration_error, step_profile
+from trajscore.metrics._tps import censored_tps_score, regret, tps_samples, tps_score
+from trajscore.metrics.run_metrics import trajectory_diagnostics
 
 __all__ = [
     "Answers",

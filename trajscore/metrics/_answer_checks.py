@@ -1,13 +1,17 @@
-"""Checks of answers, decisions, and the parameters of what they cost."""
+"""Checks of answers, decisions and class probabilities, and of the parameters of what they cost."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_numbers, is_number, to_unit
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import UNIT_ROUNDING, as_array, as_numbers, is_number, run_label, to_unit
 
 
 def check_answers(
@@ -64,3 +68,110 @@ def check_eps(eps: float) -> None:
     """Refuse a floor that is not a number in [0, 1)."""
     if not is_number(eps) or not 0 <= eps < 1:
         raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
+
+
+# Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
+_SUM_TOLERANCE = 1e-4
+
+# Cells worked on at a time, so that no second copy of a large array is ever held.
+_CHUNK_CELLS = 1 << 17
+
+
+def check_classes(
+    y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], IntArray, FloatArray]:
+    """Return probabilities, the column of each class, and weights; rows are checked when read."""
+    P = as_array(y_proba, "class probabilities")  # floats are not copied
+    if P.dtype.kind != "f":
+        P = as_numbers(y_proba, "class probabilities")  # missing values of pandas become NaN
+    if P.ndim != 2 or P.shape[1] < 2:
+        raise ValueError(
+            f"class probabilities must have shape (n_samples, n_classes) with at least two "
+            f"classes, got {P.shape}; for one confidence per sample use ecuas_from_confidence"
+        )
+    if not len(P):
+        raise ValueError("there are no samples; give at least one")
+    y = encode_labels(y_true, P.shape[1], labels, len(P))
+    return P, y, check_sample_weight(sample_weight, len(P))
+
+
+def row_slices(array: NDArray[Any]) -> list[slice]:
+    """Cut the rows into slices of a limited number of cells."""
+    step = max(1, _CHUNK_CELLS // array.shape[1])
+    return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
+
+
+@np.errstate(invalid="ignore", over="ignore")  # of values that are refused
+def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
+    """Refuse a chunk of rows that are not distributions over classes, naming the first."""
+    part = P[rows]
+    adds_up = np.abs(logsumexp(part, axis=1) if log else part.sum(axis=1) - 1) <= _SUM_TOLERANCE
+    if adds_up.all() and (log or part.min() >= -UNIT_ROUNDING):
+        return
+    k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= -UNIT_ROUNDING))))
+    what, remedy = "probabilities", "log_proba=True for log-probabilities, or a softmax of logits"
+    if log:
+        what, remedy = "log-probabilities", "log_proba=False for probabilities, or a log_softmax"
+    total = float(np.exp(part[k]).sum() if log else part[k].sum())
+    raise ValueError(
+        f"row {rows.start + k}: {what} from {part[k].min():g} to {part[k].max():g} add up to "
+        f"{total:.6g}; they must be {'at most' if log else 'at least'} 0 and add up to 1. Give "
+        f"{remedy}"
+    )
+
+
+def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Classes of the columns: those that occur, or column numbers if classes are such numbers."""
+    try:
+        classes = np.unique(y)
+    except TypeError as error:
+        raise ValueError(
+            "the classes in y_true are partly text, partly numbers; make them all of one kind"
+        ) from error
+    if len(classes) == n_classes:
+        return classes
+    numbers = np.arange(n_classes)
+    if (pd.Index(numbers).get_indexer(classes) >= 0).all():
+        return numbers
+    if len(classes) < n_classes:
+        raise ValueError(
+            f"{len(classes)} classes occur and there are {n_classes} columns; pass labels=, the "
+            f"class of each column"
+        )
+    return numbers  # the caller names the row of a class that is none of them
+
+
+def encode_labels(
+    y_true: ArrayLike, n_classes: int, labels: ArrayLike | None, n_samples: int
+) -> IntArray:
+    """Return the column of each sample's class; `labels` as in `ecuas_score`."""
+    y = _plain(y_true)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n_samples,):
+        raise ValueError(f"y_true has shape {y.shape}, but there are {n_samples} rows")
+    missing = pd.isna(y)
+    if missing.any():
+        raise ValueError(f"row {int(np.argmax(missing))}: the class is missing; leave the row out")
+    if labels is None:
+        columns = _guess_columns(y, n_classes)
+    else:
+        columns = _plain(labels)
+        if columns.shape != (n_classes,) or not pd.Index(columns).is_unique:
+            raise ValueError(f"labels must be {n_classes} different classes, one per column")
+    # an index looks up without comparing text with numbers, which the oldest numpy refuses
+    place = pd.Index(columns).get_indexer(pd.Index(y))
+    if (place < 0).any():
+        row = int(np.argmax(place < 0))
+        raise ValueError(
+            f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
+            f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
+            f"not observed, leave the row out"
+        )
+    return np.asarray(place, dtype=np.int64)
+
+
+def _plain(labels: ArrayLike) -> NDArray[Any]:
+    """Labels as an array in which False and True are 0 and 1."""
+    array = as_array(labels, "classes")
+    return array.astype(np.int64) if array.dtype == np.bool_ else array

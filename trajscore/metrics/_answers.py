@@ -16,27 +16,29 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_amount, as_flag, is_number
-from trajscore.metrics._answer_checks import check_answers, check_decisions, check_eps
-from trajscore.metrics._answer_table import class_table, confidence_table
-from trajscore.metrics._class_probabilities import check_classes
-from trajscore.metrics._rejection_cost import (
+from trajscore.metrics._answer_checks import (
+    check_answers,
+    check_classes,
+    check_decisions,
+    check_eps,
+)
+from trajscore.metrics._costs import (
     LOWEST,
+    Cost,
     RejectionCurve,
+    Scale,
     UACost,
     Weight,
-    check_gammas,
-    integral,
-)
-from trajscore.metrics._uncertainty import (
-    Cost,
-    Scale,
     ZeroOneCost,
     as_cost,
+    check_gammas,
     decisions,
     ecuas_costs,
+    integral,
     largest_uncertainty,
     mean_cost,
 )
+from trajscore.metrics._selective import class_table, confidence_table
 
 
 class _Source(NamedTuple):

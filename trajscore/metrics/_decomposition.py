@@ -165,7 +165,7 @@ def tps_decomposition(
     family = get_family(score)
     how = as_step_weights(weights, horizon)
     runs = check_scored(y_true, traces, how, sample_weight)
-    mass, steps, counts = weighted_mass(runs, how, by_step=by == "step")
+    mass, steps, counts = weighted_mass(runs, how, by == "step")
     parts = mass.parts(family)
     if by == "pooled":
         return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
@@ -187,7 +187,7 @@ def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
 
 
 def weighted_mass(
-    runs: Sample, weights: StepWeights, *, by_step: bool = False
+    runs: Sample, weights: StepWeights, by_step: bool
 ) -> tuple[Mass, IntArray, IntArray]:
     """Gather checked runs' outcomes at each distinct forecast, with the weights of the score.
 

@@ -1,10 +1,19 @@
-"""ECUAS in one call."""
+"""ECUAS in one call, and confidences in sampled answers to be judged by it."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore.core.checks import check_groups
+from trajscore.core.ids import pair_codes
+from trajscore.core.ties import ROUNDING
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import as_array, as_numbers
+from trajscore.metrics._answer_checks import check_amounts
 from trajscore.metrics._answers import Answers
 
 
@@ -107,3 +116,137 @@ def ecuas_from_confidence(
         eps=eps,
     )  # fmt: skip
     return answers._ecuas(n)
+
+
+# Probabilities of one question may add up to this much more than 1, as those of single precision.
+_SUM_TOLERANCE = 1e-4
+
+
+def class_confidence(
+    question: ArrayLike,
+    answer: ArrayLike,
+    *,
+    count: ArrayLike | None = None,
+    proba: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Take the likeliest class of equivalent answers to each question, with its confidence.
+
+    What a user acts on is what an answer means. The confidence that serves him is the probability
+    of all wordings together that mean the same as the answer, not that of its own wording.
+
+    Parameters
+    ----------
+    question : array-like of shape (n_answers,)
+        The question that each sampled answer belongs to.
+    answer : array-like of shape (n_answers,)
+        The class of equivalent answers that it is in, such as its normalised text or the number of
+        its cluster; classes are compared within a question.
+    count : array-like of shape (n_answers,), optional
+        How often each answer was drawn; the confidence is the share of draws. Default: once.
+    proba : array-like of shape (n_answers,), optional
+        Instead, the probability of each wording, each given once; what is missing to 1 belongs to
+        answers that were not seen, and to no class.
+
+    Returns
+    -------
+    DataFrame indexed by question, ascending
+        decision: the likeliest class; of classes that tie, to 12 significant digits, the first in
+        sorted order. confidence: its probability. u: its uncertainty for the 0-1 cost,
+        1 - confidence.
+
+    Raises
+    ------
+    ValueError
+        If a question or an answer is missing, both `count` and `proba` are given, a count or
+        probability is negative or not finite, all counts of a question are zero, or its
+        probabilities add up to more than 1.
+
+    See Also
+    --------
+    ecuas_from_confidence : What it costs to rely on these answers.
+    trajscore.tracer.SemanticEntropy : Entropy of the classes, the uncertainty for the log cost.
+
+    Notes
+    -----
+    Shares of few draws are coarse: ten draws that agree have the confidence 1.
+
+    References
+    ----------
+    Estienne et al. (2026), ECUAS_n, arXiv:2605.20490, Section 3 and Appendix A.5.
+
+    Examples
+    --------
+    >>> question, answer = ["q1", "q1", "q1", "q2", "q2"], ["paris", "lyon", "paris", "4", "4"]
+    >>> class_confidence(question, answer).round(3)
+             decision  confidence      u
+    question
+    q1          paris       0.667  0.333
+    q2              4       1.000  0.000
+
+    Three wordings of which two mean the same: the likeliest wording is not the answer.
+
+    >>> class_confidence([1, 1, 1], ["a", "b", "b"], proba=[0.4, 0.3, 0.2])["decision"].item()
+    'b'
+    """
+    questions, answers = as_array(question, "question"), as_array(answer, "answer")
+    if questions.ndim != 1:
+        raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
+    asked = check_groups(questions, len(questions), "question")
+    drawn = check_groups(answers, len(asked), "answer")
+    weight = _weights(count, proba, len(asked))
+    pair = pair_codes(asked, drawn)
+    row_of_pair = np.unique(pair, return_index=True)[1]
+    in_question, class_ = asked[row_of_pair], drawn[row_of_pair]
+    # pairs are numbered by question, and within one by answer, both sorted
+    mass = np.bincount(pair, weight).astype(np.float64)
+    labels = _labels(questions, asked)
+    mass = _shares(mass, in_question, labels, counted=proba is None)
+    best = np.maximum.reduceat(mass, np.flatnonzero(np.diff(in_question, prepend=-1)))
+    tied = np.flatnonzero(mass >= best[in_question] * (1 - ROUNDING))
+    first = tied[np.unique(in_question[tied], return_index=True)[1]]
+    return pd.DataFrame(
+        {
+            "decision": _labels(answers, drawn)[class_[first]],
+            "confidence": best,
+            "u": np.maximum(1 - best, 0),
+        },
+        index=pd.Index(labels, name="question"),
+    )
+
+
+def _weights(count: ArrayLike | None, proba: ArrayLike | None, n_answers: int) -> FloatArray:
+    if count is not None and proba is not None:
+        raise ValueError("give count or proba, not both")
+    if not n_answers:
+        raise ValueError("there are no answers; give at least one")
+    name, values = ("proba", proba) if count is None else ("count", count)
+    if values is None:
+        return np.ones(n_answers)
+    weight = as_numbers(values, name)
+    if weight.shape != (n_answers,):
+        raise ValueError(f"{name} must be {n_answers} numbers, got shape {weight.shape}")
+    check_amounts(weight, name)
+    return weight
+
+
+def _shares(
+    mass: FloatArray, in_question: IntArray, labels: NDArray[Any], *, counted: bool
+) -> FloatArray:
+    """Probability of each class; probabilities may leave some to answers that were not seen."""
+    total = np.bincount(in_question, mass)
+    if counted:
+        if not total.all():
+            raise ValueError(f"question {labels[np.argmin(total)]}: all its counts are zero")
+        return np.asarray(mass / total[in_question])
+    if (total > 1 + _SUM_TOLERANCE).any():
+        at = int(np.argmax(total))
+        raise ValueError(
+            f"question {labels[at]}: its probabilities add up to {total[at]:.6g}; give each "
+            f"wording once, however often it was drawn"
+        )
+    return np.asarray(mass / np.maximum(total, 1)[in_question])
+
+
+def _labels(values: NDArray[Any], codes: IntArray) -> NDArray[Any]:
+    """What each code stands for."""
+    return np.asarray(values[np.unique(codes, return_index=True)[1]])

@@ -38,10 +38,7 @@ class TPSScorer:
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        self.requests: dict[str, Any] = dict.fromkeys(self._metadata())
-
-    def _metadata(self) -> tuple[str, ...]:
-        return ("sample_weight",)
+        self.requests: dict[str, Any] = {"sample_weight": None}
 
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
@@ -85,9 +82,9 @@ class TPSScorer:
                 "sklearn.set_config(enable_metadata_routing=True) first"
             )
         for name in requests:
-            if name not in self._metadata():
+            if name not in self.requests:
                 raise TypeError(
-                    f"{self!r} does not take {name!r}; it takes {', '.join(self._metadata())}"
+                    f"{self!r} does not take {name!r}; it takes {', '.join(self.requests)}"
                 )
         self.requests |= requests
         return self
@@ -118,9 +115,8 @@ class CensoredTPSScorer(TPSScorer):
         self.censored = censored
         self.q_z = q_z
         super().__init__(**options)
-
-    def _metadata(self) -> tuple[str, ...]:
-        return ("sample_weight", "q_z") if self.censored == "q_z" else ("sample_weight",)
+        if censored == "q_z":
+            self.requests["q_z"] = None
 
     def __call__(
         self,

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.run_sums import run_sums
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import USUAL_SCORES, family_name
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -92,15 +92,8 @@ def tps_sensitivity(
           exponential_front -0.085     1      False
           linear_back       -0.145     2       True
     """
-    sample = check_sample(
-        traces,
-        y_true,
-        sample_weight=sample_weight,
-        allow_censored=False,
-        several=True,
-        reserved=[BASE_RATE],
-        probabilities=True,
-        single_channel=True,
+    sample = check_forecasts(
+        y_true, traces, sample_weight=sample_weight, several=True, reserved=[BASE_RATE]
     )
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)

@@ -1,27 +1,33 @@
-"""Metrics of one confidence a run.
+"""Metrics of one confidence a run; failures are the positive class.
 
 What is a line in `DIAGNOSTICS` is in `trajectory_diagnostics`, reports of tables and of batches,
-and gates, with its influence, its weights, its direction and its line in the glossary.
+and gates, with its influence, its weights, its direction and its line in the glossary. They measure
+ranking, binwise calibration, or a collapsed probability; none elicits the trace.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from trajscore.core import ranking
-from trajscore.core.binning import bins_of
+from trajscore.core.binning import STRATEGIES, bins_of
+from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.outcomes import opposite
 from trajscore.core.run_sums import score_cells
+from trajscore.core.sample import check_sample
 from trajscore.core.score_families import BrierScore
-from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic
-from trajscore.core.type_aliases import FloatArray, IntArray
-
-_BRIER = BrierScore()
+from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import as_count, check_choice
+from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,6 @@ class CollapsedRuns:
     confidence: FloatArray
     success: FloatArray
     weight: FloatArray | None = None
-    rows: IntArray | None = None  # which runs of the set these are; None for all
 
     @cached_property
     def ties(self) -> ranking.TieGroups:
@@ -61,7 +66,7 @@ class RankMetric(RunMetric):
 
     def statistic(self, runs: CollapsedRuns) -> OfTies:
         """Return the metric of the tied runs."""
-        return OfTies(runs.ties, self.function, runs.rows)
+        return OfTies(runs.ties, self.function)
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class CostMetric(RunMetric):
     def statistic(self, runs: CollapsedRuns) -> MeanOfRuns:
         """Return the mean, with what each run would cost, had it ended the other way."""
         costs = self.cost(runs.confidence, runs.success)
-        return MeanOfRuns(costs, runs.rows, self.cost(runs.confidence, opposite(runs.success)))
+        other = self.cost(runs.confidence, opposite(runs.success))
+        return MeanOfRuns(costs, other=other)
 
 
 @dataclass(frozen=True)
@@ -89,12 +95,12 @@ class BinnedError(RunMetric):
         weight = ones if runs.weight is None else runs.weight
         bins = bins_of(runs.confidence, weight, self.n_bins, self.strategy)
         gaps = (runs.success - runs.confidence)[:, None] * (bins[:, None] == np.unique(bins))
-        return CalibrationError(gaps, ones, runs.rows)
+        return CalibrationError(gaps, ones)
 
 
 def squared_error(confidence: FloatArray, success: FloatArray) -> FloatArray:
     """Squared error of each run; of a graded outcome, that of a success and a failure by weight."""
-    return -score_cells(_BRIER, confidence, success)
+    return -score_cells(BrierScore(), confidence, success)
 
 
 T_ECE = BinnedError(
@@ -132,3 +138,102 @@ def statistics_of(
         for name, metric in metrics.items()
         if is_probability or not metric.needs_probabilities
     }
+
+
+def trajectory_diagnostics(
+    y_true: ArrayLike,
+    traces: Any,
+    *,
+    phi: str = "weighted",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    strategy: str = "quantile",
+) -> pd.Series:
+    """Table of the diagnostics of traces, each collapsed to one confidence.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes: 1 success, 0 failure, or a grade in [0, 1].
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Any signal that is higher where success is more likely, one a step.
+    phi : {"last", "mean", "min", "weighted"}, default="weighted"
+        How a trace is collapsed, see `trajscore.TraceAggregator`.
+    weights, horizon : str or callable, and int, "own" or None
+        Step weights as in `tps_score`, for ``phi="weighted"``.
+    sample_weight : array-like of shape (n_runs,), optional
+        Weight of each run.
+    n_bins, strategy : int, default=10, and {"quantile", "uniform"}, default="quantile"
+        Bins of T-ECE: of equal weight, or of equal width over [0, 1] as in the paper's Eq. 10,
+        closed on the left. Runs that tie share a bin: that of their middle rank, and on an edge
+        the lower one.
+
+    Returns
+    -------
+    Series
+        AUROC: chance that a failed run has a lower confidence than a successful one, where ties
+        count half; higher is better, 0.5 for a constant, NaN where all runs end alike.
+        AUPRC: average precision of finding failed runs by low confidence; higher is better, the
+        failure rate for a constant, NaN where no run fails.
+        AURC: area under the risk-coverage curve, the mean failure rate among the k most confident
+        runs over k = 1, ..., n and over all orders of ties; lower is better, the failure rate for
+        a constant.
+        T-ECE: calibration error; lower is better. It does not see resolution: a constant base rate
+        scores 0 (Theorem A). NaN for signals with values outside [0, 1].
+        T-Brier: squared error, of a graded outcome y that of a success with weight y and of a
+        failure with weight 1 - y; lower is better. It elicits the collapsed scalar, not the trace
+        (Theorem B). NaN for signals with values outside [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, an outcome was not observed, `phi`, `weights` or `strategy` is
+        unknown, or `n_bins` is not a whole number of at least 1.
+
+    See Also
+    --------
+    tps_score : Elicits the whole trace.
+    step_calibration_error : Calibration of the forecasts step by step, which T-ECE does not show.
+    trajscore.TraceAggregator : Collapses traces, for scikit-learn's own metrics and scorers.
+
+    Notes
+    -----
+    Confidences that agree to 12 significant digits are ties: means of a trace differ in the last
+    digits where the numbers are equal. A run with the grade y counts as y of a success and 1 - y
+    of a failure with the same confidence.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Section 5.1, Eq. 10, Theorems A and B and Appendix F.1.
+
+    Examples
+    --------
+    >>> trajectory_diagnostics([1, 0, 0, 1], [[0.9], [0.9], [0.1], [0.6]]).round(3)
+    AUROC      0.625
+    AUPRC      0.750
+    AURC       0.458
+    T-ECE      0.325
+    T-Brier    0.248
+    dtype: float64
+    """
+    n_bins = as_count(n_bins, "n_bins")
+    check_choice(phi, "phi", AGGREGATORS)
+    check_choice(strategy, "strategy", STRATEGIES)
+    runs = check_sample(
+        traces, y_true, sample_weight=sample_weight, allow_censored=False, single_channel=True
+    )
+    if not len(runs):
+        raise ValueError("there are no runs to score; give at least one")
+    low, high = runs.X.value_range()
+    collapsed = CollapsedRuns(
+        collapse(runs.X, phi, as_step_weights(weights, horizon)),
+        np.asarray(runs.y, dtype=np.float64),
+        runs.weight,
+    )
+    errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}
+    metrics = statistics_of(errors, collapsed, is_probability=low >= 0 and high <= 1)
+    values = all_at_once(metrics)(runs.weight)
+    return pd.Series(dict(zip(metrics, values, strict=True)), index=list(DIAGNOSTICS))

@@ -16,7 +16,7 @@ from trajscore.core.optional import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference.rate_intervals import wilson_interval
+from trajscore.inference.intervals import wilson_interval
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
 # apart with each kind of colour blindness (tests/plotting/test_display.py computes both).

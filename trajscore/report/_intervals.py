@@ -16,7 +16,8 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import MANY
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
-from trajscore.inference.absolute_errors import Parts, absolute_interval
+from trajscore.inference.influence import Parts, absolute_interval
+from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.mean_intervals import (
     FEWEST_OF_DIFFERENCES,
     by_bootstrap,
@@ -25,7 +26,6 @@ from trajscore.inference.mean_intervals import (
     n_of_rarer_outcome,
 )
 from trajscore.inference.units import Units
-from trajscore.inference.unseen_losses import unseen_reach
 from trajscore.report._data import (
     ALIVE,
     ALIVE_END,

@@ -10,7 +10,7 @@ from trajscore.core.binning import bins_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.within_runs import run_numbers
-from trajscore.inference.rate_intervals import wilson_interval
+from trajscore.inference.intervals import wilson_interval
 from trajscore.report._tables import ReportData
 
 _FEWEST_IN_A_BIN = 10

@@ -28,7 +28,7 @@ from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._step_calibration import step_calibration_statistics
+from trajscore.metrics._steps import step_calibration_statistics
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 from trajscore.report._data import (
     ALIVE,

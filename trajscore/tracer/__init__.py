@@ -1,9 +1,8 @@
 """From runs of steps to confidences, and to the risk that a run fails."""
 
 from trajscore.tracer._action_signals import ActionSignals
-from trajscore.tracer._baselines import SAUP, ChannelRisk
+from trajscore.tracer._baselines import SAUP, ChannelRisk, SemanticEntropy
 from trajscore.tracer._early_warning import early_warning
-from trajscore.tracer._semantic_entropy import SemanticEntropy
 from trajscore.tracer._step_confidence import StepConfidence
 from trajscore.tracer._tracer_scorer import TracerScorer
 from trajscore.tracer._tracer_signals import TracerSignals

@@ -1,9 +1,9 @@
-"""What an agent has done so far, from runs of steps."""
+"""What an agent has done so far, from runs of steps, and what its tools do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_sum
-from trajscore.io import Step
-from trajscore.tracer._compared_texts import repeated_calls
-from trajscore.tracer._tools import has_failed, is_transfer, is_write, tools_with_effects
+from trajscore.io import Run, Step, ToolCall
+from trajscore.tracer._similarity import repeated_calls
 from trajscore.tracer._turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
 
 # Channels that count, and those that are sizes, each with the fact that counts turns for its mean.
@@ -176,21 +175,20 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
         return np.array([fact(step) for step in turns.steps], dtype=np.float64)
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
-
-    def calls_of(signal: str) -> FloatArray:
-        return np.array([own.count(signal) for own in kinds], dtype=np.float64)
+    names = ("writes", "reads", "transfers")
+    calls = {name: np.array([own.count(name) for own in kinds]) for name in names}
 
     text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
     repeats[repeated_calls(turns, window=int(turns.lengths.max()))] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
-        "writes": calls_of("writes"),
-        "reads": calls_of("reads"),
-        "transfers": calls_of("transfers"),
+        **calls,
         "repeats": repeats,
         "errors": of_turns(lambda step: sum(has_failed(call) for call in step.tool_calls)),
-        "refusals": of_turns(_refuses),
+        "refusals": of_turns(
+            lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
+        ),
         "agent_text": text_size,
         "arguments": of_turns(_size_of_arguments),
         "turns_with_tokens": np.isfinite(tokens).astype(np.float64),
@@ -217,10 +215,6 @@ def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]
     return sums
 
 
-def _refuses(step: Step) -> bool:
-    return _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
-
-
 def _size_of_arguments(step: Step) -> int:
     calls = [call for call in step.tool_calls if call.arguments]
     return sum(len(call_text(call)) - len(call.name) - 1 for call in calls)
@@ -236,3 +230,84 @@ def n_tokens(step: Step) -> float:
                     return float(usage[key])
     listed = step.tokens if step.tokens is not None else step.logprobs
     return np.nan if listed is None else len(listed)
+
+
+# The first of these words in a tool's name says what it does. Words that are as often the name of
+# a thing (order, issue, record) are left to the effects, or to who knows the tools.
+_CHANGES_WORDS = """
+    activate add append apply approve archive assign block book buy cancel change clear close
+    commit connect copy create deactivate delete deploy disable disconnect drop edit enable exchange
+    grant insert install kill make merge modify move overwrite patch pay post publish purchase push
+    put reboot refuel refund register reject rename replace reseat reserve reset restart resume
+    return revoke save schedule send set start stop submit suspend toggle uninstall unlock update
+    upload write
+"""
+_LOOKS_WORDS = """
+    analyze ask browse calculate can cat check compare compute convert count describe diff display
+    download estimate fetch find get glob grep has head inspect is list load locate look lookup
+    parse plan preview print query read recall retrieve scan search select show status summarize
+    tail test think validate verify view
+"""
+_CHANGES, _LOOKS = frozenset(_CHANGES_WORDS.split()), frozenset(_LOOKS_WORDS.split())
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TO_HUMAN = re.compile("human|escalat|supervisor|representative|live_?agent", re.IGNORECASE)
+# a first word such as Error or ValueError, but not "error": null
+_FAILED = re.compile(
+    r"""[\s"'<(\[{*]*\w*(?:error|exception|traceback|failed|failure)\b"""
+    r"""(?!["']?\s*[:=]\s*(?:null|none|false|0\b|""|''))""",
+    re.IGNORECASE,
+)
+
+
+def is_write(name: str) -> bool | None:
+    """Tell by its name whether a tool changes something; None where the name says nothing."""
+    if is_transfer(name):
+        return False
+    for word in _WORD.findall(name):
+        if word.lower() in _CHANGES | _LOOKS:
+            return word.lower() in _CHANGES
+    return None
+
+
+def is_transfer(name: str) -> bool:
+    """Tell by its name whether a tool hands over to a human."""
+    return _TO_HUMAN.search(name) is not None
+
+
+def has_failed(call: ToolCall) -> bool:
+    """Tell whether a call failed: as the log says, else by the first words of its result."""
+    if call.error is not None:
+        return call.error
+    return call.result is not None and _FAILED.match(call.result) is not None
+
+
+def tools_with_effects(runs: Sequence[Run]) -> set[str]:
+    """Return tools whose names say nothing, and after which a repeated call had another result.
+
+    The same call has been made before, and no other tool that may change something came between.
+    Calls whose results change by themselves do not count (a clock, a search engine).
+    """
+    seen = [witness for run in runs for witness in _changed_results(run)]
+    restless = {witness.name for witness, between in seen if not between}
+    changing = set()
+    for witness, between in seen:
+        if witness.name not in restless:
+            # the call itself may have changed what it returns
+            names = {call.name for call in (witness, *between) if is_write(call.name) is not False}
+            changing |= names if len(names) == 1 else set()
+    return {name for name in changing if is_write(name) is None}
+
+
+def _changed_results(run: Run) -> Iterator[tuple[ToolCall, list[ToolCall]]]:
+    """Yield each call whose result is another than before, and calls that may have changed it."""
+    calls = [call for step in run.steps for call in step.tool_calls]
+    last: dict[str, int] = {}
+    for place, call in enumerate(calls):
+        if call.result is None or has_failed(call):
+            continue
+        text = call_text(call)
+        before = last.get(text)
+        if before is not None and calls[before].result != call.result:
+            between = calls[before + 1 : place]
+            yield call, [call for call in between if is_write(call.name) is not False]
+        last[text] = place

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import step_table
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.equal_length import has_both
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
@@ -118,7 +118,9 @@ def early_warning(
     codes = np.asarray(sample.y)
     limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
     # at the threshold a run is flagged, and a crossing is strict
-    times = _crossing_times(sample.X, np.nextafter(limit, -np.inf))
+    limits = np.full(len(sample), np.nextafter(limit, -np.inf))
+    step = first_step_above(sample.X, sample.X.cells.ravel(), limits)
+    times = np.where(step > 0, (step - 1) / np.maximum(sample.X.lengths - 1, 1), np.nan)
     return EarlyWarning(limit, times[codes == FAILURE], times[codes == SUCCESS], _by_step(sample))
 
 
@@ -138,18 +140,10 @@ def _by_step(sample: Sample) -> pd.DataFrame:
 
 def _youden_threshold(y: NDArray[Any], final: FloatArray) -> float:
     """Return the largest threshold of those that separate final risks best."""
-    failed, succeeded = np.sort(final[y == FAILURE]), np.sort(final[y == SUCCESS])
-    if not len(failed) or not len(succeeded):
+    if len(np.unique(y)) < 2:
         raise ValueError(
             "Youden's threshold needs failures and successes; pass threshold= to use another one"
         )
-    candidates = np.unique(final)[::-1]
-    missed, quiet = (np.searchsorted(part, candidates) / len(part) for part in (failed, succeeded))
-    return float(candidates[np.argmax((quiet - missed).round(12))])
-
-
-def _crossing_times(X: TrajectoryArray, limit: float) -> FloatArray:
-    """Return (step - 1) / (N - 1) of the first step above the limit; NaN if none is."""
-    step = first_step_above(X, X.cells.ravel(), np.full(len(X), limit))
-    time = (step - 1) / np.maximum(X.lengths - 1, 1)
-    return np.where(step > 0, time, np.nan)
+    false, detected, thresholds = roc_curve(y == FAILURE, final, drop_intermediate=False)
+    index = (detected - false)[1:]  # the first threshold flags no run
+    return float(thresholds[1:][np.argmax(index.round(12))])

@@ -1,18 +1,153 @@
-"""Each text embedded once; similarities of pairs of texts."""
+"""Texts of a dialogue: which are compared, embedded once, and how similar they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import normalize
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import get_tags
 
+from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.tracer._compared_texts import PairsOfTurns
-from trajscore.tracer._turns import Words
+from trajscore.io.text import whole_text
+from trajscore.tracer._turns import Turns, Words
+
+# A longer text is cut, and its end is kept: what was said last.
+MAX_CHARACTERS = 60_000
+_INSTEAD = ', or use embedder="char"'
+
+
+def make_embedder(embedder: Any) -> Any:
+    """Return a transformer from texts to rows, by name or as given."""
+    if hasattr(embedder, "transform"):
+        return embedder
+    if not isinstance(embedder, str):
+        raise ValueError(
+            f"embedder must be 'char', 'wordllama', the name of a sentence-transformers model or "
+            f"a transformer from texts to rows, got {embedder!r}"
+        )
+    if embedder == "char":
+        triples = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
+        return make_pipeline(triples, TfidfTransformer())
+    if embedder == "wordllama":
+        return FunctionTransformer(_wordllama_rows)
+    return FunctionTransformer(_sentence_rows, kw_args={"model_name": embedder})
+
+
+def _wordllama_rows(texts: list[str]) -> NDArray[np.float32]:
+    """Embed by static word vectors that ship inside the package; works offline."""
+    rows = _wordllama().embed(_ends(texts), batch_size=max(1, len(texts)))
+    return np.asarray(rows, dtype=np.float32)
+
+
+def _sentence_rows(texts: list[str], model_name: str) -> NDArray[np.float32]:
+    rows = _sentence_transformer(model_name).encode(_ends(texts), show_progress_bar=False)
+    return np.asarray(rows, dtype=np.float32)
+
+
+def _ends(texts: list[str]) -> list[str]:
+    return [text[-MAX_CHARACTERS:] for text in texts]
+
+
+@lru_cache(maxsize=1)
+def _wordllama() -> Any:
+    need = 'embedder="wordllama" needs the package wordllama'
+    wordllama = optional("wordllama", need, "embed", _INSTEAD)
+    return wordllama.WordLlama.load(
+        cache_dir=Path(wordllama.__file__).parent, disable_download=True
+    )
+
+
+@lru_cache(maxsize=2)
+def _sentence_transformer(name: str) -> Any:
+    need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
+    package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
+    return package.SentenceTransformer(name)
+
+
+class TextsOfTurns:
+    """Texts to embed, each once; for each turn the places of its texts, -1 where it has none.
+
+    `speech` is what the agent says, `whole` a turn with its calls as text, `result` what the calls
+    of an agent's turn returned.
+    """
+
+    def __init__(self, turns: Turns) -> None:
+        steps = turns.steps
+        self._place: dict[str, int] = {}
+        self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
+        self.whole = self.places(turns.text_with_calls(turn) for turn in range(len(steps)))
+        self.result = self.places(
+            (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
+            for step in steps
+        )
+
+    @property
+    def listed(self) -> list[str]:
+        """The texts by place; one at least, as embedders take no empty list."""
+        return list(self._place) or [""]
+
+    def places(self, texts: Iterable[str]) -> IntArray:
+        """Return the place of each text, -1 for an empty one."""
+        known = self._place
+        encodable = (whole_text(text.strip()) for text in texts)
+        places = [known.setdefault(text, len(known)) if text else -1 for text in encodable]
+        return np.array(places, dtype=np.int64)
+
+
+class PairsOfTurns(NamedTuple):
+    """Pairs of texts, and the turn that each says something about."""
+
+    turn: IntArray
+    first: IntArray
+    second: IntArray
+
+
+def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: int) -> PairsOfTurns:
+    """Pair each of some turns with each of the `window` ones before it, where both have a text."""
+    run = turns.run_of
+    pairs = [np.empty((2, 0), dtype=np.int64)]
+    for back in range(1, min(window, len(among) - 1) + 1):
+        now, before = among[back:], among[:-back]
+        there = (run[now] == run[before]) & (text[now] >= 0) & (text[before] >= 0)
+        pairs.append(np.stack([now[there], before[there]]))
+    turn, before = np.concatenate(pairs, axis=1)
+    return PairsOfTurns(turn, text[turn], text[before])
+
+
+def calls_and_results(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
+    """Pair each turn of an agent with the results of its calls."""
+    turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
+    return PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
+
+
+def repeated_calls(turns: Turns, window: int) -> IntArray:
+    """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
+    run = turns.run_of
+    number: dict[str, int] = {}
+    calls = [
+        (number.setdefault(call, len(number)), turn)
+        for turn in np.flatnonzero(turns.is_agent)
+        for call in turns.call_texts[turn]
+    ]
+    if not calls:
+        return np.empty(0, dtype=np.int64)
+    call, turn = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
+    again = (
+        (call[1:] == call[:-1])
+        & (run[turn[1:]] == run[turn[:-1]])
+        & (turn[1:] - turn[:-1] <= window)
+    )
+    return turn[1:][again]
+
 
 # A batch is padded to its longest text: this bounds its size.
 _BATCH_TEXTS = 128
@@ -85,8 +220,8 @@ def as_rows(rows: Any, n_texts: int) -> Any:
     return normalize(rows)  # a zero row stays zero
 
 
-def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
-    """Return the cosine of each pair of rows; 0 where one of them is zero."""
+def _products(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the inner product of each pair of rows, a limited number of them at a time."""
     out = np.empty(len(first))
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
@@ -95,6 +230,12 @@ def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
             out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
         else:
             out[here] = np.einsum("ij,ij->i", a, b)
+    return out
+
+
+def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the cosine of each pair of rows; 0 where one of them is zero."""
+    out = _products(rows, first, second)
     out[(first == second) & (out > 0.5)] = 1.0  # the same text, but for rounding
     return np.clip(out, -1.0, 1.0)
 
@@ -102,10 +243,6 @@ def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
 def jaccard_of_pairs(words: Any, first: IntArray, second: IntArray) -> FloatArray:
     """Return the overlap of the word sets of each pair; 0 where both are empty."""
     size = np.diff(words.indptr).astype(np.float64)
-    shared = np.empty(len(first))
-    for start in range(0, len(first), _PAIRS):
-        here = slice(start, start + _PAIRS)
-        both = words[first[here]].multiply(words[second[here]])
-        shared[here] = np.asarray(both.sum(axis=1)).ravel()
+    shared = _products(words, first, second)
     union = size[first] + size[second] - shared
     return np.divide(shared, union, out=np.zeros(len(first)), where=union > 0)

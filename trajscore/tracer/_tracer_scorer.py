@@ -10,24 +10,30 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
-from trajscore.tracer._components import (
+from trajscore.tracer._risk_scorer import (
     ACTORS,
     AGGREGATIONS,
     COMPONENTS,
     IS_AGENT,
     SURPRISAL,
+    ComponentScorer,
     check_channel,
     check_surprisal,
     components_of,
     nothing_yet,
     warn_of_some_surprisal,
 )
-from trajscore.tracer._risk_scorer import ComponentScorer
-from trajscore.tracer._tail import check_tail, mixed, running_top_means, tail_size, top_means
-from trajscore.tracer._tuning import TUNED, tuned
+from trajscore.tracer._tail import (
+    TUNED,
+    check_tail,
+    mixed,
+    tail_size,
+    top_means,
+    tuned,
+)
 
 
 class TracerScorer(ComponentScorer):
@@ -271,25 +277,24 @@ class TracerScorer(ComponentScorer):
         super()._check_signals(signals)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        risk = self._tail(signals, self.actors, running_top_means)
-        return np.where(self._unknown_yet(signals), np.nan, risk)
+        return self._tail(signals, self.actors, of_prefixes=True)
 
     def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
-        unknown = self._unknown_yet(signals)[last_cells(signals)]
-        return np.where(unknown, np.nan, self._tail(signals, actors or self.actors, top_means))
+        risk = self._tail(signals, actors or self.actors, of_prefixes=False)
+        return np.asarray(risk[last_cells(signals)])
 
-    def _unknown_yet(self, signals: TrajectoryArray) -> BoolArray:
-        """Whether a cell comes before the first component (of a multiple: the first surprisal)."""
-        is_multiple = self.aggregation == "multiplicative"
-        return nothing_yet(signals, (SURPRISAL,) if is_multiple else COMPONENTS)
+    def _tail(self, signals: TrajectoryArray, actors: str, of_prefixes: bool) -> FloatArray:
+        """Return the tail up to each cell, by `top_means`.
 
-    def _tail(self, signals: TrajectoryArray, actors: str, means: Any) -> FloatArray:
-        """Return the tail of each run (`top_means`) or each prefix (`running_top_means`)."""
+        NaN before the first component, or for a multiple before the first surprisal.
+        """
         parts = components_of(signals, actors)
         weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
-            mean, _ = means(signals, parts.surprisal, self.k_)
-            other, _ = means(signals, parts.penalty(*weights), self.k_)
+            mean, _ = top_means(signals, parts.surprisal, self.k_, of_prefixes)
+            other, _ = top_means(signals, parts.penalty(*weights), self.k_, of_prefixes)
         else:
-            mean, other = means(signals, parts.risk(*weights, self.aggregation), self.k_)
-        return mixed(mean, other, self.w_)
+            risk = parts.risk(*weights, self.aggregation)
+            mean, other = top_means(signals, risk, self.k_, of_prefixes)
+        needed = (SURPRISAL,) if self.aggregation == "multiplicative" else COMPONENTS
+        return np.where(nothing_yet(signals, needed), np.nan, mixed(mean, other, self.w_))

@@ -11,16 +11,18 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.tracer._compared_texts import (
+from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
+from trajscore.tracer._similarity import (
     PairsOfTurns,
     TextsOfTurns,
     calls_and_results,
+    compare,
+    fit_and_embed,
+    learns,
+    make_embedder,
     pairs_with_earlier,
     repeated_calls,
 )
-from trajscore.tracer._components import ACTORS, CHANNELS
-from trajscore.tracer._embedders import make_embedder
-from trajscore.tracer._similarity import compare, fit_and_embed, learns
 from trajscore.tracer._stated_confidence import StatedConfidence
 from trajscore.tracer._turns import (
     RunTransformer,

@@ -1,9 +1,4 @@
-"""How far a mean may lie beyond what runs show, because of outcomes that did not happen yet.
-
-Given its forecasts, a run's score takes one of two known values, one for each outcome. Where all
-runs with the most to lose ended well, neither their variance nor a bootstrap knows of the loss, but
-the number of runs bounds how often it happens.
-"""
+"""Intervals from bootstrap replicates, of binomial rates, and for losses not seen yet."""
 
 from __future__ import annotations
 
@@ -11,19 +6,89 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 
-from trajscore.core.ties import SUM_ROUNDING
+from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.inference.rate_intervals import clopper_pearson_excess
+from trajscore.core.values import as_fraction
 from trajscore.inference.units import Units
+
+
+def percentile_interval(
+    replicates: FloatArray, confidence_level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
+    as_fraction(confidence_level, "confidence_level")
+    tail = (1 - confidence_level) / 2
+    if not np.isnan(replicates).any():
+        low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
+        return low, high
+    undefined = np.isnan(replicates).all(axis=0)
+    filled = np.where(undefined, 0.0, replicates)
+    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def bca_interval(
+    replicates: FloatArray,
+    estimate: FloatArray,
+    acceleration: FloatArray,
+    confidence_level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return bias-corrected and accelerated intervals of the columns of replicates."""
+    as_fraction(confidence_level, "confidence_level")
+    z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
+    columns = zip(replicates.T, estimate, acceleration, strict=True)
+    ends = np.array([_bca_ends(*column, z) for column in columns])
+    return ends[:, 0], ends[:, 1]
+
+
+def _bca_ends(
+    replicates: FloatArray, estimate: float, acceleration: float, z: FloatArray
+) -> FloatArray:
+    """Return two quantiles; NaN if no replicate is defined, or all lie on one side."""
+    defined = replicates[~np.isnan(replicates)]
+    if not len(defined):
+        return np.full(2, np.nan)
+    rounding = ROUNDING * abs(estimate)  # ties count half
+    below = (defined < estimate - rounding).mean() / 2 + (defined <= estimate + rounding).mean() / 2
+    z0 = ndtri(below)
+    if not np.isfinite(z0):
+        return np.full(2, np.nan)
+    levels = ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z)))
+    return np.quantile(defined, levels)
+
+
+Z = 1.959963984540054
+"""Quantile of a normal 95% interval."""
+
+
+def wilson_interval(
+    rate: ArrayLike, n: ArrayLike, quantile: float = Z
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
+    p, size = np.asarray(rate, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z = quantile
+    center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
+    return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
+
+
+def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
+    """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
+    events, others = np.asarray(n_events, dtype=np.float64), np.asarray(n_others, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
+    return np.asarray(upper - events / (events + others))
+
 
 # Runs of one size of loss that suffered it; with more their variance is known well enough.
 _FEW = 3
 
 
 def unseen_reach(
-    change: FloatArray, units: Units, alpha: float, half_width: float = 0.0
+    change: FloatArray, units: Units, alpha: float, half_width: float
 ) -> tuple[float, float]:
     """Return how far below and above its estimate a mean may lie, at level 1 - alpha.
 
