@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.calibration._cross_fit import LearnedForecaster
+from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.equal_length import length_bins
 from trajscore.core.estimator import require_y
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.score_families import CLIP

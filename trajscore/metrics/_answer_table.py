@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, xlogy
 
 from trajscore.core import ranking
-from trajscore.core.binning import uniform_bins
 from trajscore.core.ranking import TieGroups
-from trajscore.core.ties import ROUNDING
+from trajscore.core.ties import ROUNDING, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice, is_number
 from trajscore.metrics._class_probabilities import row_slices

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.binning import STRATEGIES
-from trajscore.core.collapse import AGGREGATORS, collapse
+from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.sample import check_sample
 from trajscore.core.statistics import all_at_once
+from trajscore.core.ties import STRATEGIES
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics.run_metrics import DIAGNOSTICS, T_ECE, CollapsedRuns, statistics_of

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.binning import STRATEGIES, quantile_bins, uniform_bins
-from trajscore.core.run_sums import row_chunks
+from trajscore.core.run_sums import PARTS, WeightedSteps, row_chunks, weighted_steps
 from trajscore.core.statistics import CalibrationError
+from trajscore.core.ties import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.core.weighted_steps import PARTS, WeightedSteps, weighted_steps
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._tps import check_scored
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import beyond_end, run_sums
-from trajscore.core.sample import Sample, check_forecasts
+from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights

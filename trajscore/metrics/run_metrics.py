@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from trajscore.core import ranking
-from trajscore.core.binning import bins_of
 from trajscore.core.outcomes import opposite
 from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import BrierScore
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic
+from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray, IntArray
 
 _BRIER = BrierScore()

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
-from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of

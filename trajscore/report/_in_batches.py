@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.collapse import collapse, weighted_mean
+from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name

@@ -17,15 +17,13 @@ from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_container, check_values
-from trajscore.core.collapse import collapse
 from trajscore.core.outcomes import FAILURE
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, outside_unit
-from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._step_calibration import step_calibration_statistics

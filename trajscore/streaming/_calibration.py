@@ -9,11 +9,11 @@ import pandas as pd
 
 from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
-from trajscore.core.binning import binned_error
+from trajscore.core.run_sums import PARTS
 from trajscore.core.score_families import get_family
+from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
-from trajscore.core.weighted_steps import PARTS
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import TERMS, Mass
 from trajscore.streaming._accumulator import Accumulator, Grid

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from trajscore.core.binning import binned_error
-from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.ranking import GRADIENTS, harmonic
+from trajscore.core.run_sums import AGGREGATORS, collapse
+from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights

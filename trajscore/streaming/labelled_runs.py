@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.run_sums import step_parts
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.weighted_steps import step_parts
 from trajscore.core.weights import RunWeights, StepWeights, as_step_weights
 
 
