@@ -21,13 +21,17 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
-from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
-from trajscore.monitoring._fleet_cause import ADVICE, cause_of
 from trajscore.monitoring._fleet_runs import (
+    ADVICE,
+    GRID,
     LEAST_RUNS,
     EarlierRuns,
     Run,
     Runs,
+    bets_on_outcomes,
+    bets_on_ranks,
+    cause_of,
+    cells_of,
     check_reference,
     known_outcomes,
     with_forecasts,

@@ -48,8 +48,8 @@ from trajscore.report._report import Report
 from trajscore.report._runs import Counted, counted, unscored_runs
 from trajscore.report._tables import Counts
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
+from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
-from trajscore.streaming.labelled_runs import LabelledRuns
 
 Key = tuple[str, str]
 SAMPLE_RUNS = 20_000

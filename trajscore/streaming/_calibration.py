@@ -16,8 +16,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.metrics._decomposition import TERMS, Mass
-from trajscore.streaming._accumulator import Accumulator, Grid
-from trajscore.streaming.labelled_runs import LabelledRuns
+from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
 _N_CELLS = 1 << 14
 

@@ -14,8 +14,7 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.units import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
-from trajscore.streaming._accumulator import Accumulator, Grid
-from trajscore.streaming.labelled_runs import LabelledRuns
+from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
 _N_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 
