@@ -65,6 +65,8 @@ class AliveRate(LearnedForecaster):
            [0.33, 0.11]])
     """
 
+    _output_channels = ("probability",)
+
     def __init__(
         self,
         end: str | None = None,
@@ -171,10 +173,6 @@ class AliveRate(LearnedForecaster):
         if self.end is not None:
             rates = np.where(is_end, self.ended_[bins], rates)
         return np.clip(rates, CLIP, 1 - CLIP)
-
-    @property
-    def _output_channels(self) -> tuple[str, ...]:
-        return ("probability",)
 
 
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:

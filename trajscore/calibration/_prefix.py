@@ -242,7 +242,7 @@ class PrefixForecaster(LearnedForecaster):
         features, scores = self._features(), X.cells.reshape(len(X.cells), X.n_channels)
         seen, run, jobs = features.begin(len(X), X.n_channels), np.arange(len(X)), {}
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = features.push(seen, scores[here], t)
+            seen = features.push(seen, scores[here])
             left = y[run]
             if min(left.sum(), len(left) - left.sum()) >= max(self.min_class_count, 1):
                 cells = None if weight is None else weight[run]
@@ -288,7 +288,7 @@ class PrefixForecaster(LearnedForecaster):
         self, state: State, scores: FloatArray, done: BoolArray | None
     ) -> tuple[State, FloatArray]:
         features, t, p = self._features(), state.t + 1, state.p
-        seen = features.push(state.seen, scores, t)
+        seen = features.push(state.seen, scores)
         if self.pooled:
             p = self._of_pooled(features.rows(seen, t), done)
         elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:

@@ -6,14 +6,14 @@ Nor may a forecast have stopped the very runs on which it is to be judged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
-from trajscore.core.checks import check_container, check_groups, check_sample_weight, in_unit
+from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories, in_unit
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.stops import FORECAST_STOPS, normalize_reasons, recorded_stops
@@ -46,17 +46,13 @@ class Sample:
         """Return some of the runs, in the order given; `rows` are positions, or a mask."""
         index = np.asarray(rows)
         index = index if index.size else index.astype(np.int64)
-
-        def part(values: Any) -> Any:
-            return None if values is None else values[index]
-
-        return type(self)(
-            traces={name: trace[index] for name, trace in self.traces.items()},
-            y=part(self.y),
-            weight=self.weight[index],
-            groups=part(self.groups),
-            q_z=part(self.q_z),
-        )
+        of_runs = {
+            name: values[index]
+            for name in ("y", "weight", "groups", "q_z")
+            if (values := getattr(self, name)) is not None
+        }
+        traces = {name: trace[index] for name, trace in self.traces.items()}
+        return replace(self, traces=traces, **of_runs)
 
     def id_order(self) -> IntArray:
         """Return the rows in the order of the ids, on which the order of rows has no influence."""
@@ -132,7 +128,7 @@ def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArr
             if several and container.channels and not isinstance(X, Mapping):
                 parts = {channel: container[channel] for channel in container.channels}
             for name, part in parts.items():
-                checked[name] = in_unit(check_container(part, **traces))
+                checked[name] = in_unit(check_trajectories(part, **traces))
         except ValueError as error:
             if name == alone:
                 raise

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray
 from trajscore.monitoring import token_savings
-from trajscore.monitoring._savings import TokenSavings
+from trajscore.monitoring._evaluation import TokenSavings
 from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,

@@ -58,7 +58,7 @@ from trajscore.report._runs import (
 )
 from trajscore.report._tables import Counts, Facts, Source
 from trajscore.streaming.batches import RunBatches
-from trajscore.streaming.dask_batches import DaskBatches
+from trajscore.streaming.sources import DaskBatches
 
 _USUAL = EvaluationOptions()
 

@@ -16,7 +16,7 @@ from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_container, check_values
+from trajscore.core.checks import check_trajectories, check_values
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
@@ -110,7 +110,7 @@ def make_rows(
     for name, trace in judged.traces.items():
         is_probability = are_probabilities(trace.cells)
         # what rounding puts outside becomes 0 or 1
-        X = check_container(trace, probabilities=is_probability)
+        X = check_trajectories(trace, probabilities=is_probability)
         given.append(Row(name, AS_GIVEN, X, judged.runs, is_probability))
     if maker is None:
         return Rows(given, base)
