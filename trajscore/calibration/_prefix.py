@@ -312,11 +312,11 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [self._of_all_steps(X[rows]) for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
-        return np.concatenate(parts)
-
-    def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
-        return self._of_pooled(self._features().at_all_steps(X), end_mask(X, X.ended))
+        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        features = self._features()
+        return np.concatenate(
+            [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]
+        )
 
 
 def _check_both(y: FloatArray) -> None:

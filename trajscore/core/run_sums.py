@@ -17,7 +17,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_horizon, run_label
-from trajscore.core.weights import StepWeights, as_step_weights
+from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
@@ -172,15 +172,14 @@ class WeightedSteps:
 def weighted_steps(
     success: FloatArray,
     X: TrajectoryArray,
-    weights: StepWeights | None = None,
+    weights: StepWeights,
     run_weight: FloatArray | None = None,
 ) -> WeightedSteps:
     """Gather the steps of trusted runs; `success` and `run_weight` (None: ones) are of runs."""
-    how = as_step_weights() if weights is None else weights
-    w = how.of(X).cells()
+    w = weights.of(X).cells()
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
-    return WeightedSteps(X, success, how, w, step_parts(X), *_ties(X.cells))
+    return WeightedSteps(X, success, weights, w, step_parts(X), *_ties(X.cells))
 
 
 def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:

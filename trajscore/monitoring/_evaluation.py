@@ -1,4 +1,4 @@
-"""What a rule does on runs that it was not fitted on: over random splits, and what it saves and loses."""
+"""What a rule does on runs that it was not fitted on: over random splits, and what it saves."""
 
 from __future__ import annotations
 

@@ -211,7 +211,8 @@ class DecompositionDisplay(PredictionDisplayMixin):
     def _size(self) -> tuple[float, float] | None:
         return None if self._by_step else (6.4, 1.6 + 0.55 * len(self.table))
 
-    def _legend(self) -> dict[str, Any]:
+    @property
+    def _legend(self) -> dict[str, Any]:  # type: ignore[override]
         if self._by_step:
             return {}
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}

@@ -101,7 +101,11 @@ class StepProfileDisplay(PredictionDisplayMixin):
             alone = "observed alone" if name is None else f"{name}, observed alone"
             _curve(ax, known["score_observed"], known["std_error_observed"], alone, dashed)
             if shade:
-                _shade_unobserved(ax, 1 - shown["n_observed"] / shown["n_runs"])
+                behind = axes_behind(ax, "share unobserved (grey)")
+                if behind is not None:  # once, where several displays share axes
+                    share = 1 - shown["n_observed"] / shown["n_runs"]
+                    behind.fill_between(share.index, share, step="mid", **BEHIND)
+                    behind.set_ylim(0, 1)
         ax.set_ylabel(f"mean {self.score_name} score (higher is better)")
         step_axis(ax)
         return line
@@ -113,14 +117,6 @@ def _curve(
     half = 2 * std_error.fillna(0)
     label = {} if name is None else {"label": name}
     return draw_with_band(ax, score.index, score, score - half, score + half, {**label, **style})
-
-
-def _shade_unobserved(ax: Any, share: pd.Series) -> None:
-    """Draw the share of unobserved runs at each step, once, behind the curves."""
-    behind = axes_behind(ax, "share unobserved (grey)")
-    if behind is not None:
-        behind.fill_between(share.index, share, step="mid", **BEHIND)
-        behind.set_ylim(0, 1)
 
 
 _COLORS = {
@@ -156,6 +152,7 @@ class TerminationDisplay(DisplayMixin):
     """
 
     _style_of = "patches.Patch"
+    _legend = {"loc": "lower right"}  # noqa: RUF012
     reasons: pd.DataFrame
 
     @classmethod
@@ -221,6 +218,3 @@ class TerminationDisplay(DisplayMixin):
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.8 + 0.4 * len(self.reasons)
-
-    def _legend(self) -> dict[str, Any]:
-        return {"loc": "lower right"}

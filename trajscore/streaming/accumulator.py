@@ -6,7 +6,7 @@ Counts on the grid need the same memory for any number of runs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -20,21 +20,22 @@ from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
-from trajscore.core.weights import RunWeights, StepWeights, as_step_weights
+from trajscore.core.weights import RunWeights, StepWeights
 
 
 @dataclass(frozen=True)
 class LabelledRuns:
     """Checked runs, at least one, with outcomes in [0, 1]; forecasts are kept elsewhere.
 
-    >>> runs = LabelledRuns(np.array([1.0, 0.0]), TrajectoryArray.from_list([[0.5, 0.8], [0.2]]))
+    >>> X = TrajectoryArray.from_list([[0.5, 0.8], [0.2]])
+    >>> runs = LabelledRuns(np.array([1.0, 0.0]), X, StepWeights("early"))
     >>> runs.of_runs.sums(runs.X.cells).round(3)
     array([1.066, 0.2  ])
     """
 
     label: FloatArray
     X: TrajectoryArray  # only its layout is read, not its values
-    weights: StepWeights = field(default_factory=as_step_weights)
+    weights: StepWeights
     groups: NDArray[Any] | None = None
 
     @cached_property
