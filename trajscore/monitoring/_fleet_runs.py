@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -179,6 +179,32 @@ _SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ran
 # not count; the third is the second where success did not change, which has paid for that
 _LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0, (_RANKING, _UNNOTICED): 1.0}
 _MISFIT = 10.0  # of the best cause, in nats, beyond which it is none of these
+
+
+class FleetChange(NamedTuple):
+    """A change that was noticed; runs are numbered from 1, the first after the fit."""
+
+    alarm: int  # the last run that had been given by then
+    since: int  # the first run after the change, as far as can be told
+    quantity: str  # whose evidence grew: length, forecast, success, level or slope
+    predictor: str  # "" where the quantity is of all
+    log_e_value: float
+    cause: str = ""  # "" until enough runs have followed the alarm
+    # successes and known outcomes: of the reference, and of runs after the alarm until the cause
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return ADVICE.get(self.cause, "Wait for more runs, from which the cause is named.")
+
+
+class FleetStatus(NamedTuple):
+    """What a fleet monitor says after an update."""
+
+    alarm: bool  # whether this update gave one
+    cause: str  # of the last change; "" while it is not known
 
 
 def cause_of(before: Runs, after: Runs, predictor: int) -> str:
