@@ -34,7 +34,7 @@ from scipy.special import expit, logit
 
 from shared import Table, options, over, public_tables, show
 from trajscore import TrajectoryArray
-from trajscore.core.collapse import collapse
+from trajscore.core.run_sums import collapse
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
 

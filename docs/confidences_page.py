@@ -25,8 +25,8 @@ OFTEN_MISSING = 0.05  # the share that is worth a word
 OF_MARGINS = """\
 Margin over the base rate after recalibration, in thousandths of a nat, with its 95% interval;
 higher is better, and the best of a set is **bold**. Costs come on top of the agent's own call. They
-count the whole prompt of each call, of which servers that keep a prompt read little again. The judge
-was asked by the prompt of before further lines were marked."""
+count the whole prompt of each call, of which servers that keep a prompt read little again. The
+judge was asked by the prompt of before further lines were marked."""
 OF_RISKS = """\
 The AUROC of failing, of whole runs, for risks that need no calibration (0.5 is chance). Run length
 needs nothing; TRACER does without log-probabilities, SAUP and mean surprisal do not; semantic

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from trajscore.core.weights import step_weights
+from trajscore.core.weights import StepWeights, step_weights
 
 # w_t, of the step's number alone; linear_front has none without a horizon
 STEP = {
@@ -111,6 +111,8 @@ BAD = [
     ([4, 9], lambda t: len(t) + 1 - t, None, "step 1 9 among 9 steps and 5 among 5"),
     ([4, 9], lambda t: np.where(t > 2, len(t), 1), None, "step 3 9 among 9 steps and 5 among 5"),
     *(([2], "uniform", h, "horizon") for h in (0, -1, 1.5, True, "Own", np.nan, np.array(2.5))),
+    ([2], StepWeights("early"), 2, "horizon=2 .*leave horizon out, or pass weights='early'"),
+    ([2], StepWeights("uniform", 2), "own", "horizon='own' .*weights='uniform'"),
     ([1], "linear_front", 10_000_001, "horizon .*up to 10,000,000"),
     ([3], "uniform", [2], "row 0: horizon 2 "),
     ([3], "uniform", [4, 5], "horizon must be 1"),

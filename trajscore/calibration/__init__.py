@@ -3,10 +3,12 @@
 from trajscore.calibration._affine import AffineCalibrator
 from trajscore.calibration._aggregator import TraceAggregator
 from trajscore.calibration._alive_rate import AliveRate
-from trajscore.calibration._beta import BetaCrossFitCalibrator
 from trajscore.calibration._cross_fit import cross_fit_traces
-from trajscore.calibration._ensemble import EnsembleCrossFitCalibrator
-from trajscore.calibration._isotonic import IsotonicCrossFitCalibrator
+from trajscore.calibration._maps import (
+    BetaCrossFitCalibrator,
+    EnsembleCrossFitCalibrator,
+    IsotonicCrossFitCalibrator,
+)
 from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration._prefix import PrefixForecaster
 

@@ -102,11 +102,16 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         weight = check_sample_weight(sample_weight, len(scores))
         scores, labels, weight = (each[weight > 0] for each in (scores, labels, weight))
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        _check_columns(self.classes_, scores.shape[1])
+        n_columns = scores.shape[1]
+        if len(self.classes_) != n_columns or n_columns < 2:
+            raise ValueError(
+                f"y has {len(self.classes_)} classes and X {n_columns} columns; give two columns "
+                f"or more, each with samples of its class that have some weight"
+            )
         # large margins are tamed for the optimiser only; the scale is put back below
         spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
         scaled = (scores - scores.max(axis=1, keepdims=True)) / spread
-        start = np.append(spread, np.zeros(scores.shape[1]))
+        start = np.append(spread, np.zeros(n_columns))
         optimum = _least_log_loss(scaled, codes, weight / weight.sum(), start, bool(self.bias))
         self.scale_ = float(optimum.x[0] / spread)
         self.bias_ = optimum.x[1:] - optimum.x[1:].mean()
@@ -171,14 +176,6 @@ def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
     own = z[rows, codes]
     z[rows, codes] = -np.inf
     return np.asarray(own - z.max(axis=1))
-
-
-def _check_columns(classes: NDArray[Any], n_columns: int) -> None:
-    if len(classes) != n_columns or n_columns < 2:
-        raise ValueError(
-            f"y has {len(classes)} classes and X {n_columns} columns; give two columns or more, "
-            f"each with samples of its class that have some weight"
-        )
 
 
 def _warn_of_probabilities(scores: FloatArray) -> None:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from trajscore.calibration.forecaster import Forecaster
-from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import like_input
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.calibration._cross_fit import LearnedForecaster
+from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.equal_length import length_bins
 from trajscore.core.estimator import require_y
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.score_families import CLIP
@@ -64,6 +64,8 @@ class AliveRate(LearnedForecaster):
            [0.33, 0.11],
            [0.33, 0.11]])
     """
+
+    _output_channels = ("probability",)
 
     def __init__(
         self,
@@ -171,10 +173,6 @@ class AliveRate(LearnedForecaster):
         if self.end is not None:
             rates = np.where(is_end, self.ended_[bins], rates)
         return np.clip(rates, CLIP, 1 - CLIP)
-
-    @property
-    def _output_channels(self) -> tuple[str, ...]:
-        return ("probability",)
 
 
 def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:

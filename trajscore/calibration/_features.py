@@ -59,8 +59,8 @@ class PrefixFeatures(NamedTuple):
         zero = np.zeros((n_runs, n_channels))
         return _Statistics(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
 
-    def push(self, seen: Seen, scores: FloatArray, t: int) -> Seen:
-        """What is seen with the scores of step `t`, of shape (n_runs, n_channels)."""
+    def push(self, seen: Seen, scores: FloatArray) -> Seen:
+        """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
         scores = self.range.nearest(scores)
         if self._are_statistics:
             missing, new = np.isnan(scores), _Statistics(*seen).push(scores)
@@ -97,7 +97,7 @@ class PrefixFeatures(NamedTuple):
         parts: list[Seen] = []
         cells: list[IntArray] = []
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = self.push(seen, scores[here], t)
+            seen = self.push(seen, scores[here])
             # rows of statistics cost hardly more for many steps at once than for one
             known = seen if self._are_statistics else (self._rows_like(parts, seen, t),)
             parts.append(without(known, ~used[here]))

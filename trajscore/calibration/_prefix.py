@@ -242,7 +242,7 @@ class PrefixForecaster(LearnedForecaster):
         features, scores = self._features(), X.cells.reshape(len(X.cells), X.n_channels)
         seen, run, jobs = features.begin(len(X), X.n_channels), np.arange(len(X)), {}
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = features.push(seen, scores[here], t)
+            seen = features.push(seen, scores[here])
             left = y[run]
             if min(left.sum(), len(left) - left.sum()) >= max(self.min_class_count, 1):
                 cells = None if weight is None else weight[run]
@@ -288,7 +288,7 @@ class PrefixForecaster(LearnedForecaster):
         self, state: State, scores: FloatArray, done: BoolArray | None
     ) -> tuple[State, FloatArray]:
         features, t, p = self._features(), state.t + 1, state.p
-        seen = features.push(state.seen, scores, t)
+        seen = features.push(state.seen, scores)
         if self.pooled:
             p = self._of_pooled(features.rows(seen, t), done)
         elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:
@@ -312,11 +312,11 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [self._of_all_steps(X[rows]) for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
-        return np.concatenate(parts)
-
-    def _of_all_steps(self, X: TrajectoryArray) -> FloatArray:
-        return self._of_pooled(self._features().at_all_steps(X), end_mask(X, X.ended))
+        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        features = self._features()
+        return np.concatenate(
+            [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]
+        )
 
 
 def _check_both(y: FloatArray) -> None:

@@ -210,9 +210,7 @@ class Chain:
 class Replay:
     """Any other forecaster: all scores so far go through its ``transform`` again at each step."""
 
-    def __init__(
-        self, forecaster: Any, n_channels: int, channels: tuple[str, ...] | None = None
-    ) -> None:
+    def __init__(self, forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> None:
         self._forecaster, self._n_channels, self._channels = forecaster, n_channels, channels
 
     def begin(self, n: int = 1) -> FloatArray:
@@ -231,7 +229,7 @@ class Replay:
         return seen if done is None else seen[~done], p
 
 
-def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None = None) -> Live:
+def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
     own = _own_steps(forecaster)
     return Replay(forecaster, n_channels, channels) if own is None else Chain(own)

@@ -18,11 +18,9 @@ from trajscore.censoring._hazard import as_mask
 from trajscore.censoring._termination_audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.collapse import weighted_mean
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.own_stops import refuse_own_stops
-from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.run_sums import RunSums, run_sums, weighted_mean
+from trajscore.core.sample import Sample, check_sample, refuse_own_stops
 from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray

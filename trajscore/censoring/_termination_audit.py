@@ -14,8 +14,8 @@ from trajscore.censoring._shares import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
-from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import run_sums
+from trajscore.core.sample import refuse_own_stops
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,

@@ -15,8 +15,8 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import add_command, add_input_options, check_folder, number, reading
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.convert import as_table
 from trajscore.core.errors import ArgumentError
-from trajscore.core.parts import as_table
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs

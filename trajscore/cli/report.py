@@ -24,7 +24,7 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.collapse import AGGREGATORS
+from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES

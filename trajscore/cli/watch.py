@@ -26,8 +26,7 @@ from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet import FleetChange
-from trajscore.monitoring._fleet_runs import run_hashes
+from trajscore.monitoring._fleet_runs import FleetChange, run_hashes
 from trajscore.plotting import FleetDisplay
 from trajscore.report._inputs import load
 

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
+from trajscore.core.convert import as_table, joined_parts
 from trajscore.core.errors import ArgumentError
-from trajscore.core.parts import as_table, joined_parts
 from trajscore.core.ragged import Ragged
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import Rule, notes_on_stops

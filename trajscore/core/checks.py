@@ -66,19 +66,7 @@ def check_trajectories(
     >>> check_trajectories([[0.9, 0.8], [0.4, np.nan]])
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
-    return check_container(
-        as_container(X), probabilities, single_channel, allow_missing, allow_empty
-    )
-
-
-def check_container(
-    traces: TrajectoryArray,
-    probabilities: bool = False,
-    single_channel: bool = False,
-    allow_missing: bool = False,
-    allow_empty: bool = False,
-) -> TrajectoryArray:
-    """Check the values of a container, as `check_trajectories` does."""
+    traces = as_container(X)
     lengths = traces.lengths
     if not allow_empty and not lengths.all():
         row = int(np.argmin(lengths))

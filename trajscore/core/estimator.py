@@ -82,15 +82,13 @@ def check_estimator_input(
     X: Any,
     *,
     reset: bool,
-    probabilities: bool = False,
     single_channel: bool = True,
-    allow_missing: bool = False,
-    allow_empty: bool = False,
+    **flags: bool,
 ) -> TrajectoryArray:
     """Check X on behalf of an estimator, and note (`reset`) or compare what it is fitted on.
 
     The estimator gets ``n_channels_in_`` and ``channels_in_`` and, for padded arrays, what
-    scikit-learn's ``validate_data`` sets; the rest is as in `check_trajectories`.
+    scikit-learn's ``validate_data`` sets; the flags are those of `check_trajectories`.
     """
     if not reset:
         check_is_fitted(estimator)
@@ -99,13 +97,7 @@ def check_estimator_input(
         # of columns of a padded array means nothing, so a container skips them
         values = _validated(estimator, X, reset)
         X = TrajectoryArray.from_padded(values, ids=row_ids(X))
-    traces = check_trajectories(
-        X,
-        probabilities=probabilities,
-        single_channel=single_channel,
-        allow_missing=allow_missing,
-        allow_empty=allow_empty,
-    )
+    traces = check_trajectories(X, single_channel=single_channel, **flags)
     track_channels(estimator, traces, reset=reset)
     return traces
 

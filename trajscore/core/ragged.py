@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.parts import (
+from trajscore.core.convert import (
     as_channels,
     as_ended,
     as_meta,
@@ -20,6 +19,7 @@ from trajscore.core.parts import (
     stacked_parts,
     width,
 )
+from trajscore.core.ids import as_ids, check_same_runs
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing
 from trajscore.core.values import (
     as_float,

@@ -1,4 +1,7 @@
-"""Weighted sums of the scores of each run, of which every score of a set is made."""
+"""Steps with their weights: sums of scores of each run, traces collapsed, and steps sorted.
+
+Every score of a set is made of weighted sums of the scores of its runs.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
+from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon
+from trajscore.core.values import as_horizon, run_label
 from trajscore.core.weights import StepWeights
+from trajscore.core.within_runs import last_cells, step_numbers
 
 # Cells worked on at a time: all temporaries of a chunk together stay inside a core's cache.
 _CHUNK_CELLS = 1 << 16
@@ -103,3 +108,94 @@ def score_cells(
 def earned(weight: FloatArray, score: FloatArray) -> FloatArray:
     """Weigh scores of an outcome; one that never occurs costs nothing, however bad its score."""
     return np.multiply(weight, score, out=np.zeros_like(weight), where=weight > 0)
+
+
+AGGREGATORS = ("last", "mean", "min", "weighted")
+_EARLY, _UNIFORM = StepWeights("early"), StepWeights("uniform")
+
+
+def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> FloatArray:
+    """Collapse trusted traces of one channel (Appendix F.2 of the TPS paper)."""
+    if not len(X):
+        return np.empty(0)
+    if phi == "last":
+        return X.cells[last_cells(X)]
+    if phi == "min":
+        return np.minimum.reduceat(X.cells, X.offsets[:-1])
+    return weighted_mean(X, (_UNIFORM if phi == "mean" else weights).of(X).cells())
+
+
+def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
+    """Mean of each trusted run's values, which have the weights w."""
+    starts = X.offsets[:-1]
+    total = np.add.reduceat(w, starts)
+    if not total.all():
+        row = int(np.argmin(total))
+        raise ValueError(
+            f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
+            f"weighted mean; give weights above zero at step 1, or another aggregator"
+        )
+    mean = np.add.reduceat(w * X.cells, starts) / total
+    # rounding must not carry a mean outside the values it averages, nor split ties of constants
+    low, high = np.minimum.reduceat(X.cells, starts), np.maximum.reduceat(X.cells, starts)
+    return np.clip(mean, low, high)
+
+
+# With more steps, forecasts that share one of as many cells are ties, so that none need be sorted:
+# that moves metrics by less than 2e-6 (benchmarks/scale.py), unless many are in one cell.
+MANY = 1 << 22
+_N_CELLS = 1 << 20
+_MOST_IN_A_CELL = 1e-3
+
+PARTS = {"early": 1, "middle": 4, "late": 11}
+"""First step of each part of a run; never thirds of it, as its length is not known before its end.
+"""
+
+
+@dataclass(frozen=True)
+class WeightedSteps:
+    """Steps in the order of their runs: weight (step times run weight), part, and tie."""
+
+    X: TrajectoryArray
+    success: FloatArray  # of the runs
+    weights: StepWeights
+    weight: FloatArray
+    part: NDArray[Any]  # 0 early, 1 middle, 2 late: see `step_parts`
+    tie: NDArray[Any]  # place among the distinct forecasts
+    n_ties: int
+
+    def by_tie(self, values: FloatArray) -> FloatArray:
+        """Add up values of the steps by their forecast."""
+        return np.bincount(self.tie, values, self.n_ties).astype(np.float64, copy=False)
+
+
+def weighted_steps(
+    success: FloatArray,
+    X: TrajectoryArray,
+    weights: StepWeights,
+    run_weight: FloatArray | None = None,
+) -> WeightedSteps:
+    """Gather the steps of trusted runs; `success` and `run_weight` (None: ones) are of runs."""
+    w = weights.of(X).cells()
+    if run_weight is not None:
+        w *= np.repeat(run_weight, X.lengths)
+    return WeightedSteps(X, success, weights, w, step_parts(X), *_ties(X.cells))
+
+
+def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
+    """Return the place of each forecast among the distinct ones, and their number."""
+    if len(forecasts) > MANY:
+        # on this scale chances are as easily told apart near 0 and 1 as elsewhere
+        cells = np.arcsin(np.sqrt(forecasts))
+        cells *= _N_CELLS / (np.pi / 2)
+        cell = cells.astype(np.int32)
+        if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
+            return cell, _N_CELLS + 1
+    distinct, tie = group_ties(forecasts)
+    return tie, len(distinct)
+
+
+def step_parts(X: TrajectoryArray) -> NDArray[Any]:
+    """Return the place in `PARTS` of each step, which depends on its number alone."""
+    place = np.searchsorted(list(PARTS.values()), step_numbers(X), side="right")
+    return place.astype(np.int8) - np.int8(1)

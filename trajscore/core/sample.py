@@ -1,20 +1,25 @@
-"""The runs of one call, checked once at the door; what is below trusts them."""
+"""The runs of one call, checked once at the door; what is below trusts them.
+
+Nor may a forecast have stopped the very runs on which it is to be judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
-from trajscore.core.checks import check_container, check_groups, check_sample_weight, in_unit
+from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories, in_unit
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.stops import FORECAST_STOPS, normalize_reasons, recorded_stops
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import one_per_run
+from trajscore.core.within_runs import last_cells
 
 _UNGIVEN = object()  # None is no outcomes, and refused
 
@@ -41,17 +46,13 @@ class Sample:
         """Return some of the runs, in the order given; `rows` are positions, or a mask."""
         index = np.asarray(rows)
         index = index if index.size else index.astype(np.int64)
-
-        def part(values: Any) -> Any:
-            return None if values is None else values[index]
-
-        return type(self)(
-            traces={name: trace[index] for name, trace in self.traces.items()},
-            y=part(self.y),
-            weight=self.weight[index],
-            groups=part(self.groups),
-            q_z=part(self.q_z),
-        )
+        of_runs = {
+            name: values[index]
+            for name in ("y", "weight", "groups", "q_z")
+            if (values := getattr(self, name)) is not None
+        }
+        traces = {name: trace[index] for name, trace in self.traces.items()}
+        return replace(self, traces=traces, **of_runs)
 
     def id_order(self) -> IntArray:
         """Return the rows in the order of the ids, on which the order of rows has no influence."""
@@ -127,7 +128,7 @@ def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArr
             if several and container.channels and not isinstance(X, Mapping):
                 parts = {channel: container[channel] for channel in container.channels}
             for name, part in parts.items():
-                checked[name] = in_unit(check_container(part, **traces))
+                checked[name] = in_unit(check_trajectories(part, **traces))
         except ValueError as error:
             if name == alone:
                 raise
@@ -152,3 +153,46 @@ def check_forecasts(
         single_channel=True,
         **of_runs,
     )
+
+
+# With fewer, another forecast that is much like the one that stopped the runs may look like it.
+_FEWEST_RUNS = 5
+_FEWEST_STEPS = 50
+
+
+def refuse_own_stops(
+    traces: Mapping[str, TrajectoryArray], stop_reason: ArrayLike | None = None
+) -> None:
+    """Refuse a predictor whose own flag explains which runs a forecast stopped.
+
+    Which forecast stopped a run no log says, so this is told by its pattern: each run that was
+    stopped ends at the first step up to some threshold, and no run goes on after such a step.
+    """
+    about = next(iter(traces.values())).meta  # of the runs, as everywhere
+    reasons = recorded_stops(about, stop_reason)[0]
+    if reasons is None:
+        return
+    stopped = np.isin(normalize_reasons(reasons), FORECAST_STOPS)
+    for name, X in traces.items():
+        threshold = own_threshold(X, stopped)
+        if threshold is not None:
+            raise ValueError(
+                f"{f'predictor {name!r}' if name else 'the forecast'} stopped {stopped.sum()} of "
+                f"these {len(X)} runs itself: each of them ends at the first step at which it is "
+                f"at most {threshold:g}, and no run goes on after it. A forecast cannot be "
+                f"judged on runs that it stopped, as it decides which outcomes are seen. Let runs "
+                f"go on to their end, and replay all predictors on the same complete logs. If "
+                f"something else stopped these runs, correct their stop reasons"
+            )
+
+
+def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
+    """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
+    values, ends = X.cells.ravel(), last_cells(X)
+    goes_on = np.ones(len(values), dtype=bool)
+    goes_on[ends] = False  # at its own end a run can no longer be stopped
+    others = values[goes_on & ~np.isnan(values)]
+    if stopped.sum() < _FEWEST_RUNS or len(others) < _FEWEST_STEPS:
+        return None
+    highest, lowest = float(values[ends[stopped]].max()), float(others.min())
+    return highest if highest < lowest else None  # never if one is missing

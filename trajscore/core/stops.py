@@ -43,7 +43,7 @@ FORECAST_STOPS = (
     "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
     "low_confidence", "monitor", "monitor_stop", "stopped_by_forecast", "stopped_by_monitor",
 )  # fmt: skip
-"""Reasons of runs that a forecast stopped: it cannot be judged on these, see `own_stops`."""
+"""Reasons of runs that a forecast stopped: it cannot be judged on these, see `refuse_own_stops`."""
 
 # fmt: off
 STOP_REASONS: dict[str, tuple[str, ...]] = {

@@ -190,6 +190,11 @@ class RunWeights:
 def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeights:
     """Return what `weights` and `horizon` stand for; an error says what they may be."""
     if isinstance(weights, StepWeights):
+        if horizon is not None:
+            raise ValueError(
+                f"weights={weights!r} has its own horizon, so horizon={horizon!r} cannot be used "
+                f"with it; leave horizon out, or pass weights={weights.schedule!r}"
+            )
         return weights
     if not callable(weights) and (not isinstance(weights, str) or weights not in _RAMPS):
         raise ValueError(

@@ -1,9 +1,7 @@
 """Data to try things on: bundled, public, and made with a known truth."""
 
-from trajscore.datasets._chess import load_chess
-from trajscore.datasets._evaluator import fetch_evaluator
-from trajscore.datasets._expected_cost import fetch_expected_cost
-from trajscore.datasets._real_runs import load_real_runs
+from trajscore.datasets._bundled import load_chess, load_real_runs
+from trajscore.datasets._fetch import fetch_evaluator, fetch_expected_cost
 from trajscore.datasets._synthetic import make_trajectories
 
 __all__ = [

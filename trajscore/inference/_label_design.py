@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.collapse import collapse
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.run_sums import collapse
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.collapse import collapse
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.outliers import OrdinaryRange
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import collapse, run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray

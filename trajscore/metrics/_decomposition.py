@@ -10,13 +10,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, earned, run_sums
+from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, earned, run_sums
 from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weighted_steps import WeightedSteps
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._tps import check_scored

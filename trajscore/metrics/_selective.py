@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, xlogy
 
 from trajscore.core import ranking
-from trajscore.core.binning import uniform_bins
 from trajscore.core.ranking import TieGroups
-from trajscore.core.ties import ROUNDING, SUM_ROUNDING
+from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice, is_number
 from trajscore.metrics._answer_checks import check_answers, row_slices

@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.binning import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import row_chunks, score_cells
+from trajscore.core.run_sums import PARTS, WeightedSteps, row_chunks, score_cells, weighted_steps
 from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
+from trajscore.core.ties import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.core.weighted_steps import PARTS, WeightedSteps, weighted_steps
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._tps import check_scored

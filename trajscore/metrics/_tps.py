@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.run_sums import beyond_end, run_sums
-from trajscore.core.sample import Sample, check_forecasts
+from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, number_of

@@ -1,12 +1,10 @@
 """Stop failing runs early, with a guarantee to those that would succeed."""
 
-from trajscore.monitoring._baselines import CalibratedVerifier, RawVerifier
 from trajscore.monitoring._eprocess import DensityRatioEProcess
+from trajscore.monitoring._evaluation import split_report, token_savings
 from trajscore.monitoring._fleet import FleetMonitor
-from trajscore.monitoring._learn_then_test import LearnThenTestStop
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._savings import token_savings
-from trajscore.monitoring._splits import split_report
+from trajscore.monitoring._one_limit import CalibratedVerifier, LearnThenTestStop, RawVerifier
 from trajscore.monitoring._stopping_rule import StoppingRule
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,23 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
-from trajscore.core.collapse import AGGREGATORS, collapse
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
-from trajscore.monitoring._fleet_bets import GRID, bets_on_outcomes, bets_on_ranks, cells_of
-from trajscore.monitoring._fleet_cause import ADVICE, cause_of
 from trajscore.monitoring._fleet_runs import (
+    GRID,
     LEAST_RUNS,
     EarlierRuns,
+    FleetChange,
+    FleetStatus,
     Run,
     Runs,
+    bets_on_outcomes,
+    bets_on_ranks,
+    cause_of,
+    cells_of,
     check_reference,
     known_outcomes,
     with_forecasts,
@@ -40,32 +45,6 @@ _BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
-
-
-class FleetChange(NamedTuple):
-    """A change that was noticed; runs are numbered from 1, the first after the fit."""
-
-    alarm: int  # the last run that had been given by then
-    since: int  # the first run after the change, as far as can be told
-    quantity: str  # whose evidence grew: length, forecast, success, level or slope
-    predictor: str  # "" where the quantity is of all
-    log_e_value: float
-    cause: str = ""  # "" until enough runs have followed the alarm
-    # successes and known outcomes: of the reference, and of runs after the alarm until the cause
-    before: tuple[int, int] = (0, 0)
-    after: tuple[int, int] = (0, 0)
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        return ADVICE.get(self.cause, "Wait for more runs, from which the cause is named.")
-
-
-class FleetStatus(NamedTuple):
-    """What a fleet monitor says after an update."""
-
-    alarm: bool  # whether this update gave one
-    cause: str  # of the last change; "" while it is not known
 
 
 class FleetMonitor(BaseEstimator):

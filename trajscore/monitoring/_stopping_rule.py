@@ -40,7 +40,7 @@ class StoppingRule(ABC, BaseEstimator):
     their outcomes, and the rows of runs whose outcome was observed. Such a rule has
     ``_needs_outcomes = True``. `_shown_threshold` returns what `thresholds_` shows for a level. A
     rule whose statistic is minus a score, with one threshold for all runs, is a subclass of
-    `OneLimit` (``monitoring/_baselines.py``), and its `fit` sets `_thresholds`.
+    `OneLimit` (``monitoring/_one_limit.py``), and its `fit` sets `_thresholds`.
 
     Attributes
     ----------

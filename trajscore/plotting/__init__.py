@@ -4,17 +4,12 @@ The numbers behind a picture are attributes of its display; ``ax=`` says where t
 arguments go to matplotlib.
 """
 
-from trajscore.plotting._answers import CostCurveDisplay, RiskCoverageDisplay
-from trajscore.plotting._decomposition import DecompositionDisplay
-from trajscore.plotting._early_warning import EarlyWarningDisplay
-from trajscore.plotting._eprocess import EProcessDisplay
-from trajscore.plotting._fleet import FleetDisplay
-from trajscore.plotting._reliability import ReliabilityDisplay
-from trajscore.plotting._score import ScoreDisplay
-from trajscore.plotting._step_profile import StepProfileDisplay
+from trajscore.plotting._answers import CostCurveDisplay, ReliabilityDisplay, RiskCoverageDisplay
+from trajscore.plotting._monitors import EProcessDisplay, FleetDisplay
+from trajscore.plotting._score import DecompositionDisplay, ScoreDisplay
+from trajscore.plotting._steps import StepProfileDisplay, TerminationDisplay
 from trajscore.plotting._stopping_rules import PowerDisplay, SavingsDisplay
-from trajscore.plotting._termination import TerminationDisplay
-from trajscore.plotting._tracer_strip import TracerStripDisplay
+from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
 
 __all__ = [
     "CostCurveDisplay",

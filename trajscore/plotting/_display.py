@@ -36,6 +36,7 @@ class DisplayMixin(ABC):
 
     _style_of: ClassVar[str] = "lines.Line2D"  # what takes the options that are not ours
     _n_panels: ClassVar[int] = 1  # side by side
+    _legend: ClassVar[dict[str, Any]] = {}  # where it goes, if not where matplotlib finds room
     line_: Any
     ax_: Any
     figure_: Any
@@ -75,7 +76,7 @@ class DisplayMixin(ABC):
         if once:
             frame = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
             names = list(dict.fromkeys(labels))
-            first.legend([once[label] for label in names], names, **frame, **self._legend())
+            first.legend([once[label] for label in names], names, **frame, **self._legend)
         self.figure_ = first.get_figure()
         return self
 
@@ -97,10 +98,6 @@ class DisplayMixin(ABC):
     def _size(self) -> tuple[float, float] | None:
         """Width and height of a new figure in inches, if not matplotlib's."""
         return None if self._n_panels == 1 else (9, 4)
-
-    def _legend(self) -> dict[str, Any]:
-        """Where the legend goes, if not where matplotlib finds room."""
-        return {}
 
     def _without_aliases(self, style: dict[str, Any]) -> dict[str, Any]:
         """Give options of matplotlib their long names: ``lw`` is ``linewidth``."""

@@ -1,14 +1,32 @@
-"""Raw against calibrated, predictor by predictor."""
+"""Scores: as given and recalibrated, split in their parts, and by step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from trajscore.plotting._display import COLORS, REFERENCE, DisplayMixin, plain
+from trajscore.core.score_families import family_name
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import Horizon, Weights
+from trajscore.metrics import tps_decomposition
+from trajscore.metrics._decomposition import TERMS
+from trajscore.plotting._display import (
+    BLUE,
+    COLORS,
+    ORANGE,
+    REFERENCE,
+    DisplayMixin,
+    PredictionDisplayMixin,
+    by_name,
+    ink,
+    plain,
+    say_empty,
+    step_axis,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -88,3 +106,165 @@ class ScoreDisplay(DisplayMixin):
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.4 + 0.3 * len(self.table)
+
+
+GAIN, LOSS = BLUE, ORANGE
+
+
+@dataclass(eq=False, repr=False)
+class DecompositionDisplay(PredictionDisplayMixin):
+    """What forecasts gain over the base rate by discrimination, and lose by miscalibration.
+
+    Parameters
+    ----------
+    table : DataFrame indexed by predictor or by step
+        score, miscalibration, discrimination and uncertainty; indexed by step also n_runs, as
+        from `trajscore.metrics.tps_decomposition`.
+    score_name : str, default="log"
+        Name of the score, for the axis.
+
+    Notes
+    -----
+    `plot` leaves out steps that fewer than ``min_runs=10`` runs reach.
+
+    Examples
+    --------
+    >>> from trajscore.plotting import DecompositionDisplay
+    >>> judges = {"sharp": [[0.9], [0.2]], "vague": [[0.5], [0.5]]}
+    >>> display = DecompositionDisplay.from_predictions([1, 0], judges, score="brier")
+    >>> display.table
+               score  miscalibration  discrimination  uncertainty
+    predictor
+    sharp     -0.025           0.025            0.25         0.25
+    vague     -0.250           0.000            0.00         0.25
+    """
+
+    table: pd.DataFrame
+    score_name: str = "log"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        traces: Any,
+        *,
+        score: Any = "log",
+        weights: Weights = "early",
+        horizon: Horizon = None,
+        by: Literal["pooled", "step"] = "pooled",
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Split the score of one or several predictors.
+
+        Parameters
+        ----------
+        traces : TrajectoryArray, array-like of shape (n_runs, T_max) or mapping of these
+            Forecasts in [0, 1]; several predictors by name.
+        by : {"pooled", "step"}, default="pooled"
+            All steps together, or each step of a single predictor.
+        y_true, score, weights, horizon, sample_weight
+            As in `trajscore.metrics.tps_decomposition`.
+        name : str, optional
+            Name of a single predictor.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        DecompositionDisplay
+            The display, drawn.
+        """
+        named = by_name(traces, name or "forecast", "predictors")
+        if by == "step" and len(named) > 1:
+            raise ValueError(
+                f'by="step" shows one predictor, got {len(named)}; make a display for each'
+            )
+        how: dict[str, Any] = {"score": score, "weights": weights, "horizon": horizon}
+        how["sample_weight"] = sample_weight
+        parts = [tps_decomposition(y_true, X, by=by, **how) for X in named.values()]
+        if by == "step":
+            table = parts[0]
+        else:
+            table = pd.DataFrame(parts, index=pd.Index(named, name="predictor"))
+        return cls(table, family_name(score)).plot(**kwargs)
+
+    @property
+    def _by_step(self) -> bool:
+        return self.table.index.name == "step"
+
+    def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> Any:
+        label = f"mean {self.score_name} score (higher is better)"
+        if name:
+            ax.set_title(name, pad=None if self._by_step else 28)
+        if not self._by_step:
+            ax.set(xlabel=label)
+            return _draw_rows(ax, self.table, style)
+        shown = self.table[self.table["n_runs"] >= min_runs]
+        say_empty(ax, shown, f"no step is reached by {min_runs} runs")
+        line = _draw_steps(ax, shown, style)
+        ax.set_ylabel(label)
+        step_axis(ax)
+        return line
+
+    def _size(self) -> tuple[float, float] | None:
+        return None if self._by_step else (6.4, 1.6 + 0.55 * len(self.table))
+
+    @property
+    def _legend(self) -> dict[str, Any]:  # type: ignore[override]
+        if self._by_step:
+            return {}
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
+        return {"columnspacing": 1.2, "handlelength": 1.4, **above}
+
+
+def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
+    constant = -table["uncertainty"]
+    recalibrated = constant + table["discrimination"]
+    gain = {"color": GAIN, "alpha": 0.25, "linewidth": 0, "label": "gained by discrimination"}
+    ax.fill_between(table.index, constant, recalibrated, **gain)
+    loss = {"facecolor": "none", "edgecolor": LOSS, "hatch": "////", "linewidth": 0, "alpha": 0.6}
+    ax.fill_between(
+        table.index, table["score"], recalibrated, label="lost by miscalibration", **loss
+    )
+    ax.plot(table.index, recalibrated, color=GAIN, linewidth=1.4, label="recalibrated")
+    ax.plot(table.index, constant, label="base rate", **REFERENCE)
+    style = {"color": ink(), "linewidth": 1.8, "label": "score", **style}
+    (line,) = ax.plot(table.index, table["score"], **style)
+    return line
+
+
+def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
+    place = np.arange(len(table))[::-1]
+    score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
+    best = gained - uncertainty
+    upper, lower, bars = place + 0.17, place - 0.17, {"height": 0.3, "linewidth": 0}
+    ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
+    ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
+    ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
+    dots = {"marker": "D", "markersize": 5, "color": ink(), "linestyle": "none", "label": "score"}
+    (line,) = ax.plot(score, lower, **{**dots, **style})
+    digits = _digits(gained, lost)
+    _write_changes(ax, gained, best, upper, digits)
+    _write_changes(ax, -lost, best, lower, digits)
+    low, high = min(score.min(), -uncertainty.max()), best.max()
+    span = (high - low) or 1e-3
+    ax.set_yticks(place, [plain(key) for key in table.index])
+    ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))
+    return line
+
+
+def _write_changes(
+    ax: Any, changes: FloatArray, ends: FloatArray, heights: Any, digits: int
+) -> None:
+    beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+    for change, end, height in zip(changes, ends, heights, strict=True):
+        text = f"{change:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+        ax.annotate(text, (end, height), **beside)
+
+
+def _digits(*parts: FloatArray) -> int:
+    """Decimals that show three digits of the smaller of the two largest parts."""
+    largest = [float(part.max()) for part in parts if part.max() > 1e-6]
+    return 2 - int(np.floor(np.log10(min(largest)))) if largest else 3

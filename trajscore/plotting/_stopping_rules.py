@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray
 from trajscore.monitoring import token_savings
-from trajscore.monitoring._savings import TokenSavings
+from trajscore.monitoring._evaluation import TokenSavings
 from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,
@@ -22,6 +22,8 @@ from trajscore.plotting._display import (
     plain,
     share_axis,
 )
+
+_UPPER_LEFT = {"loc": "upper left"}
 
 
 @dataclass(eq=False, repr=False)
@@ -57,6 +59,7 @@ class PowerDisplay(DisplayMixin):
     """
 
     _n_panels = 2
+    _legend = _UPPER_LEFT
     reports: dict[str, pd.DataFrame]
 
     @classmethod
@@ -117,7 +120,11 @@ class PowerDisplay(DisplayMixin):
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
             for key, table in self.reports.items():
                 own = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
-                lines.append(_draw_rate(panel, table, rate, own))
+                low, high = table[f"{rate}_low"], table[f"{rate}_high"]
+                line = draw_with_band(panel, table.index, table[rate], low, high, own)
+                crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
+                _mark_levels(panel, table.index, table[rate], crossed, line.get_color())
+                lines.append(line)
             panel.set(xlabel="alpha", xlim=(-0.02 * largest, 1.04 * largest))
             panel.locator_params(axis="x", nbins=5)
         if any(_exceeds_alpha(table).any() for table in self.reports.values()):
@@ -136,17 +143,6 @@ class PowerDisplay(DisplayMixin):
             for left in (0, 0.57):
                 ax.inset_axes([left, 0, 0.43, 1])
         return tuple(ax.child_axes[:2])
-
-    def _legend(self) -> dict[str, Any]:
-        return {"loc": "upper left"}
-
-
-def _draw_rate(ax: Any, table: pd.DataFrame, rate: str, style: dict[str, Any]) -> Any:
-    low, high = table[f"{rate}_low"], table[f"{rate}_high"]
-    line = draw_with_band(ax, table.index, table[rate], low, high, style)
-    crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
-    _mark_levels(ax, table.index, table[rate], crossed, line.get_color())
-    return line
 
 
 @dataclass(eq=False, repr=False)
@@ -176,6 +172,7 @@ class SavingsDisplay(DisplayMixin):
     [1.0, 0.75, 0.75, 0.5]
     """
 
+    _legend = _UPPER_LEFT
     savings: dict[str, TokenSavings]
 
     @classmethod
@@ -228,9 +225,6 @@ class SavingsDisplay(DisplayMixin):
         ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
         share_axis(ax, "x", "y")
         return lines
-
-    def _legend(self) -> dict[str, Any]:
-        return {"loc": "upper left"}
 
 
 def _exceeds_alpha(table: pd.DataFrame) -> BoolArray:

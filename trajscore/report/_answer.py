@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import auroc_interval
-from trajscore.core.equal_length import FEWEST
+from trajscore.calibration.fixed_step import FEWEST, auroc_interval
 from trajscore.report._cards import (
     AVOID,
     MATTERS,

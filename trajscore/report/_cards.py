@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
-from trajscore.core.equal_length import FEWEST
+from trajscore.calibration.fixed_step import FEWEST
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING

@@ -8,10 +8,17 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration._cross_fit import folds_of
-from trajscore.calibration.fixed_step import AUROC, auroc_estimate, auroc_interval, step_table
-from trajscore.core.collapse import collapse
-from trajscore.core.equal_length import has_both, length_bins, runs_with_a_partner
+from trajscore.calibration.fixed_step import (
+    AUROC,
+    auroc_estimate,
+    auroc_interval,
+    has_both,
+    length_bins,
+    runs_with_a_partner,
+    step_table,
+)
 from trajscore.core.ids import pair_codes
+from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
 from trajscore.inference.mean_intervals import interval_of
 from trajscore.report._data import Options, columns_of

@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.checks import group_labels
-from trajscore.core.collapse import AGGREGATORS
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
-from trajscore.core.own_stops import refuse_own_stops
 from trajscore.core.parallel import Work
+from trajscore.core.run_sums import AGGREGATORS
+from trajscore.core.sample import refuse_own_stops
 from trajscore.core.score_families import several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
@@ -58,7 +58,7 @@ from trajscore.report._runs import (
 )
 from trajscore.report._tables import Counts, Facts, Source
 from trajscore.streaming.batches import RunBatches
-from trajscore.streaming.dask_batches import DaskBatches
+from trajscore.streaming.sources import DaskBatches
 
 _USUAL = EvaluationOptions()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.core.collapse import collapse
+from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
 from trajscore.report._acting import (
     LOST,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.collapse import collapse, weighted_mean
+from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name
@@ -48,8 +48,8 @@ from trajscore.report._report import Report
 from trajscore.report._runs import Counted, counted, unscored_runs
 from trajscore.report._tables import Counts
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
+from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
-from trajscore.streaming.labelled_runs import LabelledRuns
 
 Key = tuple[str, str]
 SAMPLE_RUNS = 20_000

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weighted_steps import MANY
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.influence import Parts, absolute_interval
 from trajscore.inference.intervals import unseen_reach

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajscore.core.binning import bins_of
+from trajscore.core.run_sums import PARTS, step_parts
+from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weighted_steps import PARTS, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.inference.intervals import wilson_interval
 from trajscore.report._tables import ReportData

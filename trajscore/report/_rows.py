@@ -16,16 +16,14 @@ from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_container, check_values
-from trajscore.core.collapse import collapse
+from trajscore.core.checks import check_trajectories, check_values
 from trajscore.core.outcomes import FAILURE
-from trajscore.core.run_sums import run_sums
+from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, outside_unit
-from trajscore.core.weighted_steps import weighted_steps
 from trajscore.core.weights import StepWeights
 from trajscore.metrics._decomposition import recalibrated_sums
 from trajscore.metrics._steps import step_calibration_statistics
@@ -112,7 +110,7 @@ def make_rows(
     for name, trace in judged.traces.items():
         is_probability = are_probabilities(trace.cells)
         # what rounding puts outside becomes 0 or 1
-        X = check_container(trace, probabilities=is_probability)
+        X = check_trajectories(trace, probabilities=is_probability)
         given.append(Row(name, AS_GIVEN, X, judged.runs, is_probability))
     if maker is None:
         return Rows(given, base)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from trajscore.core.equal_length import FEWEST
+from trajscore.calibration.fixed_step import FEWEST
 from trajscore.core.score_families import digits_of
 from trajscore.report._cards import (
     AVOID,

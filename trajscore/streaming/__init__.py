@@ -1,8 +1,7 @@
 """More runs than memory holds: batches of runs, and accumulators that can be merged."""
 
-from trajscore.streaming._calibration import CalibrationAccumulator
-from trajscore.streaming._ranking import RankingAccumulator
-from trajscore.streaming._source import iter_batches
+from trajscore.streaming._on_grids import CalibrationAccumulator, RankingAccumulator
 from trajscore.streaming._tps import TPSAccumulator
+from trajscore.streaming.sources import iter_batches
 
 __all__ = ["CalibrationAccumulator", "RankingAccumulator", "TPSAccumulator", "iter_batches"]

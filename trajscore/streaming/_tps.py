@@ -14,9 +14,8 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import left_out_factor
 from trajscore.inference.units import n_equal, t_quantile
-from trajscore.streaming._accumulator import Accumulator
+from trajscore.streaming.accumulator import Accumulator, LabelledRuns
 from trajscore.streaming.batches import hashed
-from trajscore.streaming.labelled_runs import LabelledRuns
 
 _BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
 # places of sums behind those of the scores

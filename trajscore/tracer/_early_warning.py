@@ -12,8 +12,7 @@ from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration._cross_fit import cross_fit_sample
-from trajscore.calibration.fixed_step import step_table
-from trajscore.core.equal_length import has_both
+from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import FloatArray

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.core.equal_length import FEWEST
+from trajscore.calibration.fixed_step import FEWEST
 from trajscore.core.values import number_of
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from trajscore.core.run_sums import score_cells
+from trajscore.core.run_sums import PARTS, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.weighted_steps import PARTS
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._steps import mean_by_step
 from trajscore.report._data import FORMS

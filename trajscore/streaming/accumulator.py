@@ -1,4 +1,4 @@
-"""What all accumulators share: a fine grid of values, checks of what is added, and merging.
+"""What all accumulators share: runs with their weights, a fine grid of values, checks, and merging.
 
 Counts on the grid need the same memory for any number of runs.
 """
@@ -7,18 +7,67 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
+from trajscore.core.run_sums import step_parts
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_numbers
-from trajscore.core.weights import StepWeights
-from trajscore.streaming.labelled_runs import LabelledRuns
+from trajscore.core.weights import RunWeights, StepWeights
+
+
+@dataclass(frozen=True)
+class LabelledRuns:
+    """Checked runs, at least one, with outcomes in [0, 1]; forecasts are kept elsewhere.
+
+    >>> X = TrajectoryArray.from_list([[0.5, 0.8], [0.2]])
+    >>> runs = LabelledRuns(np.array([1.0, 0.0]), X, StepWeights("early"))
+    >>> runs.of_runs.sums(runs.X.cells).round(3)
+    array([1.066, 0.2  ])
+    """
+
+    label: FloatArray
+    X: TrajectoryArray  # only its layout is read, not its values
+    weights: StepWeights
+    groups: NDArray[Any] | None = None
+
+    @cached_property
+    def of_runs(self) -> RunWeights:
+        """Step weights of these runs, and what each adds to the divisor of a set's score."""
+        return self.weights.of(self.X)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight of each step."""
+        return self.of_runs.cells()
+
+    @cached_property
+    def step_label(self) -> FloatArray:
+        """Outcome of the run of each step."""
+        return np.repeat(self.label, self.X.lengths)
+
+    @cached_property
+    def success(self) -> FloatArray:
+        """Weight of success of each step."""
+        return self.weight * self.step_label
+
+    @cached_property
+    def failure(self) -> FloatArray:
+        """Weight of failure of each step."""
+        return self.weight * (1 - self.step_label)
+
+    @cached_property
+    def part(self) -> IntArray:
+        """Place in `PARTS` of each step, by its number: early, middle or late."""
+        return step_parts(self.X).astype(np.int64)
+
 
 _END = float(np.log((1 - CLIP) / CLIP))
 
