@@ -24,7 +24,10 @@ _ROUNDING = 1e-9  # by how much a probability may miss [0, 1], as 1 minus an ent
 
 def run_label(identifier: Any) -> str:
     """Write a run identifier, maybe a NumPy scalar, as a user would, within a line: 'r7' or 7."""
-    label = repr(getattr(identifier, "item", lambda: identifier)())
+    try:
+        label = repr(getattr(identifier, "item", lambda: identifier)())
+    except ValueError:  # Python writes no more than 4,300 digits
+        label = "<a whole number of thousands of digits>"
     return label if len(label) <= 200 else label[:200] + "..."
 
 
