@@ -35,7 +35,7 @@ def log(tmp_path, monkeypatch):
             messages += [{"role": "assistant", "content": f"Look {t}. Confidence: {50 + k}%"}]
             messages += [{"role": "user", "content": "No."}]
         cut = {"outcome": -1, "stop_reason": "max_steps"} if k > 17 else {"outcome": (k // 2) % 2}
-        lines.append(json.dumps({"id": f"r{k}", "task": f"t{k // 2}", "messages": messages} | cut))
+        lines.append(json.dumps({"id": f"r{k}", "task": f"={k // 2}", "messages": messages} | cut))
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
     return tmp_path
 
@@ -59,7 +59,9 @@ def test_from_a_log_to_a_report(log, capsys):
         assert "0 requests, 59 from judged.parquet.cache.sqlite" in capsys.readouterr().out
         assert len(asked.bodies) == 59
     table = pd.read_parquet("judged.parquet")
-    pd.testing.assert_frame_equal(pd.read_csv("judged.csv"), table, check_dtype=False)
+    written = pd.read_csv("judged.csv")
+    assert written["task"].str.startswith("'=").all()  # no formula to a spreadsheet
+    pd.testing.assert_frame_equal(written.assign(task=table["task"]), table, check_dtype=False)
     columns = ["run", "step", "task", "stop_reason", "outcome", "verbal", "judge"]
     assert list(table.columns) == columns
     last = table.groupby("run", sort=False).last()

@@ -13,6 +13,7 @@ from trajscore.cli.inputs import progress_bar
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
+from trajscore.core.visible import visible
 from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
@@ -59,7 +60,7 @@ def batches_of(
         scattered=scattered,
         progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )
-    return batches, reason, "\n".join(notes)
+    return batches, reason, visible("\n".join(notes))
 
 
 def _columns_of(

@@ -92,8 +92,13 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--stop", dest="rule", type=_rule, action="extend", default=[], metavar="REASON=KIND,...")
     add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
     add("--group")
-    add("--max-size", type=_bytes, metavar="BYTES")
+    add_max_size(parser)
     add("--embedder")
+
+
+def add_max_size(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how much a compressed file may unpack to."""
+    _adder(parser, "shared")("--max-size", type=_bytes, metavar="BYTES")
 
 
 def add_censored(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.optional import optional
 from trajscore.core.storage import replacing
 from trajscore.core.values import number_of
+from trajscore.io.spreadsheets import to_csv
 from trajscore.judging import StepJudge
 from trajscore.judging._forms import FORMS
 from trajscore.judging._questions import CHANNEL, questions
@@ -72,8 +73,10 @@ def run(arguments: argparse.Namespace) -> None:
     judged = asked.ask()
     table = _table(inputs, judged.traces)
     with replacing(out) as file:
-        write = table.to_csv if out.suffix == ".csv" else table.to_parquet
-        write(file, index=False)
+        if out.suffix == ".csv":
+            file.write(to_csv(table).encode())
+        else:
+            table.to_parquet(file, index=False)
     n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
     n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"

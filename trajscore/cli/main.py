@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.version import __version__
+from trajscore.core.visible import visible
 
 _COMMANDS = {
     "report": "judge the confidence in a table or a log of runs",
@@ -54,14 +55,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"\ntrajscore: stopped{arguments.stopped}", file=sys.stderr)
             return 130
         except (ValueError, KeyError, ImportError, OSError) as error:
-            print(f"trajscore: {_sentence(error, arguments.options)}", file=sys.stderr)
+            print(f"trajscore: {visible(_sentence(error, arguments.options))}", file=sys.stderr)
             return 2
     return 0
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Write a warning as a line, without the line of code that it comes from."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"warning: {visible(str(message))}", file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):

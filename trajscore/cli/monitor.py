@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.cli.inputs import add_command, number
+from trajscore.cli.inputs import add_command, add_max_size, number
 from trajscore.monitoring._persistence import load_process
 from trajscore.monitoring._service import lines_of, serve
 
@@ -23,6 +23,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--durability", choices=("normal", "full"), default="normal")
     add("--forget-after", type=number, default=7 * 24.0, metavar="HOURS")
     add("--trust", action="append", default=[], metavar="TYPE")
+    add_max_size(parser)
     return parser
 
 
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer the lines on standard input."""
     if not arguments.forget_after > 0:
         raise ValueError("--forget-after must be a number of hours above 0")
-    process = load_process(arguments.model, arguments.trust)
+    process = load_process(arguments.model, arguments.trust, arguments.max_size)
     monitor = process.monitor(arguments.alpha, arguments.state, arguments.durability)
     if np.isinf(process.thresholds_).all():
         print(

@@ -23,6 +23,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
+from trajscore.core.visible import visible
 from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
 from trajscore.monitoring import FleetMonitor
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             "group",
         )
     for k, change in enumerate(fleet.changes_, start=1):
-        print("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k)))
+        print(visible("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k))))
     changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
     if reference[1] is not None and new[1] is not None:

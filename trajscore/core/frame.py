@@ -57,6 +57,9 @@ def parts_of_frame(
     in_meta = list(meta) if is_list_like(meta) else [meta]
     per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
     names: list[Any] = list(id) if is_list_like(id) else [id]
+    for name in values:
+        if name in names:
+            raise ValueError(f"column {name!r} holds the run ids, not scores; name another")
     numbered = [] if step is None else [step]
     given: list[Any] = [stop_reason] if isinstance(stop_reason, str) else list(stop_reason or ())
     usual = () if stop_reason is not None else stop_names(column_names(df))
@@ -118,7 +121,7 @@ def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Se
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
-    codes, uniques = pd.factorize(column)
+    codes, uniques = _factorized(column)
     if codes.min() < 0:
         raise _no_run_id(int(np.argmax(codes < 0)), name)
     return codes, _as_run_ids(uniques, name)
@@ -150,9 +153,9 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     if len(names) == 1:
         return frame[names[0]]
     for name in names:
-        if frame[name].isna().any():
-            row = int(np.argmax(frame[name].isna()))
-            raise _no_run_id(row, name)
+        codes, _ = _factorized(frame[name])
+        if codes.min(initial=0) < 0:
+            raise _no_run_id(int(np.argmax(codes < 0)), name)
     joined = frame[names[0]].astype(str)
     for name in names[1:]:
         joined = joined + "-" + frame[name].astype(str)
@@ -339,16 +342,21 @@ def _is_constant(column: pd.Series, runs: _Runs) -> bool:
     return bool((values == np.repeat(values[runs.starts], runs.lengths)).all())
 
 
+def _factorized(column: pd.Series) -> tuple[IntArray, Any]:
+    """Number the values of a column, -1 where there is none."""
+    try:
+        return pd.factorize(column)
+    except TypeError:
+        raise ValueError(
+            f"column {column.name!r} holds a list or an object; give one value a run"
+        ) from None
+
+
 def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
     rows = runs.starts
     if not _is_constant(column, runs):
-        try:
-            values, kinds = pd.factorize(column)
-        except TypeError:
-            raise ValueError(
-                f"column {column.name!r} holds a list or an object; give one value a run"
-            ) from None
+        values, kinds = _factorized(column)
         known = np.flatnonzero(values >= 0)
         of_run, value = np.repeat(np.arange(len(rows)), runs.lengths)[known], values[known]
         is_first = np.append(True, of_run[1:] != of_run[:-1])[: len(known)]

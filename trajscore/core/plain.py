@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+_MAX_DIGITS = 300  # a float of more digits is infinite
+
 
 def plain(value: Any) -> Any:
     """Return dictionaries, lists and scalars as JSON has them: null for what is not finite."""
@@ -22,6 +24,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def parse_integer(digits: str) -> int | float:
+    """Return a whole number, ``parse_int`` of readers of JSON; infinity beyond a float."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _USUAL_RATIO = 100
 # what NumPy, pandas and pyarrow raise about files and values that are not theirs
 _ERRORS = (
     *(ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError),
-    *(AttributeError, EOFError, OSError, BadZipFile, zlib.error),
+    *(AttributeError, EOFError, OSError, MemoryError, BadZipFile, zlib.error),
 )
 
 
@@ -58,10 +58,7 @@ def load(path: Path, build: Callable[..., Loaded], max_size: int | None = None) 
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give the path of a file that save wrote")
     try:
-        with ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > (limit := size_limit(path, max_size)):
-            raise too_large(path, limit)
+        check_archive(path, max_size)
         # opened here, because np.load leaves what it cannot read open
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             parts = dict(arrays)
@@ -81,23 +78,41 @@ def _check_ending(path: Path) -> None:
         raise ValueError(f"{path}: the file name must end in .npz")
 
 
+def check_archive(path: Path, max_size: int | None) -> None:
+    """Refuse a zip archive that unpacks to more than `size_limit`."""
+    with ZipFile(path) as archive:
+        check_size(path, sum(member.file_size for member in archive.infolist()), max_size)
+
+
+def check_size(path: Path, size: int, max_size: int | None) -> None:
+    """Refuse a compressed file whose content has more bytes than `size_limit`."""
+    if size > (limit := size_limit(path, max_size)):
+        raise ArgumentError(
+            f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
+            f"{{argument}}",
+            "max_size",
+        )
+
+
 def size_limit(path: Path, max_size: int | None) -> int:
     """Return how many bytes a compressed file may unpack to, as a small one may to any number."""
     return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size) if max_size is None else max_size
 
 
-def too_large(path: Path, limit: int) -> ArgumentError:
-    """Return the error of a file that would take more."""
-    return ArgumentError(
-        f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
-        f"{{argument}}",
-        "max_size",
-    )
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is whole and on the disk, not before."""
+    try:
+        with _replacing(path) as file:
+            yield file
+    except OSError as error:
+        if error.errno and not error.filename:  # as of a full disk
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
         with path.open("wb") as stream:
             yield stream

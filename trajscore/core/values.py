@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,7 +29,10 @@ _MOST_JOBS = 4096
 
 def run_label(identifier: Any) -> str:
     """Write a run identifier, maybe a NumPy scalar, as a user would, within a line: 'r7' or 7."""
-    label = repr(getattr(identifier, "item", lambda: identifier)())
+    try:
+        label = repr(getattr(identifier, "item", lambda: identifier)())
+    except ValueError:  # Python writes no more than 4,300 digits
+        label = "<a whole number of thousands of digits>"
     return label if len(label) <= 200 else label[:200] + "..."
 
 
@@ -225,8 +229,9 @@ def parse_numbers(column: pd.Series) -> pd.Series:
     """Return numbers, NaN where a cell holds none, infinity where it is beyond float64."""
     try:
         return pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # of an integer of hundreds of digits
-        return pd.to_numeric(column.astype(str), errors="coerce")
+    except OverflowError:  # of integers of hundreds of digits
+        beyond = [isinstance(cell, int) and abs(cell) > sys.float_info.max for cell in column]
+        return pd.to_numeric(column.mask(beyond, np.inf), errors="coerce")
 
 
 def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:

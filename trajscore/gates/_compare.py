@@ -10,6 +10,7 @@ import pandas as pd
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
+from trajscore.core.visible import visible
 from trajscore.gates._change import (
     POWER,
     Matching,
@@ -95,7 +96,7 @@ class Comparison:
             ]
             for name, sign in (("base", ""), ("new", ""), ("change", "+"))
         }
-        names = [str(key) for key in self.keys]
+        names = [visible(str(key)) for key in self.keys]
         lines += [pd.DataFrame(cells, index=names).to_string(), ""]
         lines += [*self.changes(), *self.notes]
         chance = f"{50 * (1 + self.confidence_level):.4g}%"
@@ -105,7 +106,7 @@ class Comparison:
             f"chance. With the stated number of more runs, a change of this size is shown with a "
             f"chance of {POWER:.0%}."
         )
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
 
 def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comparison:

@@ -11,6 +11,7 @@ import numpy as np
 
 from trajscore.core.plain import plain
 from trajscore.core.version import __version__
+from trajscore.core.visible import visible
 from trajscore.gates._change import Matching
 from trajscore.gates._compare import WITHOUT_TASKS, interval, more_runs, pairing
 from trajscore.gates._gate import FAIL, PASS, UNDECIDED, UNUSABLE, Gate, Rules
@@ -91,7 +92,7 @@ class CheckResult:
         if self.verdict == UNDECIDED:
             lines.append(_TO_DECIDE)
         lines += [_ONE_LOOK] if self._has_intervals() else []
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def to_json(self) -> str:
         """Return the verdict, each gate with its numbers, and how the sets are paired."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
+from trajscore.core.values import run_label
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._persistence import load_fitted, save_fitted
@@ -75,7 +76,7 @@ class StopRun(Exception):  # noqa: N818
 
     def __init__(self, look: Look) -> None:
         self.look = look
-        super().__init__(f"run {look.run!r} was stopped at step {look.flagged_step}")
+        super().__init__(f"run {run_label(look.run)} was stopped at step {look.flagged_step}")
 
 
 class Guard(BaseEstimator):
@@ -309,7 +310,9 @@ class Guard(BaseEstimator):
         save_fitted(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, trusted: Sequence[str] = ()) -> Self:
+    def load(
+        cls, path: str | Path, trusted: Sequence[str] = (), max_size: int | None = None
+    ) -> Self:
         """Read a guard that `save`, or ``trajscore fit``, wrote.
 
         Parameters
@@ -318,13 +321,15 @@ class Guard(BaseEstimator):
             The file.
         trusted : sequence of str
             Types in it that are not ours, and that you trust.
+        max_size : int, optional
+            As in `trajscore.TrajectoryArray.load`.
 
         Returns
         -------
         Guard
             The fitted guard.
         """
-        return load_fitted(path, cls, trusted)
+        return load_fitted(path, cls, trusted, max_size)
 
     def _check_signals(self, signals: Any, runs: list[Run], X: TrajectoryArray) -> None:
         """Refuse signals that know the future, and such as have gaps."""
@@ -343,8 +348,8 @@ class Guard(BaseEstimator):
                 cut = signals.transform([Run(own.id, list(part), task=own.task)])
                 if not np.allclose(cut.cells, X.cells[first : first + len(cut.cells)]):
                     raise ValueError(
-                        f"run {own.id!r}: the signals of its first {len(cut.cells)} steps are "
-                        f"others when the rest is not known yet; a guard needs signals that "
+                        f"run {run_label(own.id)}: the signals of its first {len(cut.cells)} steps "
+                        f"are others when the rest is not known yet; a guard needs signals that "
                         f"depend on the turns so far alone"
                     )
 
@@ -366,8 +371,8 @@ class Watch:
                 len(steps),
             )
             raise ValueError(
-                f"run {self.run!r}: turn {place + 1} is not what it was, or is gone; give the "
-                f"guard all that was said, before it is summed up or cut"
+                f"run {run_label(self.run)}: turn {place + 1} is not what it was, or is gone; give "
+                f"the guard all that was said, before it is summed up or cut"
             )
         self._seen = steps
         return self.guard.look(own, self.run, done=done, alpha=self.alpha)

@@ -13,22 +13,17 @@ from collections.abc import Collection, Iterator
 from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
-from trajscore.core.plain import unique_keys
+from trajscore.core.plain import parse_integer, unique_keys
 from trajscore.io.text import whole_text
 
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
 _SPACE = re.compile(r"[ \t\n\r]*")
-_MAX_DIGITS = 300  # a float of more digits is infinite
 _ESCAPES = ("\\ud", "\\uD")
 
 
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
-
-
-_DECODER = json.JSONDecoder(parse_int=_integer, object_pairs_hook=unique_keys)
+_DECODER = json.JSONDecoder(parse_int=parse_integer, object_pairs_hook=unique_keys)
 
 
 def read_value(text: str) -> Any:

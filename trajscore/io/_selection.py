@@ -19,7 +19,7 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
-from trajscore.core.values import is_number, parse_number, split_pairs
+from trajscore.core.values import is_number, parse_number, run_label, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
     LAST,
@@ -70,7 +70,7 @@ class Selection:
         check_polarity(fields.outcome, meanings)
         rule = read_rule(options.pop("rule", None))
         max_size = options.pop("max_size", None)
-        table = read_outcomes(options.pop("outcomes", None), fields, rule)
+        table = read_outcomes(options.pop("outcomes", None), fields, rule, max_size)
         roles = _check_roles(options.pop("roles", None))
         return cls(fields, rule, meanings, table, roles, max_size)
 
@@ -180,7 +180,7 @@ class Selection:
                 "outcome",
             )
             if is_number(meaning):  # of tests, or on another scale, as in other runs
-                place = f"{run.meta['file']}, run {run.id!r}"
+                place = f"{run.meta['file']}, run {run_label(run.id)}"
                 raise ArgumentError(f"{place}: {problem.text}", problem.part)
             raise MalformedRunError(str(problem))
         return grade

@@ -11,7 +11,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
-from trajscore.core.values import number_of
+from trajscore.core.values import number_of, run_label
 from trajscore.io._vocabulary import first
 
 # fmt: off
@@ -97,8 +97,8 @@ def several_runs(name: str, run: str, ids: Sequence[str]) -> ArgumentError:
     """Return the error for an id that nobody named, under which a field has several values."""
     own = " ".join(f"{{argument:id={own}}}" for own in ids)
     return ArgumentError(
-        f"run {run!r} has several values of {name!r}; if each is a run of its own, pass {own} "
-        f"{{argument:id={name}}}; if not, pass {own}",
+        f"run {run_label(run)} has several values of {name!r}; if each is a run of its own, pass "
+        f"{own} {{argument:id={name}}}; if not, pass {own}",
         "id",
     )
 

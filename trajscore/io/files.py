@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trajscore.core.optional import optional
-from trajscore.core.storage import size_limit, too_large
-from trajscore.core.values import as_path, check_file, is_iterable
+from trajscore.core.storage import check_size
+from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
 
@@ -57,7 +57,7 @@ class Place:
         return self.run
 
     def __str__(self) -> str:
-        name = "run" if self.run is None else f"run {self.run!r}"
+        name = "run" if self.run is None else f"run {run_label(self.run)}"
         return f"{self.file}, {name} (index {self.index})"
 
 
@@ -162,7 +162,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
         self._file = gzip.GzipFile(fileobj=file)
         self._path = path
-        self._most = size_limit(path, max_size)
+        self._max_size = max_size
         self._read = 0
 
     def readable(self) -> bool:
@@ -171,14 +171,15 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._file.read(len(buffer))
         self._read += len(data)
-        if self._read > self._most:
-            raise too_large(self._path, self._most)
+        check_size(self._path, self._read, self._max_size)
         buffer[: len(data)] = data
         return len(data)
 
 
 @contextmanager
-def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
+def open_text(
+    path: Path, max_size: int | None = None, newline: str | None = None
+) -> Iterator[TextIO]:
     """Open a text file, gzipped or not; `max_size` limits how many bytes it may unpack to."""
     try:
         with ExitStack() as opened:
@@ -187,7 +188,9 @@ def open_text(path: Path, max_size: int | None = None) -> Iterator[TextIO]:
             binary.seek(0)
             if packed:
                 binary = io.BufferedReader(_Unpacked(binary, path, max_size), _HEAD)
-            yield opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8-sig"))
+            yield opened.enter_context(
+                io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
+            )
     except UnicodeDecodeError as error:
         refuse_database(path)
         raise ValueError(

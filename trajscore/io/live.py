@@ -7,6 +7,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from trajscore.core.values import is_iterable
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io._vocabulary import OF_USER
@@ -51,8 +52,8 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
     >>> [(step.actor, step.text, step.observation) for step in run.steps]
     [('user', 'Where is order 7?', None), ('agent', 'I look.', 'in Oslo')]
     """
-    if isinstance(messages, (Mapping, str)):
-        kind = "text" if isinstance(messages, str) else "an object that holds it"
+    if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
+        kind = type(messages).__name__
         raise MalformedRunError(f"messages must be the list of messages, not {kind}")
     conversation = Conversation(Place(Path(str(id)), 0, run=str(id)))
     conversation.add_all([_plain(message) for message in messages])

@@ -13,7 +13,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
-from trajscore.core.values import as_path, unknown_name
+from trajscore.core.values import as_path, run_label, unknown_name
 from trajscore.io.fields import Fields
 from trajscore.io.tables import read_table, usual_column
 
@@ -28,18 +28,22 @@ class OutcomeTable(dict[str, dict[str, Any]]):
 _MAX_EXAMPLES = 3
 
 
-def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> OutcomeTable | None:
+def read_outcomes(
+    source: Any, names: Fields, rule: Rule | None = None, max_size: int | None = None
+) -> OutcomeTable | None:
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
         return None
     if isinstance(source, Mapping):
         return OutcomeTable((str(run), {"outcome": value}) for run, value in source.items())
-    frame = source if isinstance(source, pd.DataFrame) else read_table(as_path(source, "outcomes"))
+    frame = source
+    if not isinstance(source, pd.DataFrame):
+        frame = read_table(as_path(source, "outcomes"), max_size)
     ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)
     if ids.duplicated().any():
         run = ids[ids.duplicated()].iloc[0]
         raise ArgumentError(
-            f"{{argument}}: run {run!r} has several rows in the table; keep one row a run",
+            f"{{argument}}: run {run_label(run)} has several rows in the table; keep one row a run",
             "outcomes",
         )
     (outcome,) = _columns_of(frame, "outcome", names)
@@ -57,10 +61,14 @@ def read_outcomes(source: Any, names: Fields, rule: Rule | None = None) -> Outco
 
 
 def join_outcomes(
-    frame: pd.DataFrame, names: Fields, source: Any, rule: Rule | None = None
+    frame: pd.DataFrame,
+    names: Fields,
+    source: Any,
+    rule: Rule | None = None,
+    max_size: int | None = None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Add the outcomes of another table to a long table, by id; also return notes on both."""
-    table = read_outcomes(source, names, rule)
+    table = read_outcomes(source, names, rule, max_size)
     if table is None:
         return frame, names, ()
     ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)

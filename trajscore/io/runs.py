@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.stops import note_on_lost
-from trajscore.core.values import is_iterable, number_of
+from trajscore.core.values import is_iterable, number_of, run_label
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
 from trajscore.io.files import Place
@@ -199,8 +199,8 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     for run in checked:
         if as_grade(run.outcome) is None:
             raise ValueError(
-                f"run {run.id!r}: the outcome is {run.outcome!r}; use 1 for success, 0 for "
-                f"failure, -1 if it was not observed, or a grade between 0 and 1"
+                f"run {run_label(run.id)}: the outcome is {run.outcome!r}; use 1 for success, 0 "
+                f"for failure, -1 if it was not observed, or a grade between 0 and 1"
             )
     return check_outcomes([run.outcome for run in checked])
 

@@ -16,6 +16,7 @@ from trajscore.core.frame import step_places
 from trajscore.core.meanings import bare_name
 from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.stops import names_among, stop_columns
+from trajscore.core.storage import check_size
 from trajscore.core.values import (
     as_numbers,
     check_file,
@@ -37,6 +38,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import Broken, LogFile, open_text, parquet_dataset, parquet_files
+from trajscore.io.spreadsheets import from_csv
 from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
@@ -63,7 +65,7 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
         if name.endswith((".json", ".jsonl", ".ndjson")):
             return pd.DataFrame(list(_json_rows(path, max_size)))
         if name.endswith(".parquet") or (path.is_dir() and next(parquet_files(path), None)):
-            return _read_parquet(path)
+            return _read_parquet(path, max_size)
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
@@ -73,13 +75,14 @@ def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
-    with open_text(path, max_size) as file:
+    with open_text(path, max_size, newline="") as file:
         first = file.readline()
     sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
-    with open_text(path, max_size) as file:
+    with open_text(path, max_size, newline="") as file:
         texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
-    with open_text(path, max_size) as file:
-        return pd.read_csv(file, sep=sep, dtype=dict.fromkeys(texts, str), low_memory=False)
+    with open_text(path, max_size, newline="") as file:
+        dtype = dict.fromkeys(texts, str)
+        return from_csv(pd.read_csv(file, sep=sep, dtype=dtype, low_memory=False))
 
 
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
@@ -102,9 +105,14 @@ def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, max_size: int | None) -> pd.DataFrame:
     """Read a file, or a folder of files that memory can hold."""
     rows = parquet_dataset(path)
+    for file in rows.get_fragments():
+        has, groups = file.metadata, range(file.metadata.num_row_groups)
+        size = sum(has.row_group(k).total_byte_size for k in groups)
+        # a value that is repeated takes no room in a file, but 8 bytes in memory
+        check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
     if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
         raise ValueError(
             f"it has {n_rows:,} rows; trajscore report reads them in batches, or give one file"

@@ -28,8 +28,6 @@ from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
 from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
-LARGEST_SCORE = 1e150
-"""Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
 _DONE = np.array([True])
 # Where few failing runs get to a step, the mean over all steps counts as so many more of them.
 _SHRINKAGE = 10
@@ -86,12 +84,6 @@ class DensityRatio(NamedTuple):
         if self.forecaster is None:
             F = check_trajectories(X, probabilities=True, single_channel=True)
         else:
-            if (too_large := ~(np.abs(X.cells) <= LARGEST_SCORE)).any():
-                cell = np.argwhere(too_large)[0]
-                raise ValueError(
-                    f"{X.place(int(cell[0]))}: the score {X.cells[tuple(cell)]:g} is not a finite "
-                    f"number up to {LARGEST_SCORE:g}"
-                )
             with np.errstate(over="ignore", invalid="ignore"):
                 F = check_trajectories(
                     self.forecaster.transform(X), single_channel=True, allow_missing=True

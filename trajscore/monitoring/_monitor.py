@@ -19,11 +19,12 @@ from trajscore.core.values import (
     is_number,
     number_of,
     outside_unit,
+    run_label,
     to_unit,
 )
-from trajscore.monitoring._density_ratio import LARGEST_SCORE, FittedTest
+from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
-from trajscore.monitoring._stopping_rule import longer_than_fitted, range_warning
+from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
 from trajscore.monitoring._thresholds import one_id
 
 _DEFAULT_RUN = "run"
@@ -178,13 +179,13 @@ class EProcessMonitor:
             after = self._after(before, scores, done=done)
             if due == self._warn_at:
                 self._warn_at = -1  # once
-                message = longer_than_fitted(f"run {run_id!r} is", self.test.longest)
+                message = longer_than_fitted(f"run {run_label(run_id)} is", self.test.longest)
                 warnings.warn(message, UserWarning, stacklevel=2)
             if not self._has_warned_of_range:
                 problem = range_warning(scores, self.test.fitted_range, self.test.channels)
                 if problem:
                     self._has_warned_of_range = True
-                    warnings.warn(f"run {run_id!r}, step {due}: {problem}", stacklevel=2)
+                    warnings.warn(f"run {run_label(run_id)}, step {due}: {problem}", stacklevel=2)
             self._take(after, done)
             return after.last
 
@@ -194,7 +195,7 @@ class EProcessMonitor:
         why = f"got step {step}, expected step {due}; send the steps of a run in order"
         if run_id in self._ended:
             why = f"step {step} comes after its end; begin a new run of that id with step 1"
-        raise ValueError(f"run {run_id!r}: {why}")
+        raise ValueError(f"run {run_label(run_id)}: {why}")
 
     def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same; a new end does not."""
@@ -296,7 +297,9 @@ class EProcessMonitor:
             return
         for run_id in changes:
             if not isinstance(run_id, (str, int)):
-                raise TypeError(f"run {run_id!r}: only ids that are text or integers can be kept")
+                raise TypeError(
+                    f"run {run_label(run_id)}: only ids that are text or integers can be kept"
+                )
         self._file.write({run_id: run and _content(run, done) for run_id, run in changes.items()})
 
     def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
@@ -356,7 +359,7 @@ class EProcessMonitor:
                 run.progress, scores, run_id, step, done=done
             )
         except ValueError as error:
-            raise ValueError(f"run {run_id!r}, step {step}: {error}") from error
+            raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
         # of what was before, the last step alone can be decided again, by `finish`
@@ -370,7 +373,9 @@ class EProcessMonitor:
     def _known(self, run_id: Hashable) -> _Run:
         run = self._whole(self._runs.get(run_id))
         if run is None:
-            raise KeyError(f"run {run_id!r} is not open: it has no score yet, or has ended")
+            raise KeyError(
+                f"run {run_label(run_id)} is not open: it has no score yet, or has ended"
+            )
         return run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -455,13 +460,13 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
     try:
         values = _of_channels(test, score)
     except ValueError as error:
-        raise ValueError(f"run {run_id!r}, step {step}: {error}") from None
+        raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from None
     if test.ratio.forecaster is not None:
         return values
     if outside_unit(values[0]):
         raise ValueError(
-            f"run {run_id!r}, step {step}: the forecast {values[0]:g} lies outside [0, 1]; "
-            f"send a probability of success"
+            f"run {run_label(run_id)}, step {step}: the forecast {values[0]:g} lies outside "
+            f"[0, 1]; send a probability of success"
         )
     return to_unit(values)
 
@@ -475,8 +480,8 @@ def _of_channels(test: FittedTest, score: Any) -> FloatArray:
     values = values.astype(np.float64)
     if not (np.abs(values) <= LARGEST_SCORE).all():
         raise ValueError(
-            f"the score {score!r} is not a finite number up to {LARGEST_SCORE:g}; send one, or "
-            f"finish the run"
+            f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; send "
+            f"one, or finish the run"
         )
     return values
 
@@ -503,5 +508,5 @@ def _numbers(score: Any) -> NDArray[Any]:
     except ValueError:  # lists of different lengths
         values = np.array(None)
     if is_bool or (values.size and values.dtype.kind not in "iuf"):
-        raise ValueError(f"the score {score!r} is not a number; send one, such as 0.7")
+        raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
     return values

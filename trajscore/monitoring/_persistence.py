@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sklearn.utils.validation import check_is_fitted
+
+from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
-from trajscore.core.storage import replacing
+from trajscore.core.storage import check_archive, replacing
 from trajscore.core.trusted import trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
 
@@ -26,9 +29,11 @@ def _skops(doing: str) -> Any:
     return optional("skops.io", f"{doing} a model needs skops", "monitor")
 
 
-def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioEProcess:
+def load_process(
+    path: str | Path, trusted: Sequence[str] = (), max_size: int | None = None
+) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, and try it out."""
-    process = load_fitted(path, DensityRatioEProcess, trusted)
+    process = load_fitted(path, DensityRatioEProcess, trusted, max_size)
     try:
         _try_out(process)
     except Exception as error:
@@ -36,7 +41,12 @@ def load_process(path: str | Path, trusted: Sequence[str] = ()) -> DensityRatioE
     return process
 
 
-def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = ()) -> Fitted:
+def load_fitted(
+    path: str | Path,
+    kind: type[Fitted],
+    trusted: Sequence[str] = (),
+    max_size: int | None = None,
+) -> Fitted:
     """Read a fitted estimator from a .skops file, which runs no code of its own.
 
     All types in the file are checked before any of it is loaded. They must be trusted by skops,
@@ -49,7 +59,10 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
             f"{file} does not exist; write it with trajscore fit, or skops.io.dump(process, path)"
         )
     try:
+        check_archive(file, max_size)
         unknown = io.get_untrusted_types(file=file)
+    except ArgumentError:
+        raise
     except Exception as error:  # whatever skops raises for another kind of file
         raise ValueError(
             f"{file} is not a .skops file; write one with trajscore fit, or of a "
@@ -71,6 +84,9 @@ def load_fitted(path: str | Path, kind: type[Fitted], trusted: Sequence[str] = (
             f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
             f"a DensityRatioEProcess, and with --guard a Guard, for integrations.Guard.load"
         )
+    place = str(file).replace("%", "%%")
+    need = "write it after its fit, or with trajscore fit"
+    check_is_fitted(fitted, msg=f"{place}: the %(name)s in it is not fitted; {need}")
     return fitted
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, BinaryIO, TextIO
 
-from trajscore.core.plain import plain, unique_keys
+from trajscore.core.plain import parse_integer, plain, unique_keys
 from trajscore.core.values import unknown_name
 from trajscore.monitoring._monitor import Decision, EProcessMonitor
 
@@ -78,7 +78,8 @@ def _read_json(line: bytes) -> Any:
     if len(line) > _LONGEST:
         raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
     try:
-        return json.loads(line.decode("utf-8"), object_pairs_hook=unique_keys)
+        text = line.decode("utf-8")
+        return json.loads(text, parse_int=parse_integer, object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
     except (json.JSONDecodeError, RecursionError) as error:

@@ -28,6 +28,9 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
+LARGEST_SCORE = 1e150
+"""Scores beyond it, whose squares are infinite, would ruin the evidence of all later steps."""
+
 Ranges = tuple[tuple[float, float], ...]  # lowest and highest score of each channel
 
 
@@ -261,6 +264,7 @@ class StoppingRule(ABC, BaseEstimator):
             warnings.warn(message, UserWarning, stacklevel=3)
         if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
             warnings.warn(message, UserWarning, stacklevel=3)
+        _check_scores(traces)
         return traces
 
     def _check_training(
@@ -269,6 +273,7 @@ class StoppingRule(ABC, BaseEstimator):
         """Set what every fit sets; return runs, outcomes, and the rows of observed ones by id."""
         require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
+        _check_scores(traces)
         labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
@@ -288,6 +293,15 @@ class StoppingRule(ABC, BaseEstimator):
         tags.target_tags.required = self._needs_outcomes
         tags.classifier_tags = ClassifierTags(multi_class=False)  # success or failure
         return tags
+
+
+def _check_scores(X: TrajectoryArray) -> None:
+    if (too_large := ~(np.abs(X.cells) <= LARGEST_SCORE)).any():
+        cell = np.argwhere(too_large)[0]
+        raise ValueError(
+            f"{X.place(int(cell[0]))}: the score {X.cells[tuple(cell)]:g} is not a finite number "
+            f"up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
+        )
 
 
 def _rates(

@@ -280,7 +280,7 @@ def _row_of(X: TrajectoryArray, run: Any) -> int:
     if isinstance(run, str):
         rows = np.flatnonzero(X.ids.astype(str) == run)
         if not len(rows):
-            raise KeyError(f"no run has the id {run!r}; see X.ids")
+            raise KeyError(f"no run has the id {run_label(run)}; see X.ids")
         return int(rows[0])
     if not is_count(run, -len(X)) or run >= len(X):
         raise ValueError(f"run must be an id as text, or a row below {len(X)}, got {run!r}")

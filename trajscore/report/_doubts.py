@@ -29,6 +29,9 @@ from trajscore.tracer import StepConfidence
 _HEAVY = 0.05
 # Fewer runs of an outcome may well be told apart by chance.
 _FEWEST_TOLD_APART = 5
+# Ids number so many runs, some of which may be left out.
+_FEWEST_NUMBERED = 20
+_WITH_GAPS = 1.2
 # What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
 _LOOKS_LIKE_A_RISK = 0.4
 
@@ -46,7 +49,7 @@ _OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
 
 
 def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
-    """Say why a column may leak the outcome: its name or its last values; "" if it does not.
+    """Say why a column may leak the outcome or be an id: its name or values; "" if it does not.
 
     What is made of log-probabilities knows nothing of the outcome, however well it separates.
 
@@ -62,6 +65,10 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     if name in _OF_TOKENS:
         return ""
     last = trace.cells[last_cells(trace)]
+    is_whole = np.array_equal(trace.cells, np.repeat(np.round(last), trace.lengths))
+    is_dense = len(np.unique(last)) == len(last) > np.ptp(last) / _WITH_GAPS
+    if is_whole and is_dense and len(last) >= _FEWEST_NUMBERED:
+        return "has another whole number for each run, as an id has"
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:

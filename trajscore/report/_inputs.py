@@ -28,6 +28,7 @@ from trajscore.core.outcomes import differ
 from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
+from trajscore.core.visible import visible
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
@@ -96,7 +97,7 @@ class Inputs:
     group: str | None = None  # column of `groups`
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return visible("\n".join(self.lines))
 
 
 def load(
@@ -298,7 +299,7 @@ def _read_steps(
         raise ValueError("the table has no rows; give at least one step of one run")
     frame, fields, how = as_long(frame, fields)
     own = {*frame.columns, "stop_reason"}
-    frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule)
+    frame, fields, remarks = join_outcomes(frame, fields, outcomes, rule, max_size)
     return frame, fields, (*how, *remarks), [name for name in frame.columns if name in own]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
-from trajscore.core.values import as_count, as_fraction
+from trajscore.core.values import as_count, as_fraction, run_label
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
 from trajscore.report._data import AS_GIVEN, MonitoringOptions, Note
@@ -76,5 +76,5 @@ def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
     place = {name: row for row, name in enumerate(cost.ids.tolist())}
     for name in traces.ids.tolist():
         if name not in place:
-            raise ValueError(f"the costs hold no run {name!r}; give costs of all runs")
+            raise ValueError(f"the costs hold no run {run_label(name)}; give costs of all runs")
     return cost[[place[name] for name in traces.ids.tolist()]]

@@ -9,6 +9,7 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from trajscore.core.visible import visible
 from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.report._data import RUN_METRICS, Note, Options
 
@@ -25,7 +26,7 @@ def say(topic: str, facts: dict[str, Any]) -> str:
     of = (SENTENCES[table] if table else SENTENCES)[name]
     pairs = [("", of)] if isinstance(of, str) else of
     text = next((text for when, text in pairs if _holds(when, facts)), "")
-    return str(text.format_map(facts))
+    return visible(text.format_map(facts))
 
 
 def _holds(when: str, facts: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import UNIT_ROUNDING, is_iterable, unknown_name
+from trajscore.core.values import UNIT_ROUNDING, is_iterable, run_label, unknown_name
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -200,7 +200,7 @@ def check_runs(runs: Any, reader: str, may_be_empty: bool = False) -> list[Run]:
         for number, step in enumerate(run.steps, start=1):
             if not isinstance(step, Step):
                 raise TypeError(
-                    f"run {run.id!r}: step {number} is {type(step).__name__}; give "
+                    f"run {run_label(run.id)}: step {number} is {type(step).__name__}; give "
                     f"io.Step('agent', text)"
                 )
     if not listed and not may_be_empty:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from zipfile import is_zipfile
 
 from trajscore.core.meanings import sounds_bad
 from trajscore.core.optional import optional
+from trajscore.core.storage import check_archive
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
@@ -37,10 +39,19 @@ class Inspect(Format):
         )
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        head = _library().read_eval_log(str(file.path), header_only=True)
-        file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
-        for index, sample in enumerate(_samples(str(file.path), head)):
-            yield file.place(index), sample
+        if is_zipfile(file.path):
+            check_archive(file.path, file.max_size)
+        library = _library()
+        try:
+            head = library.read_eval_log(str(file.path), header_only=True)
+            file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
+            for index, sample in enumerate(_samples(str(file.path), head)):
+                yield file.place(index), sample
+        except Exception as error:  # whatever the library raises
+            raise ValueError(
+                f"{file.path} cannot be read by inspect-ai ({type(error).__name__}); get the file "
+                f"again, or a newer inspect-ai"
+            ) from error
 
     def run(self, sample: Any, place: Place, options: Any) -> Run:
         raw = sample.model_dump(exclude_none=True)

@@ -11,7 +11,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.times import TIME_WORDS, moment, zone_problem
-from trajscore.core.values import parse_number, unknown_name
+from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
@@ -123,8 +123,8 @@ def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterato
         start = items[0][0]
         if name in seen:
             raise ValueError(
-                f"{start.file}, line with index {start.index}: run {name!r} continues after "
-                f"another run; sort the lines by run, or use read_runs"
+                f"{start.file}, line with index {start.index}: run {run_label(name)} continues "
+                f"after another run; sort the lines by run, or use read_runs"
             )
         yield replace(start, index=len(seen), run=name), _Lines(line for _, line in items)
         seen.add(name)

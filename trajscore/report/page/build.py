@@ -9,6 +9,7 @@ from typing import Any
 
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
+from trajscore.core.visible import show_controls, visible
 from trajscore.io import Run
 from trajscore.report._sentences import explain
 from trajscore.report._tables import ReportData
@@ -49,11 +50,12 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
 
     def bold(text: str) -> Any:
         """Make the words between two pairs of stars bold."""
-        parts = [markup.escape(part) for part in text.split("**")]
+        parts = [markup.escape(part) for part in show_controls(text).split("**")]
         return markup.Markup("").join(
             markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
         )
@@ -68,7 +70,10 @@ def environment() -> Any:
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
         # a name may break after an underscore
-        "breaks": lambda name: markup.Markup("_<wbr>").join(map(markup.escape, name.split("_"))),
+        "breaks": lambda name: markup.Markup("_<wbr>").join(
+            map(markup.escape, visible(name).split("_"))
+        ),
+        "whole": lambda text: markup.escape(show_controls(text)),  # long words too
     }
     environment.globals["explain"] = explain
     environment.globals["style"] = _file("page.css")

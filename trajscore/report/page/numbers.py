@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+from trajscore.io.spreadsheets import to_csv
 from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures
 from trajscore.report._sentences import GLOSSARY, SENTENCES
@@ -23,9 +24,7 @@ def numbers(view: View) -> Drawer:
         "tables": tables,
         "files": {
             "report.json": _link(to_json(data), "application/json"),
-            "report.csv": _link(
-                data.intervals.reset_index().round(6).to_csv(index=False), "text/csv"
-            ),
+            "report.csv": _link(to_csv(data.intervals.reset_index().round(6)), "text/csv"),
         },
         "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),

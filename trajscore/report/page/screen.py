@@ -10,6 +10,7 @@ import pandas as pd
 
 from trajscore.calibration.fixed_step import FEWEST
 from trajscore.core.values import number_of
+from trajscore.core.visible import visible
 from trajscore.report._acting import LOST, PRICE, WORTH, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
@@ -261,12 +262,14 @@ def _script(view: View) -> dict[str, Any]:
         "accept": {"t": _short(of.accept.threshold), "a": _short(of.accept.accepted),
                    "f": _short(of.accept.failing), "digits": of.accept.digits},
         "stop": {
-            name: {"t": _short(curve.threshold), "g": _short(curve.good), "b": _short(curve.bad),
-                   "s": {kind: _short(saved) for kind, saved in curve.saved.items()},
-                   "digits": curve.digits}
+            visible(name): {
+                "t": _short(curve.threshold), "g": _short(curve.good), "b": _short(curve.bad),
+                "s": {kind: _short(saved) for kind, saved in curve.saved.items()},
+                "digits": curve.digits,
+            }
             for name, curve in of.stops.items()
         },
-        "top": _saves(view)["top"], "shown": of.shown,
+        "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": {name: SENTENCES[name] for name in ("accept", "stop")},
         "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": WORTH,
     }  # fmt: skip

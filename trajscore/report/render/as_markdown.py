@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from trajscore.core.visible import visible
 from trajscore.report._cards import ranked
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
@@ -75,7 +76,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def escaped(text: str, *, bold: bool = False) -> str:
     """Keep names from being read as marks: of HTML, a formula, a style, a link; not bold words."""
-    safe = re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", text).replace("\n", " ")
+    safe = re.sub(r"([<$*`\\]|(?<=\])\()", r"\\\1", visible(text)).replace("\n", " ")
     return safe.replace(r"\*\*", "**") if bold else safe
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from trajscore.core.visible import visible
+
 # Narrower, tables fall apart; wider, sentences are hard to read.
 _NARROWEST, _USUAL, _WIDEST = 72, 80, 100
 _LONGEST_NAME = 20
@@ -22,24 +24,25 @@ def width() -> int:
 def lines(sentences: Iterable[str]) -> str:
     """Write sentences, each from the start of a line."""
     return "\n".join(
-        textwrap.fill(sentence, width(), subsequent_indent="    ", break_long_words=False)
+        textwrap.fill(visible(sentence), width(), subsequent_indent="    ", break_long_words=False)
         for sentence in sentences
     )
 
 
 def in_blocks(table: pd.DataFrame) -> str:
     """Print a table of text; where it is wider than the terminal, in blocks of columns."""
+    table = table.rename(visible)
     labels = max(map(len, map(str, table.index)), default=0)
     blocks: list[list[str]] = [[]]
     room = width() - labels
     for name in table:
-        needed = 2 + max(len(str(name)), table[name].astype(str).str.len().max())
+        needed = 2 + max(len(visible(str(name))), table[name].astype(str).str.len().max())
         if needed > room and blocks[-1]:
             blocks.append([])
             room = width() - labels
         blocks[-1].append(name)
         room -= needed
-    return "\n\n".join(table[names].to_string() for names in blocks)
+    return "\n\n".join(table[names].rename(columns=visible).to_string() for names in blocks)
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
