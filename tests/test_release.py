@@ -1,6 +1,7 @@
 """What is checked before a release: contents and sizes of the files, and the tag."""
 
 import io
+import re
 import tarfile
 import zipfile
 
@@ -33,3 +34,12 @@ def test_what_a_release_should_not_have_or_has_not_is_named(tmp_path):
         assert text in found
     (tmp_path / "old.whl").touch()
     assert "old.whl" in check.problems(tmp_path)[0]
+
+
+def test_each_promise_of_security_names_tests_that_exist():
+    promises = (PROJECT / "SECURITY.md").read_text().split("\n- ")[1:]
+    for promise in promises:
+        tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", promise)
+        assert tests, promise
+        for path, name in tests:
+            assert f"def {name}(" in (PROJECT / path).read_text(), (path, name)
