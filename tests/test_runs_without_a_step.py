@@ -87,6 +87,7 @@ def test_a_watch_says_the_same_rates(paths, capsys):
 
 @pytest.mark.parametrize("guard", [[], ["--guard"]], ids=["process", "guard"])
 def test_a_process_is_fitted_on_the_others(paths, tmp_path, capsys, guard):
+    pytest.importorskip("skops")
     if guard and paths["bad"].endswith("csv"):
         pytest.skip("a guard reads logs")
     model = str(tmp_path / "model.skops")
