@@ -11,6 +11,7 @@ import re
 import pandas as pd
 
 _FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe
+_STARTS = tuple("'=+-@\t\r")
 
 
 def to_csv(table: pd.DataFrame) -> str:
@@ -23,18 +24,18 @@ def to_csv(table: pd.DataFrame) -> str:
     "a=b",0.1
     <BLANKLINE>
     """
-    safe = _replaced(table, f"^{_FORMULA}", r"'\1")
+    safe = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
 def from_csv(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table that was read, its texts as they were before `to_csv`."""
-    return _replaced(table, f"^'{_FORMULA}", r"\1")
+    return _replaced(table, ("'",), f"^'{_FORMULA}", r"\1")
 
 
-def _replaced(table: pd.DataFrame, pattern: str, by: str) -> pd.DataFrame:
-    """Replace the beginning of texts and of names of columns."""
+def _replaced(table: pd.DataFrame, starts: tuple[str, ...], pattern: str, by: str) -> pd.DataFrame:
+    """Replace a pattern, which has one of these starts, in texts and in names of columns."""
     for name, cells in table.items():
-        if cells.dtype.kind == "O" and cells.astype(str).str.match(pattern).any():
+        if cells.dtype.kind == "O" and cells.astype(str).str.startswith(starts).any():
             table = table.assign(**{str(name): cells.replace(pattern, by, regex=True)})
     return table.rename(columns=lambda name: re.sub(pattern, by, name))
