@@ -217,7 +217,7 @@ def test_ids_that_several_runs_share(log):
 
 def test_runs_with_the_task_and_the_trial_of_another_are_counted(write):
     turn = [{"role": "assistant", "content": "Hi"}]
-    pairs = [("a", 0), ("a", 1), ("a", 0), ("b", 0), ("a", 0), ("b", None), ("b", None)]
+    pairs = [("a", 0), ("a", 1), ("a", 0), ("b", [0]), ("a", 0), ("b", None), ("b", None)]
     chats = [{"id": str(k), "messages": turn, "task": task, "trial": trial, "success": True}
              for k, (task, trial) in enumerate(pairs)]  # fmt: skip
     runs = io.read_runs(write("chats.jsonl", chats, lines=True))

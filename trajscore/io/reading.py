@@ -282,7 +282,7 @@ class _Reading:
                 tally.odd["unstarted"] += 1
                 tally.unstarted[run.id] = place.index
             if None not in (run.task, run.trial) and run.stop_kind != EXCLUDED:
-                tally.trials[run.task, run.trial] += 1
+                tally.trials[run.task, str(run.trial)] += 1
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
         except MalformedRunError as error:
             problem = str(error)

@@ -27,7 +27,7 @@ class Tally:
     n_runs: int = 0
     n_with_outcome: int = 0  # or with a stop reason that explains why there is none
     ids: Counter[str] = field(default_factory=Counter)
-    trials: Counter[tuple[Any, Any]] = field(default_factory=Counter)  # tasks and trials of runs
+    trials: Counter[tuple[Any, str]] = field(default_factory=Counter)  # tasks and trials of runs
     in_table: set[str] = field(default_factory=set)  # ids found in the table of outcomes
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
     unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
