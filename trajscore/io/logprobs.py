@@ -169,7 +169,9 @@ def _number(value: Any, where: str) -> float:
             f"{where}: the logprob is {value!r}, not a number of at most 0 (a natural logarithm); "
             f"convert it, or write null if it was not recorded"
         )
-    return math.nan if number <= NOT_RECORDED and number != -math.inf else min(number, 0.0)
+    if number > 0:
+        return 0.0
+    return math.nan if number <= NOT_RECORDED and number != -math.inf else number
 
 
 def _alternatives(raw: Any, where: str) -> Top:
