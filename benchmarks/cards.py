@@ -16,9 +16,10 @@ from scipy.special import expit, xlogy
 
 from shared import options, over, show
 from trajscore import TrajectoryArray, evaluate
+from trajscore.core.policy import MATERIAL_SHARE
 from trajscore.datasets import make_trajectories
 from trajscore.report import EvaluationOptions
-from trajscore.report._cards import AVOID, CARDS, MATTERS, TOO_FEW, USE
+from trajscore.report._cards import AVOID, CARDS, TOO_FEW, USE
 
 Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6
@@ -56,7 +57,7 @@ def signal(n_runs: int, seed: int, worth: float) -> Made:
         return float(w / w.sum() @ (xlogy(p, p) + xlogy(1 - p, 1 - p))) + np.log(2)
 
     slopes = np.linspace(0, 2, 2001)
-    slope = np.interp(worth * MATTERS * np.log(2), [gain(one) for one in slopes], slopes)
+    slope = np.interp(worth * MATERIAL_SHARE * np.log(2), [gain(one) for one in slopes], slopes)
     drawn = rng.normal(size=n_runs)
     return of_one_step(5 * drawn, expit(slope * drawn), rng)
 

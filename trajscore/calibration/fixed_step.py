@@ -13,6 +13,7 @@ import pandas as pd
 from trajscore.calibration._cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
+from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
 from trajscore.core.ranking import AurocWithin
 from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
@@ -21,10 +22,6 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.inference.mean_intervals import interval_of, intervals_of_means
 from trajscore.inference.units import any_units
 
-# With so few, 95% intervals hold in 98 of 100 sets of runs, and are .5 wide; with more they come to
-# 95, and where strata are many and small they stay above.
-FEWEST = 10
-"""Runs of each outcome below which no interval is believed."""
 # Up to 10 steps a bin is one length; lengths of one bin differ by a tenth at most.
 _WIDTH = 0.1
 _FIRST_STEPS = (1, 2, 3, 4, 6, 8)
@@ -55,7 +52,7 @@ def round_steps(longest: int) -> list[int]:
 
 def has_both(success: FloatArray) -> bool:
     """Whether there are enough runs of each outcome."""
-    return bool(min(success.sum(), (1 - success).sum()) >= FEWEST)
+    return bool(min(success.sum(), (1 - success).sum()) >= MIN_RUNS_PER_OUTCOME)
 
 
 def at_step(X: TrajectoryArray, t: int) -> tuple[IntArray, FloatArray]:

@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.run_sums import contrast_sums
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_numbers, outside_unit
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
-_AT_LEAST = 10  # independent units, runs or clusters
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
 _MOST_BRANCHES = 100
 _MOST_ALIKE = 0.99  # correlation within clusters; at 1 some moments would not vary
@@ -162,9 +162,10 @@ def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
 
 
 def _check_number(number: int, units: str) -> None:
-    if number < _AT_LEAST:
+    if number < MIN_UNITS_FOR_CRITERION:
         raise ValueError(
-            f"only {number} {units}; the criterion needs at least {_AT_LEAST} to be checked"
+            f"only {number} {units}; the criterion needs at least {MIN_UNITS_FOR_CRITERION} to be "
+            f"checked"
         )
 
 

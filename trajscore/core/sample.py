@@ -16,6 +16,7 @@ from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories, in_unit
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
 from trajscore.core.stops import FORECAST_STOPS, normalize_reasons, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import one_per_run
@@ -155,11 +156,6 @@ def check_forecasts(
     )
 
 
-# With fewer, another forecast that is much like the one that stopped the runs may look like it.
-_FEWEST_RUNS = 5
-_FEWEST_STEPS = 50
-
-
 def refuse_own_stops(
     traces: Mapping[str, TrajectoryArray], stop_reason: ArrayLike | None = None
 ) -> None:
@@ -192,7 +188,7 @@ def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
     goes_on = np.ones(len(values), dtype=bool)
     goes_on[ends] = False  # at its own end a run can no longer be stopped
     others = values[goes_on & ~np.isnan(values)]
-    if stopped.sum() < _FEWEST_RUNS or len(others) < _FEWEST_STEPS:
+    if stopped.sum() < MIN_STOPPED_RUNS or len(others) < MIN_CONTINUED_STEPS:
         return None
     highest, lowest = float(values[ends[stopped]].max()), float(others.min())
     return highest if highest < lowest else None  # never if one is missing

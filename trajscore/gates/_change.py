@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
+from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
@@ -21,7 +22,6 @@ from trajscore.inference.units import Units, any_units, n_equal
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
-POWER = 0.8
 
 
 @dataclass(frozen=True)

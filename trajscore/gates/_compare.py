@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.core.visible import visible
 from trajscore.gates._change import (
-    POWER,
     Matching,
     difference,
     match,

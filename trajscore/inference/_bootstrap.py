@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
+from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, check_choice, is_count
 from trajscore.inference.influence import Spread
@@ -29,8 +30,6 @@ _MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
 # Rows of each column that `bootstrap_many_means` draws one by one.
 _LARGEST = 512
-# With fewer runs, losses that happened to none of them may be wider than the interval.
-_FEW = 100
 
 
 def bootstrap(
@@ -253,7 +252,7 @@ def paired_bootstrap(
         order = np.lexsort(values.T)
         values, turned = values[order], turned[order]
     units = resampling_units(len(values), groups)
-    if not is_known.all() and units.n_units < _FEW:
+    if not is_known.all() and units.n_units < MIN_UNITS_FOR_RARE_LOSSES:
         warnings.warn(
             f"intervals of the mean of {units.n_units} runs or clusters do not know of rare losses "
             f"that happened to none of them; pass other=, the scores had each run ended the other "

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.policy import MIN_LABELS
 from trajscore.core.run_sums import collapse
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import get_family
@@ -27,7 +28,6 @@ from trajscore.core.values import (
 )
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._labels import (
-    FEWEST_LABELS,
     FewLabels,
     above_constant,
     check_label_probability,
@@ -183,7 +183,7 @@ class LabelDesign(BaseEstimator):
         ordered = sample.take(order)
         verdict = None if judge is None else check_verdict(judge, len(sample))[order]
         forecast = _forecast(ordered.X, verdict)
-        if labelled.sum() >= FEWEST_LABELS:
+        if labelled.sum() >= MIN_LABELS:
             fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
             forecast = fitted.forecast
         sizes = self._sizes(ordered.X, forecast)
@@ -295,7 +295,7 @@ def labels_needed(
         )
     # the variance is estimated, which costs z^2 / 2 labels (Guenther 1981)
     needed = math.ceil(1 / (spare / of_labels + 1 / n) + z**2 / 2) if of_labels > 0 else 0
-    return min(max(needed, FEWEST_LABELS), n)
+    return min(max(needed, MIN_LABELS), n)
 
 
 def capped(sizes: FloatArray, total: float, cap: float) -> FloatArray:

@@ -15,6 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.outliers import OrdinaryRange
+from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.run_sums import collapse, run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import family_name, get_family
@@ -23,11 +24,8 @@ from trajscore.core.values import as_fraction, as_numbers, number_of, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import Spread, warn_few_clusters
 from trajscore.inference.intervals import wilson_interval
-from trajscore.inference.mean_intervals import FEWEST_OF_DIFFERENCES
 from trajscore.inference.units import Units, any_units, n_equal, t_quantile
 
-FEWEST_LABELS = 20
-"""Labelled runs below which nothing is said."""
 # a judge that was never wrong in n labelled runs may be wrong in one of the next
 _PSEUDO_DISAGREEMENTS = 2.0
 _MOST_FOLDS = 10
@@ -289,10 +287,10 @@ class FewLabels:
         """Forecast outcomes out of fold; runs are in the order of their ids."""
         labelled = y != CENSORED
         n_labels = int(labelled.sum())
-        if n_labels < FEWEST_LABELS:
+        if n_labels < MIN_LABELS:
             raise ValueError(
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
-                f"{FEWEST_LABELS}, chosen by LabelDesign, to draw a conclusion"
+                f"{MIN_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
         outcome = np.where(labelled, y, 0).astype(np.float64)
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
@@ -378,7 +376,7 @@ class FewLabels:
         """Say why there is no interval, or nothing."""
         y, labelled = self.outcome, self.labelled
         if ratio.is_rate:
-            n_used, least = int(self._used(ratio).sum()), FEWEST_OF_DIFFERENCES
+            n_used, least = int(self._used(ratio).sum()), MIN_RUNS_FOR_DIFFERENCE
             if n_used >= least and not math.isnan(value):
                 return ""
             return f"Only {n_used} labelled runs count here; at least {least} are needed"

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.inference.units import Units
 
-FEW_CLUSTERS = 15
 _BLOCK = 4096
 
 
@@ -92,12 +92,13 @@ class Spread:
 def warn_few_clusters(units: Units, n_runs: int) -> None:
     """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
     effective = units.n_effective(n_runs)
-    if units.codes is None or effective >= FEW_CLUSTERS:
+    if units.codes is None or effective >= MIN_EFFECTIVE_CLUSTERS:
         return
     equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
     warnings.warn(
         f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
-        f"{FEW_CLUSTERS} are wide and may cover less than they say, so collect runs of more tasks",
+        f"{MIN_EFFECTIVE_CLUSTERS} are wide and may cover less than they say, so collect "
+        f"runs of more tasks",
         UserWarning,
         stacklevel=3,
     )

@@ -26,8 +26,6 @@ _SHARE = 0.25
 _MOST_DRAWS = 4000
 # of means over more runs those of the largest deviations are drawn
 _MANY = 1 << 13
-FEWEST_OF_DIFFERENCES = 5
-"""Runs of the rarer outcome below which no interval of a difference holds often enough."""
 # with so few of a rare outcome it is chance whether enough runs seem to carry the variance
 _RARE, _FEW = 0.1, 60
 

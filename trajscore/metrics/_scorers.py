@@ -15,15 +15,13 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
 from trajscore.core.values import as_amount, as_flag, as_numbers, number_of, outside_unit
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics._tps import censored_tps_score, tps_score
-
-# Means of ratios over smaller folds mislead (benchmarks/proper.py).
-_SMALLEST_FOLD = 20
 
 
 class TPSScorer:
@@ -64,10 +62,14 @@ class TPSScorer:
 
     def _warn_of_small_fold(self, n_runs: int) -> None:
         """Warn of folds so small that the mean of their scores may prefer the wrong model."""
-        if n_runs < _SMALLEST_FOLD and self.options["normalize"] and self.options["horizon"] != OWN:
+        if (
+            n_runs < MIN_RUNS_PER_FOLD
+            and self.options["normalize"]
+            and self.options["horizon"] != OWN
+        ):
             warnings.warn(
                 f"The fold has {number_of(n_runs, 'run')}. The score divides by the weights of a "
-                f"fold's steps, so with fewer than {_SMALLEST_FOLD} runs the mean over folds "
+                f"fold's steps, so with fewer than {MIN_RUNS_PER_FOLD} runs the mean over folds "
                 f"may prefer the wrong model. Use fewer folds, or "
                 f"{type(self).maker}(normalize=False)",
                 UserWarning,

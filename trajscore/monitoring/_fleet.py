@@ -18,12 +18,12 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.policy import MIN_REFERENCE_RUNS
 from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_runs import (
     GRID,
-    LEAST_RUNS,
     EarlierRuns,
     FleetChange,
     FleetStatus,
@@ -169,7 +169,7 @@ class FleetMonitor(BaseEstimator):
         """
         as_fraction(self.alpha, "alpha")
         check_choice(self.phi, "phi", AGGREGATORS)
-        as_count(self.n_after, "n_after", LEAST_RUNS)
+        as_count(self.n_after, "n_after", MIN_REFERENCE_RUNS)
         traces = self._checked(X, reset=True)
         outcomes = known_outcomes(y, traces)
         self._watches_outcomes = y is not None

@@ -19,10 +19,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.policy import MIN_REFERENCE_RUNS, MIN_RUNS_TO_NAME_CAUSE
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
-LEAST_RUNS = 50  # of a reference
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known
 _LEAST_ALIKE = 20  # values of a set of runs that are not those of another by chance
 
@@ -94,11 +94,11 @@ def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
 
 
 def check_reference(n_tasks: int, y: IntArray | None) -> None:
-    if n_tasks < LEAST_RUNS:
+    if n_tasks < MIN_REFERENCE_RUNS:
         raise ValueError(
-            f"the reference has {n_tasks} runs of different tasks and needs {LEAST_RUNS}; give "
-            f"more of them, or if runs of one task are independent, let each be its own group "
-            f"(--group with the column of run ids)"
+            f"the reference has {n_tasks} runs of different tasks and needs "
+            f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
+            f"let each be its own group (--group with the column of run ids)"
         )
     if y is None:
         return
@@ -170,7 +170,6 @@ ADVICE = {
 }
 """What to do, by cause."""
 UNCLEAR = "unclear"
-_LEAST = 20  # runs of each outcome
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead of another, in nats
 _WITHOUT_FORECAST = "runs without a forecast"
@@ -218,7 +217,7 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
     has_none = [np.array([not run.has_forecast for run in runs]) for runs in (before, after)]
     if _moved(*has_none) / 2 > _MISFIT:
         return _WITHOUT_FORECAST
-    if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < _LEAST:
+    if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < MIN_RUNS_TO_NAME_CAUSE:
         return UNCLEAR
     lengths = _moved(length, new_length)
     forecasts = _moved(f, g)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.policy import MATERIAL_SAVING, MIN_ACCEPTED_RUNS
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import run_numbers, step_numbers
@@ -16,12 +17,9 @@ PRICE = 2.0
 """What a failing run that is let through costs, in reviews, until the reader says."""
 LOST = 5.0
 """Good runs that may be stopped, of 100, until the reader says."""
-_FEWEST_ACCEPTED = 20
 _ENOUGH_THRESHOLDS = 15
 _MOST_DIGITS = 4
 _MOST_THRESHOLDS = 101
-WORTH = 0.02
-"""A threshold that saves no more, in reviews a run, does not pay."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Accepting:
         cost = self.cost(price)
         end = 0 if cost[0] <= cost[-1] + SUM_ROUNDING else len(cost) - 1
         best = int(np.argmax(cost <= cost.min() + SUM_ROUNDING))  # of ties, the lowest
-        return best if cost[best] < cost[end] - WORTH - SUM_ROUNDING else end
+        return best if cost[best] < cost[end] - MATERIAL_SAVING - SUM_ROUNDING else end
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def accepting(number: FloatArray, labels: FloatArray) -> Accepting:
     failing = np.cumsum((1 - labels)[order][::-1])[::-1]  # from each run on
     first = np.searchsorted(number[order], marks - SUM_ROUNDING)
     # thresholds that few runs reach say little; one that all reach stands first
-    used = (first > 0) & (n - first >= _FEWEST_ACCEPTED)
+    used = (first > 0) & (n - first >= MIN_ACCEPTED_RUNS)
     first = np.append(0, first[used])
     lowest = np.floor(number.min() * 10.0**digits + SUM_ROUNDING) / 10.0**digits
     return Accepting(np.append(lowest, marks[used]), (n - first) / n, failing[first] / n, digits)

@@ -8,10 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import FEWEST, auroc_interval
+from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.core.policy import (
+    GROUP_ERROR_RATE,
+    MATERIAL_SHARE,
+    MAX_SHARE_UNCLEAR,
+    MIN_EFFECTIVE_TASKS,
+    MIN_LENGTH_EFFECT,
+    MIN_RUNS_PER_OUTCOME,
+)
 from trajscore.report._cards import (
     AVOID,
-    MATTERS,
     RECALIBRATE,
     TOO_FEW,
     UNSCORED,
@@ -23,7 +30,6 @@ from trajscore.report._cards import (
 )
 from trajscore.report._data import AS_GIVEN, Note, columns_of
 from trajscore.report._disclosures import left_out
-from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import with_interval
 from trajscore.report._reliability import reliability
 from trajscore.report._runs import number_of_runs
@@ -41,9 +47,6 @@ SOUND, LOOK, PROBLEM = "sound", "check this", "a problem"
 _SUCCEEDED = ("won", "solved", "passed", "succeeded")
 """Names of columns of outcomes that say in a sentence what a run did."""
 _FEW_NAMED = 4
-_MANY = 0.1  # of the runs: what they count as may decide
-_RELATED = 0.1  # of an AUROC above or below chance
-_FEWEST_TASKS = 10
 _LOOK = ("outside", "risk", "few clusters", "heavy run", "sampled")
 
 
@@ -115,12 +118,12 @@ def _facts(data: ReportData) -> dict[str, Any]:
     return {
         "name": name, "first": _quoted(name), "action": action,
         "avoids": action == AVOID, "open": action in (TOO_FEW, UNSCORED), "small": is_small,
-        "known": is_known, "enough": FEWEST,
+        "known": is_known, "enough": MIN_RUNS_PER_OUTCOME,
         "avoid": "Use none of these" if several else f"Do not use {_quoted(name)}",
         "unvarying": f": {no_one}" * (not varies(cards).any()),
         "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
-        "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATTERS,
+        "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATERIAL_SHARE,
         "base": data.base_rate,
         "as_what": " and recalibrate it" if action == RECALIBRATE else _how(action),
         "act": "Recalibrate new runs, then accept and stop them" if action == RECALIBRATE
@@ -176,7 +179,7 @@ def _not_in(data: ReportData, name: str) -> str:
         return ""
     own = data.by.xs(name, level="predictor")
     is_bad = (own["card"] == AVOID) | (own["recalibrated_high"] < 0)
-    groups = own.index[is_bad & ~have_too_few_runs(own) & (own["p_value"] < ERROR_RATE)]
+    groups = own.index[is_bad & ~have_too_few_runs(own) & (own["p_value"] < GROUP_ERROR_RATE)]
     return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
@@ -269,7 +272,7 @@ def _looks(
     data: ReportData, facts: dict[str, Any], by_stops: list[dict[str, Any]]
 ) -> Iterator[str]:
     """Return what a reader should look at once."""
-    if facts["settled"] and data.facts.n_censored > _MANY * data.facts.n_runs:
+    if facts["settled"] and data.facts.n_censored > MAX_SHARE_UNCLEAR * data.facts.n_runs:
         yield say("choice", facts)
     yield from (say("choice", choice) for choice in by_stops if not choice["settled"])
     if facts["is_related"]:
@@ -277,12 +280,12 @@ def _looks(
     for note in data.remarks:
         if note.kind in _LOOK and not _has_few_tasks(note):
             yield sentence(note)
-    if data.excluded["n_runs"].sum() > _MANY * data.facts.n_runs:
+    if data.excluded["n_runs"].sum() > MAX_SHARE_UNCLEAR * data.facts.n_runs:
         yield f"{left_out(data)}."
 
 
 def _has_few_tasks(note: Note) -> bool:
-    return note.kind == "few clusters" and note.facts["effective"] < _FEWEST_TASKS
+    return note.kind == "few clusters" and note.facts["effective"] < MIN_EFFECTIVE_TASKS
 
 
 def _of_length(data: ReportData) -> dict[str, Any]:
@@ -292,7 +295,7 @@ def _of_length(data: ReportData) -> dict[str, Any]:
     units = None if runs.groups is None else runs.groups[seen]
     stratum, level = np.zeros(len(labels), dtype=np.int64), data.options.settings.confidence_level
     area, low, high = auroc_interval(steps, labels, stratum, units, level)
-    is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > _RELATED)
+    is_related = bool((low > 0.5 or high < 0.5) and abs(area - 0.5) > MIN_LENGTH_EFFECT)
     return {
         "is_related": is_related, "related": "related" if is_related else "hardly related",
         "longer": "shorter" if area > 0.5 else "longer", "share": max(area, 1 - area),

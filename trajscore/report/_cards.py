@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
-from trajscore.calibration.fixed_step import FEWEST
+from trajscore.core.policy import (
+    MATERIAL_SHARE,
+    MIN_ASSURANCE,
+    MIN_RUNS_FOR_DIFFERENCE,
+    MIN_RUNS_PER_OUTCOME,
+)
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
@@ -23,7 +28,6 @@ from trajscore.core.weights import StepWeights
 from trajscore.inference._sample_size import ONE_DIGIT
 from trajscore.inference.influence import Spread
 from trajscore.inference.mean_intervals import (
-    FEWEST_OF_DIFFERENCES,
     intervals_of_means,
     n_of_rarer_outcome,
 )
@@ -45,17 +49,13 @@ USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "too few runs",
     "recalibrate first",
 )
-MATTERS = 0.02
-"""Share of the base rate's own loss below which a difference of scores does not matter."""
 
-# Expected number with which a Poisson number is at least FEWEST with a chance of 0.8.
-_WANTED = float(gammaincinv(FEWEST, 0.8))
+# Expected number with which a Poisson number is at least MIN_RUNS_PER_OUTCOME with a chance of 0.8.
+_WANTED = float(gammaincinv(MIN_RUNS_PER_OUTCOME, 0.8))
 # Log-odds of forecasts closer to 0 or 1 would drown those of others.
 _LEAST = 0.01
 # More than so many times the runs that there are is no advice.
 _MOST_TIMES = 100
-# Chance, as forecast, with which the runs still needed decide a card: 0.8 and more are.
-_FORESEEN = 0.7
 
 GAINED = "gain"
 ESTIMATES = (*FORMS, GAINED)
@@ -74,7 +74,7 @@ def decide(card: Any) -> str:
     if not varies(card):
         return AVOID
     forms = [form for form in FORMS if not math.isnan(card[form])]
-    if n_rarer(card) < FEWEST:
+    if n_rarer(card) < MIN_RUNS_PER_OUTCOME:
         return TOO_FEW
     if not forms:
         return UNSCORED
@@ -113,7 +113,7 @@ def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.Data
 
 def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
     """Tell cards of so few runs of an outcome that no interval is believed."""
-    return n_rarer(cards) < FEWEST
+    return n_rarer(cards) < MIN_RUNS_PER_OUTCOME
 
 
 def varies(cards: Any) -> Any:
@@ -131,7 +131,7 @@ def _card(forms: dict[str, Row], base: Row, options: Options, level: float) -> d
     differences, matters = _differences(forms, base, options)
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
     ends = _intervals(differences, units, options.settings, level) if n > 1 else {}
-    if n_of_rarer_outcome(n_success, n) < FEWEST_OF_DIFFERENCES:
+    if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
     slope, signal_high = None, np.nan
     if RECALIBRATED in forms:
@@ -161,7 +161,7 @@ def _differences(
     of_constant = reference(np.ones(len(base.runs)))
     family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
-    return differences, MATTERS * float(perfect[0] - of_constant)
+    return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
 
 def _intervals(
@@ -214,7 +214,7 @@ def _n_needed(
         largest = np.sqrt(2 * matters / slope.curvature)
         highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
         avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
-    decided = np.maximum.accumulate(beats + avoids) >= _FORESEEN
+    decided = np.maximum.accumulate(beats + avoids) >= MIN_ASSURANCE
     return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
 
 

@@ -15,25 +15,23 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.core.outliers import OrdinaryRange
+from trajscore.core.policy import (
+    MAX_AUROC_OF_RISK,
+    MAX_SHARE_OF_RUN,
+    MIN_EFFECTIVE_CLUSTERS,
+    MIN_RUNS_FOR_IDS,
+    MIN_RUNS_FOR_LEAKAGE,
+)
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
-from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.io.fields import USUAL
 from trajscore.report._data import AS_GIVEN, REFERENCES, Note
 from trajscore.report._rows import Row, Rows
 from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
-# A run that holds more of the weight than this, and than twice its equal share, is named.
-_HEAVY = 0.05
-# Fewer runs of an outcome may well be told apart by chance.
-_FEWEST_TOLD_APART = 5
-# Ids number so many runs, some of which may be left out.
-_FEWEST_NUMBERED = 20
 _WITH_GAPS = 1.2
-# What ranks worse than this, and worse than chance beyond its interval, looks like a risk.
-_LOOKS_LIKE_A_RISK = 0.4
 
 _OUTCOME_WORDS = {
     *USUAL["outcome"], "succeeded", "failed", "failure", "resolved", "passed", "correct", "label",
@@ -67,11 +65,11 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
     last = trace.cells[last_cells(trace)]
     is_whole = np.array_equal(trace.cells, np.repeat(np.round(last), trace.lengths))
     is_dense = len(np.unique(last)) == len(last) > np.ptp(last) / _WITH_GAPS
-    if is_whole and is_dense and len(last) >= _FEWEST_NUMBERED:
+    if is_whole and is_dense and len(last) >= MIN_RUNS_FOR_IDS:
         return "has another whole number for each run, as an id has"
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
-    if min(success.sum(), (1 - success).sum()) < _FEWEST_TOLD_APART:
+    if min(success.sum(), (1 - success).sum()) < MIN_RUNS_FOR_LEAKAGE:
         return ""
     area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
     if area in (0, 1):
@@ -120,7 +118,7 @@ def _leaky(chosen: Judged) -> list[Note]:
 
 def _turned(areas: pd.DataFrame) -> list[Note]:
     """Warn of predictors that rank runs far worse than chance, as given."""
-    is_turned = (areas["value"] < _LOOKS_LIKE_A_RISK) & (areas["high"] < 0.5)
+    is_turned = (areas["value"] < MAX_AUROC_OF_RISK) & (areas["high"] < 0.5)
     found = areas["value"][is_turned].items()
     return [Note(str(name), "risk", {"auroc": area}) for name, area in found]
 
@@ -149,7 +147,7 @@ def _few_clusters(runs: Coverage) -> list[Note]:
     if runs.groups is None:
         return []
     effective = runs.units.n_effective(len(runs))
-    if effective >= FEW_CLUSTERS:
+    if effective >= MIN_EFFECTIVE_CLUSTERS:
         return []
     return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]
 
@@ -159,7 +157,7 @@ def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
     divisor = weights.of(base.traces).divisor()
     share = divisor / divisor.sum()
     heaviest = int(np.argmax(share))
-    if share[heaviest] <= max(_HEAVY, 2 / len(share)):
+    if share[heaviest] <= max(MAX_SHARE_OF_RUN, 2 / len(share)):
         return []
     facts = {
         "run": base.traces.ids[heaviest],

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
+from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
@@ -33,10 +34,6 @@ from trajscore.report._cards import (
 from trajscore.report._data import Options, columns_of
 from trajscore.report._rows import Row, Rows, base_rate
 
-ERROR_RATE = 0.05
-"""Chance with which groups drawn at random are called different."""
-
-_FEWEST_UNITS = 5  # runs, or clusters, of a group that is tested
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
 _MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
@@ -71,7 +68,7 @@ def group_table(
             own = groups[row.form]
             card = cards.loc[row.predictor]
             p_value = p if varies(card) else 1.0  # it tells nothing in any group
-            settle = _shrunken if p_value < ERROR_RATE else _as_all
+            settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
             decided.append(settle(groups, card).assign(own=own, p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
 
@@ -109,7 +106,7 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
     cluster = np.arange(len(code)) if groups is None else groups
     pairs, item = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)
     n_labels = pd.Series(pairs[0]).groupby(pairs[0]).transform("size").to_numpy()
-    tested = np.bincount(pairs[1]) >= _FEWEST_UNITS
+    tested = np.bincount(pairs[1]) >= MIN_UNITS_PER_GROUP
     item = item.ravel()
     is_torn = n_labels[item] > 1
     # whole clusters of one group change places, and runs of others within their cluster

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
@@ -19,7 +20,6 @@ from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.influence import Parts, absolute_interval
 from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.mean_intervals import (
-    FEWEST_OF_DIFFERENCES,
     by_bootstrap,
     by_influence,
     is_rare,
@@ -201,7 +201,7 @@ class _Cells:
         self.settings, self.names = options.settings, options.metrics
         n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
         self.is_rare = is_rare(rows[0].runs.labels)
-        self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= FEWEST_OF_DIFFERENCES
+        self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= MIN_RUNS_FOR_DIFFERENCE
         self.shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)

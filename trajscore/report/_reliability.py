@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.run_sums import PARTS, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray
@@ -13,7 +14,6 @@ from trajscore.core.within_runs import run_numbers
 from trajscore.inference.intervals import wilson_interval
 from trajscore.report._tables import ReportData
 
-_FEWEST_IN_A_BIN = 10
 _MOST_BINS = 10
 # Of two gaps on different sides, the smaller is named if it is at least this share of the larger.
 _WORTH_NAMING = 0.35
@@ -57,7 +57,7 @@ def reliability(data: ReportData, key: tuple[str, str], part: str | None = None)
     cells, w, run = X.cells[used], weight[used], run[used]
     if not len(cells):
         return Bins(*np.empty((5, 0)))
-    n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * _FEWEST_IN_A_BIN), 1, _MOST_BINS))
+    n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
     bins = bins_of(cells, w, n_bins, "quantile")
     label, unit = labels[run], unit[run]
     total = np.bincount(bins, w, n_bins)
@@ -71,6 +71,6 @@ def reliability(data: ReportData, key: tuple[str, str], part: str | None = None)
         variance = np.bincount(of_bin, residual**2, n_bins) * n / np.maximum(n - 1, 1) / total**2
         effective = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
         low, high = wilson_interval(rate, np.clip(effective, 1.0, np.maximum(n, 1)))
-    enough = n >= _FEWEST_IN_A_BIN
+    enough = n >= MIN_RUNS_PER_BIN
     columns = (forecast, rate, low, high, total / total.sum())
     return Bins(*(np.asarray(column, dtype=np.float64)[enough] for column in columns))

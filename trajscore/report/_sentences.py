@@ -9,8 +9,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.visible import visible
-from trajscore.inference.influence import FEW_CLUSTERS
 from trajscore.report._data import RUN_METRICS, Note, Options
 
 _FILE = files("trajscore.report").joinpath("sentences.toml")
@@ -39,7 +39,7 @@ def sentence(note: Note) -> str:
     facts, n = note.facts, note.facts.get("n", 0)
     is_far = "low" in facts
     words = {
-        "enough": FEW_CLUSTERS,
+        "enough": MIN_EFFECTIVE_CLUSTERS,
         "first": f" (the first of {n} such values)" if n > 1 else "",
         "outside": "far outside the others, {low:g} to {high:g}".format_map(facts)
         if is_far

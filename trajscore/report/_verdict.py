@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import FEWEST
+from trajscore.core.policy import GROUP_ERROR_RATE, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
 from trajscore.report._cards import (
     AVOID,
@@ -29,7 +29,6 @@ from trajscore.report._data import (
     REFERENCES,
     columns_of,
 )
-from trajscore.report._groups import ERROR_RATE
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 from trajscore.report._sentences import SENTENCES, say
 from trajscore.report._tables import ReportData
@@ -84,10 +83,10 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
         how = "recalibrated or not"
     facts = {
         "useful": action in (USE, RECALIBRATE), "avoids": action == AVOID,
-        "small": n_rarer(card) < FEWEST, "tried": not pd.isna(card[GAINED]),
+        "small": n_rarer(card) < MIN_RUNS_PER_OUTCOME, "tried": not pd.isna(card[GAINED]),
         "known": not pd.isna(card[form]), "how": how, "size": _size(card, form, data),
         "gain": _size(card, GAINED, data), "least": amount(card["matters"], data),
-        "most": amount(highest, data), "enough": FEWEST, "low": low, "high": high,
+        "most": amount(highest, data), "enough": MIN_RUNS_PER_OUTCOME, "low": low, "high": high,
         "more": f"{card['n_needed']:,}", "rarer": f"{n_rarer(card):.0f}",
         "n": f"{card['n_runs']:,}",
         "outcome": "failed" if card["success_rate"] > 0.5 else "succeeded",
@@ -176,7 +175,11 @@ def of_groups(data: ReportData, kind: str, name: str = "") -> str:
     cards = data.by.loc[kind].xs(name, level="predictor")
     p, counts = float(cards["p_value"].iloc[0]), cards["card"].value_counts()
     actions = ", ".join(f"{card} in {counts[card]}" for card in CARDS if card in counts)
-    words = ("differs", actions) if p < ERROR_RATE else ("is not shown to differ", "go by all runs")
+    words = (
+        ("differs", actions)
+        if p < GROUP_ERROR_RATE
+        else ("is not shown to differ", "go by all runs")
+    )
     facts = {"n": len(cards), "name": name, "p": p, "differs": words[0], "advice": words[1]}
     return say("groups", facts)
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import FEWEST
+from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.values import number_of
 from trajscore.core.visible import visible
-from trajscore.report._acting import LOST, PRICE, WORTH, price_text
+from trajscore.report._acting import LOST, PRICE, price_text
 from trajscore.report._answer import LOOK, PROBLEM, SOUND
 from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
 from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._groups import ERROR_RATE, shown_groups
+from trajscore.report._groups import shown_groups
 from trajscore.report._numbers import fixed, of_hundred, with_interval
 from trajscore.report._reliability import Bins, reliability
 from trajscore.report._runs import number_of_runs
@@ -47,7 +47,11 @@ def screen(view: View) -> dict[str, Any]:
     }  # fmt: skip
     if view.has_few:
         n, more = data.cards.loc[view.names[0], ["n_runs", "n_needed"]].astype(int)
-        return parts | {"share": 100 * n / (n + more), "n": number_of_runs(n), "enough": FEWEST}
+        return parts | {
+            "share": 100 * n / (n + more),
+            "n": number_of_runs(n),
+            "enough": MIN_RUNS_PER_OUTCOME,
+        }
     parts |= _strips(view) | {"groups": _groups(view)}
     if of.shown:
         parts |= {
@@ -178,7 +182,7 @@ def _groups(view: View) -> list[dict[str, Any]]:
         ends = cards[columns_of(form)].to_numpy(dtype=float)
         sure = np.isfinite(ends).all(axis=1)  # a group without an interval would stretch the axis
         axis = axis_of(np.append(ends[sure], whole), 3)
-        differ = bool((of_kind.xs(name, level="predictor")["p_value"] < ERROR_RATE).any())
+        differ = bool((of_kind.xs(name, level="predictor")["p_value"] < GROUP_ERROR_RATE).any())
         rows = []
         for group, card in cards.iterrows():
             needed = f"about {int(card['n_needed']):,} more runs"
@@ -271,7 +275,7 @@ def _script(view: View) -> dict[str, Any]:
         },
         "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": {name: SENTENCES[name] for name in ("accept", "stop")},
-        "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": WORTH,
+        "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip
 
 

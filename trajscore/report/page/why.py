@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from trajscore.core.policy import MIN_RUNS_PER_STEP
 from trajscore.core.run_sums import PARTS, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
@@ -21,7 +22,6 @@ from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View
 
-_FEWEST_AT_A_STEP = 10
 _MOST_STEPS = 60
 # What is lost may dwarf what is known: the axis ends at so many times what is known.
 _LONGEST_LOSS = 2.0
@@ -118,7 +118,7 @@ def _profile(view: View, key: tuple[str, str]) -> Profile:
     score = score_cells(family, trace.cells, labels, trace.lengths)
     score -= score_cells(family, constant, labels, trace.lengths)
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)
-    shown = np.flatnonzero(n[:_MOST_STEPS] >= _FEWEST_AT_A_STEP)
+    shown = np.flatnonzero(n[:_MOST_STEPS] >= MIN_RUNS_PER_STEP)
     columns = (shown + 1, mean[shown], error[shown], n[shown])
     return Profile(*(np.asarray(column, dtype=np.float64) for column in columns))
 
