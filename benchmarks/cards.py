@@ -18,8 +18,8 @@ from shared import options, over, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.policy import MATERIAL_SHARE
 from trajscore.datasets import make_trajectories
+from trajscore.evaluation.recommendation import AVOID, CARDS, TOO_FEW, USE
 from trajscore.report import EvaluationOptions
-from trajscore.report._cards import AVOID, CARDS, TOO_FEW, USE
 
 Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6

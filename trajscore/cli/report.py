@@ -28,12 +28,12 @@ from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
+from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
 from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
-from trajscore.report._runs import MISSING
 from trajscore.report._sentences import say
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns

@@ -19,11 +19,11 @@ from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
+from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
+from trajscore.evaluation.rows import make_rows, row_metrics
+from trajscore.evaluation.runs import leave_out_missing
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._rows import make_rows, row_metrics
-from trajscore.report._runs import leave_out_missing
 from trajscore.report._sentences import sentence
 from trajscore.report._verdict import without_variation
 

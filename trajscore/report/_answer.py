@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import (
     GROUP_ERROR_RATE,
     MATERIAL_SHARE,
@@ -17,7 +18,9 @@ from trajscore.core.policy import (
     MIN_LENGTH_EFFECT,
     MIN_RUNS_PER_OUTCOME,
 )
-from trajscore.report._cards import (
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, Note, columns_of
+from trajscore.evaluation.recommendation import (
     AVOID,
     RECALIBRATE,
     TOO_FEW,
@@ -28,13 +31,11 @@ from trajscore.report._cards import (
     ranked,
     varies,
 )
-from trajscore.report._data import AS_GIVEN, Note, columns_of
+from trajscore.evaluation.reliability import reliability
+from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import left_out
-from trajscore.report._numbers import with_interval
-from trajscore.report._reliability import reliability
-from trajscore.report._runs import number_of_runs
+from trajscore.report._numbers import of_hundred, with_interval
 from trajscore.report._sentences import SENTENCES, say, sentence
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import (
     card_reason,
     is_above_live_counting,
@@ -72,7 +73,7 @@ class Answer(NamedTuple):
         return [self.headline, reason, f"Next: {self.advice}"]
 
 
-def answer(data: ReportData) -> Answer:
+def answer(data: Evaluation) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
     facts = _facts(data)
     by_stops = [_of_choice(data, choice) for choice in data.other_choices if choice != "observed"]
@@ -95,16 +96,27 @@ def answer(data: ReportData) -> Answer:
     )
 
 
-def succeeded(data: ReportData) -> str:
+def base_rate(data: Evaluation) -> str:
+    """Write the best constant, the success rate of steps: "41%"."""
+    return f"{of_hundred(data.facts.rate)}%"
+
+
+def succeeded(data: Evaluation) -> str:
     """Say what a successful run did: "won", as its column is named, or "succeeded"."""
     name = data.source.outcome.lower()
     return name if name in _SUCCEEDED else "succeeded"
 
 
+def outcome_of(data: Evaluation, y: float) -> str:
+    """Say how a run ended: "won", "failed", "not observed" or "graded 0.5"."""
+    names = {SUCCESS: succeeded(data), FAILURE: "failed", CENSORED: "not observed"}
+    return names.get(y, f"graded {y:g}")
+
+
 # -------------------------------------------------------------------- facts
 
 
-def _facts(data: ReportData) -> dict[str, Any]:
+def _facts(data: Evaluation) -> dict[str, Any]:
     """Return what the sentences ask for, of the predictor that is ahead and of the data."""
     name, cards, n = ranked(data.cards)[0], data.cards, data.facts.n_censored
     card, action = cards.loc[name], cards.loc[name, "card"]
@@ -124,7 +136,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "n": number_of_runs(int(card["n_runs"])), "more": more,
         "settling": f"about {more} more runs could settle it" if is_known else "it has no score",
         "collect": "Collect more runs" if is_known else "Recalibrate it", "matters": MATERIAL_SHARE,
-        "base": data.base_rate,
+        "base": base_rate(data),
         "as_what": " and recalibrate it" if action == RECALIBRATE else _how(action),
         "act": "Recalibrate new runs, then accept and stop them" if action == RECALIBRATE
                else "Accept and stop new runs",
@@ -167,13 +179,13 @@ def _how(action: str) -> str:
     return {USE: " as it is", RECALIBRATE: ", recalibrated"}.get(action, "")
 
 
-def _margin(cards: pd.DataFrame, name: str, data: ReportData) -> str:
+def _margin(cards: pd.DataFrame, name: str, data: Evaluation) -> str:
     """Write the margin of the form that a card speaks for, with its interval."""
     three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
     return f"{with_interval(three, data.digits)}{data.options.unit}"
 
 
-def _not_in(data: ReportData, name: str) -> str:
+def _not_in(data: Evaluation, name: str) -> str:
     """Say in which groups a predictor is not to be used, or not by the map of all runs."""
     if data.by is None:
         return ""
@@ -183,7 +195,7 @@ def _not_in(data: ReportData, name: str) -> str:
     return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
-def _means(data: ReportData, name: str, action: str) -> str:
+def _means(data: Evaluation, name: str, action: str) -> str:
     """Say what values of a predictor mean, where that is not what they say."""
     if AS_GIVEN not in data.forms_of(name):
         return ": as given it is not a probability"
@@ -195,7 +207,7 @@ def _means(data: ReportData, name: str, action: str) -> str:
     return f": at worst, where it says {gaps[0]}" if gaps else f": {none}"
 
 
-def _others(data: ReportData, best: str) -> dict[str, Any]:
+def _others(data: Evaluation, best: str) -> dict[str, Any]:
     """Return which others are tied with the best, and which is cheaper and good enough."""
     cards = data.cards
     useful = [other for other in ranked(cards)[1:] if cards["card"][other] in (USE, RECALIBRATE)]
@@ -217,7 +229,7 @@ def _others(data: ReportData, best: str) -> dict[str, Any]:
 # -------------------------------------------------------------------- other choices of runs
 
 
-def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
+def _of_choice(data: Evaluation, choice: str) -> dict[str, Any]:
     """Return which runs could be counted otherwise, and what the answer would be then."""
     n, cards = data.other_choices.get(choice, (0, data.cards))
     have, were = ("has", "was") if n == 1 else ("have", "were")
@@ -247,7 +259,7 @@ def _of_choice(data: ReportData, choice: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _stopped(data: ReportData) -> str:
+def _stopped(data: Evaluation) -> str:
     """Say what stopped the runs without an outcome, if all were stopped by one."""
     meta, hidden = data.rows.base.traces.meta, ~data.runs.observed
     reasons = meta["stop_reason"][hidden].dropna().unique() if "stop_reason" in meta else []
@@ -257,7 +269,7 @@ def _stopped(data: ReportData) -> str:
 # -------------------------------------------------------------------- whether the data are sound
 
 
-def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
+def _problems(data: Evaluation, facts: dict[str, Any]) -> Iterator[str]:
     """Return what makes the answer doubtful."""
     yield from (sentence(note) for note in data.remarks if note.kind == "leakage")
     if not facts["settled"]:
@@ -269,7 +281,7 @@ def _problems(data: ReportData, facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _looks(
-    data: ReportData, facts: dict[str, Any], by_stops: list[dict[str, Any]]
+    data: Evaluation, facts: dict[str, Any], by_stops: list[dict[str, Any]]
 ) -> Iterator[str]:
     """Return what a reader should look at once."""
     if facts["settled"] and data.facts.n_censored > MAX_SHARE_UNCLEAR * data.facts.n_runs:
@@ -288,7 +300,7 @@ def _has_few_tasks(note: Note) -> bool:
     return note.kind == "few clusters" and note.facts["effective"] < MIN_EFFECTIVE_TASKS
 
 
-def _of_length(data: ReportData) -> dict[str, Any]:
+def _of_length(data: Evaluation) -> dict[str, Any]:
     """Return how the number of steps is related to the outcome, of runs that have one."""
     runs, seen = data.runs, data.runs.observed
     labels, steps = runs.labels[seen], -data.rows.base.traces.lengths[seen].astype(np.float64)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trajscore.report._data import BOOTSTRAP, INFLUENCE
-from trajscore.report._runs import NO_STEP, number_of_runs
+from trajscore.evaluation.evaluation import Evaluation, Facts
+from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
+from trajscore.evaluation.runs import NO_STEP, number_of_runs
 from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import Facts, ReportData
 
 
-def left_out(data: ReportData, most: int = 1000) -> str:
+def left_out(data: Evaluation, most: int = 1000) -> str:
     """Say how many runs were left out of every number or of scores, and for which reasons."""
     if data.excluded.empty:
         return "Left out: no run"
@@ -44,7 +44,7 @@ def _reasons(n_by_reason: Mapping[str, int], most: int) -> str:
 # -------------------------------------------------------------------- how it was made
 
 
-def disclosures(data: ReportData) -> dict[str, str]:
+def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts, options, weights = data.facts, data.options, data.options.weights
     source, version = data.source, f"trajscore {data.source.version}"
@@ -101,7 +101,7 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     return f"{'; '.join(names)}; all out of fold"
 
 
-def _intervals(data: ReportData) -> str:
+def _intervals(data: Evaluation) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
     settings, methods = data.options.settings, data.interval_methods
     ways = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
-from trajscore.report._acting import (
+from trajscore.core.visible import visible
+from trajscore.evaluation.acting import (
     LOST,
     PRICE,
     Accepting,
@@ -20,16 +20,16 @@ from trajscore.report._acting import (
     price_text,
     stopping,
 )
-from trajscore.report._answer import Answer, answer, succeeded
-from trajscore.report._cards import form_of, have_too_few_runs, ranked, varies
-from trajscore.report._data import FORMS, RECALIBRATED
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import FORMS, RECALIBRATED
+from trajscore.evaluation.recommendation import form_of, have_too_few_runs, ranked, varies
+from trajscore.evaluation.runs import number_of_runs
+from trajscore.evaluation.worst_runs import WrongRun, worst_runs
+from trajscore.report._answer import Answer, answer, outcome_of, succeeded
 from trajscore.report._disclosures import runs_that_count
 from trajscore.report._numbers import of_hundred
-from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import of_stopping
-from trajscore.report._worst_runs import worst_runs
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
@@ -48,12 +48,12 @@ class FirstScreen:
     score: str = ""  # and one of a run
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
-    worst: dict[str, Any] = field(default_factory=dict)
+    worst: WrongRun | None = None
     texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
 
 
 def first_screen(
-    data: ReportData, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
+    data: Evaluation, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
 ) -> FirstScreen:
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
     decided, about = answer(data), _about(data)
@@ -86,7 +86,7 @@ def first_screen(
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
-def acted_on(data: ReportData, name: str) -> tuple[str, str]:
+def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
     form, forms = form_of(data.cards.loc[name]), data.forms_of(name)
     return name, form if form in forms else forms[0]
@@ -138,18 +138,21 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
-    digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
-    facts = {
-        "task": f", task {worst['task']}" * bool(worst["task"]), "form": form,
-        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(int(data.runs.observed.sum())),
-        "seen": " with an outcome" * bool(data.facts.n_censored),
-        "was": "" if worst["outcome"] in _VERBS else "was ",
-    }  # fmt: skip
-    return say("worst", worst | facts)
+def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
+    """Say which run to read first, and at which step."""
+    digits = max(2, -int(np.floor(np.log10(max(worst.loss, 1e-4)))))
+    task = f", task {worst.task}" if worst.task else ""
+    seen = " with an outcome" if data.facts.n_censored else ""
+    n = number_of_runs(int(data.runs.observed.sum()))
+    outcome = outcome_of(data, worst.y)
+    was = "" if outcome in _VERBS else "was "
+    return visible(
+        f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
+        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+    )
 
 
-def _about(data: ReportData) -> str:
+def _about(data: Evaluation) -> str:
     """Say what was judged, when, and by which version."""
     facts, source = data.facts, data.source
     rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"

@@ -11,10 +11,10 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
 from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trajscore.plotting import ScoreDisplay
 
 
-class Report(ReportData):
+class Report(Evaluation):
     """Result of `trajscore.evaluate`: its numbers, and what to do with them.
 
     Attributes

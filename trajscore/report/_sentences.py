@@ -11,7 +11,7 @@ from typing import Any
 
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.visible import visible
-from trajscore.report._data import RUN_METRICS, Note, Options
+from trajscore.evaluation.options import RUN_METRICS, Note, Options
 
 _FILE = files("trajscore.report").joinpath("sentences.toml")
 SENTENCES: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))

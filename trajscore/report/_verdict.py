@@ -10,7 +10,16 @@ import pandas as pd
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
-from trajscore.report._cards import (
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import (
+    AS_GIVEN,
+    FORMS,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
+    REFERENCES,
+    columns_of,
+)
+from trajscore.evaluation.recommendation import (
     AVOID,
     CARDS,
     GAINED,
@@ -21,22 +30,13 @@ from trajscore.report._cards import (
     ranked,
     varies,
 )
-from trajscore.report._data import (
-    AS_GIVEN,
-    FORMS,
-    OVER_ALIVE,
-    OVER_ALIVE_END,
-    REFERENCES,
-    columns_of,
-)
 from trajscore.report._numbers import digits_that_show, fixed, interval, with_interval
 from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import ReportData
 
 _MOST_NAMED = 5
 
 
-def verdicts(data: ReportData) -> list[str]:
+def verdicts(data: Evaluation) -> list[str]:
     """Return a sentence for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
@@ -70,7 +70,7 @@ def without_variation(value: float) -> str:
     return say("no_variation", {"value": digits})
 
 
-def card_reason(card: pd.Series, data: ReportData) -> str:
+def card_reason(card: pd.Series, data: Evaluation) -> str:
     """Say by what a card was decided, with the intervals that decided it."""
     if not varies(card):
         return without_variation(card["only_value"])
@@ -94,12 +94,12 @@ def card_reason(card: pd.Series, data: ReportData) -> str:
     return say("reason", facts)
 
 
-def _size(card: pd.Series, name: str, data: ReportData) -> str:
+def _size(card: pd.Series, name: str, data: Evaluation) -> str:
     value, low, high = card[columns_of(name)]
     return f"{amount(value, data)} {interval(low, high, digits_that_show(value, data.digits))}"
 
 
-def amount(value: float, data: ReportData) -> str:
+def amount(value: float, data: Evaluation) -> str:
     """Write a difference of the leading score, with as many digits as tell it from zero."""
     return f"{fixed(value, digits_that_show(value, data.digits))}{data.options.unit}"
 
@@ -107,7 +107,7 @@ def amount(value: float, data: ReportData) -> str:
 # -------------------------------------------------------------------- counting steps
 
 
-def against_counting(data: ReportData, name: str) -> list[str]:
+def against_counting(data: Evaluation, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
     if not varies(data.cards.loc[name]):
         return []
@@ -121,7 +121,7 @@ def against_counting(data: ReportData, name: str) -> list[str]:
     ]
 
 
-def not_above_counting(data: ReportData, name: str) -> str:
+def not_above_counting(data: Evaluation, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
     key = _acted_on(data, name)
     if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
@@ -131,17 +131,17 @@ def not_above_counting(data: ReportData, name: str) -> str:
     return "" if row[way[1]] > 0 else _counting(data, key, way, "it")
 
 
-def is_above_live_counting(data: ReportData, name: str) -> bool:
+def is_above_live_counting(data: Evaluation, name: str) -> bool:
     """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
     return bool(data.intervals.loc[_acted_on(data, name), OVER_ALIVE[1]] > 0)
 
 
-def _acted_on(data: ReportData, name: str) -> tuple[str, str, str]:
+def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
     """Place in the intervals of the leading score, in the form that a card speaks for."""
     return name, form_of(data.cards.loc[name]), data.score_name
 
 
-def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
+def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
     knows, row = data.facts.knows_end, data.intervals.loc[key]
     if knows is not None:
@@ -150,7 +150,7 @@ def _ways(data: ReportData, key: tuple[str, str, str]) -> list[list[str]]:
     return [OVER_ALIVE] if is_alike else [OVER_ALIVE, OVER_ALIVE_END]
 
 
-def _counting(data: ReportData, key: tuple[str, str, str], way: list[str], what: str) -> str:
+def _counting(data: Evaluation, key: tuple[str, str, str], way: list[str], what: str) -> str:
     margin, low, high = data.intervals.loc[key, way]
     digits = digits_of(key[2])
     shown = digits_that_show(margin, digits) if _side(low, high) != "both" else digits
@@ -168,7 +168,7 @@ def _side(low: float, high: float) -> str:
 # -------------------------------------------------------------------- groups and stopping
 
 
-def of_groups(data: ReportData, kind: str, name: str = "") -> str:
+def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     assert data.by is not None
     name = name or ranked(data.cards)[0]
@@ -184,7 +184,7 @@ def of_groups(data: ReportData, kind: str, name: str = "") -> str:
     return say("groups", facts)
 
 
-def of_stopping(data: ReportData) -> str:
+def of_stopping(data: Evaluation) -> str:
     """Say what a rule does on other runs, by the predictor with which it does most; or its flag."""
     table = data.monitoring
     facts = {"asked": table is not None, "name": ""}

@@ -10,9 +10,9 @@ from typing import Any
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.visible import show_controls, visible
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
 from trajscore.report._sentences import explain
-from trajscore.report._tables import ReportData
 from trajscore.report.page.numbers import numbers
 from trajscore.report.page.runs import runs
 from trajscore.report.page.screen import screen
@@ -22,7 +22,7 @@ from trajscore.report.page.why import why
 _DRAWERS = (why, runs, numbers)
 
 
-def to_html(data: ReportData, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
+def to_html(data: Evaluation, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
     drawers = [make(view) for make in Work(progress=progress).track(_DRAWERS)]
@@ -30,7 +30,7 @@ def to_html(data: ReportData, log: Iterable[Run] = (), progress: Progress | None
     return _render("page.html.j2", view, drawers=shown)
 
 
-def embedded(data: ReportData) -> str:
+def embedded(data: Evaluation) -> str:
     """Return the first screen, for a notebook."""
     return _render("embedded.html.j2", View(data), drawers=[])
 

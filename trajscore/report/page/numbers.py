@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
+from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io.spreadsheets import to_csv
-from trajscore.report._data import AS_GIVEN
 from trajscore.report._disclosures import disclosures
 from trajscore.report._sentences import GLOSSARY, SENTENCES
 from trajscore.report._verdict import verdicts

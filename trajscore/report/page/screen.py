@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -11,14 +12,22 @@ import pandas as pd
 from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.values import number_of
 from trajscore.core.visible import visible
-from trajscore.report._acting import LOST, PRICE, price_text
-from trajscore.report._answer import LOOK, PROBLEM, SOUND
-from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
-from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._groups import shown_groups
+from trajscore.evaluation.acting import LOST, PRICE, price_text
+from trajscore.evaluation.groups import shown_groups
+from trajscore.evaluation.options import AS_GIVEN, FORMS, columns_of
+from trajscore.evaluation.recommendation import (
+    AVOID,
+    RECALIBRATE,
+    TOO_FEW,
+    UNSCORED,
+    USE,
+    form_of,
+    varies,
+)
+from trajscore.evaluation.reliability import Bins, reliability
+from trajscore.evaluation.runs import number_of_runs
+from trajscore.report._answer import LOOK, PROBLEM, SOUND, base_rate, outcome_of
 from trajscore.report._numbers import fixed, of_hundred, with_interval
-from trajscore.report._reliability import Bins, reliability
-from trajscore.report._runs import number_of_runs
 from trajscore.report._sentences import SENTENCES
 from trajscore.report._verdict import card_reason, of_groups, opening
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
@@ -40,7 +49,7 @@ def screen(view: View) -> dict[str, Any]:
     of, data = view.screen, view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": data.base_rate,
+        "rate": base_rate(data),
         "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
@@ -210,8 +219,9 @@ def _groups(view: View) -> list[dict[str, Any]]:
 def _worst(view: View) -> dict[str, Any]:
     """Return the line of the run to read first, with its flag and its outcome."""
     worst, key = view.screen.worst, view.shown
-    plot = run_line(view, key, worst["row"], worst["flag"])
-    return worst | {"plot": plot, "quote": quote(view, worst)}
+    assert worst is not None
+    shown = {"outcome": outcome_of(view.data, worst.y), "quote": quote(view, worst)}
+    return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
 
 
 def _costs(view: View) -> dict[str, Any]:

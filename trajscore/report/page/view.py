@@ -11,12 +11,12 @@ import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, FORMS
+from trajscore.evaluation.recommendation import TOO_FEW, have_too_few_runs, ranked
 from trajscore.io import Run, Step
 from trajscore.report._answer import succeeded
-from trajscore.report._cards import TOO_FEW, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
-from trajscore.report._tables import ReportData
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
@@ -35,7 +35,7 @@ class Drawer:
 class View:
     """A report, as the parts of a page ask for it."""
 
-    def __init__(self, data: ReportData, log: Iterable[Run] = ()) -> None:
+    def __init__(self, data: Evaluation, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
         self.names = ranked(data.cards)

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trajscore.core.visible import visible
-from trajscore.report._cards import ranked
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.recommendation import ranked
+from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report._runs import number_of_runs
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 
 
-def to_markdown(data: ReportData) -> str:
+def to_markdown(data: Evaluation) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
     screen = first_screen(data)
     stated = screen.answer
@@ -59,7 +59,7 @@ def _actions(screen: FirstScreen) -> str:
     return _list("", [escaped(text, bold=True) for text in sentences])
 
 
-def _cards(data: ReportData) -> Iterator[list[str]]:
+def _cards(data: Evaluation) -> Iterator[list[str]]:
     for name in ranked(data.cards):
         card = data.cards.loc[name]
         why = filter(None, [card_reason(card, data), not_above_counting(data, name)])

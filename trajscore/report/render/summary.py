@@ -5,19 +5,20 @@ from __future__ import annotations
 import pandas as pd
 
 from trajscore.core.values import number_of
-from trajscore.report._cards import RECALIBRATE, TOO_FEW, ranked, varies
-from trajscore.report._data import AS_GIVEN, FORMS
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, FORMS
+from trajscore.evaluation.recommendation import RECALIBRATE, TOO_FEW, ranked, varies
+from trajscore.report._answer import base_rate
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report._numbers import fixed
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import card_reason, of_groups, of_stopping
 from trajscore.report.render.layout import in_blocks, lines, short_names
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 
 
-def to_summary(data: ReportData) -> str:
+def to_summary(data: Evaluation) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
     names, screen = ranked(data.cards), first_screen(data)
     parts = [
@@ -42,7 +43,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     return list(map(without_marks, sentences))
 
 
-def _table(data: ReportData, names: list[str]) -> str:
+def _table(data: Evaluation, names: list[str]) -> str:
     short, digits = short_names(names), data.digits
     cards = data.cards.loc[names]
     columns = {"what to do": list(cards["card"])}
@@ -56,14 +57,14 @@ def _table(data: ReportData, names: list[str]) -> str:
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
 
 
-def _about(data: ReportData, names: list[str]) -> list[str]:
+def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences = []
     if more := names[_MOST_ROWS:]:
         rest = data.cards.loc[more, "card"].value_counts()
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    base = f"always saying {data.base_rate}, the success rate of steps"
+    base = f"always saying {base_rate(data)}, the success rate of steps"
     sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
     cards = data.cards.loc[names[:_MOST_ROWS]]
     sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
@@ -75,7 +76,7 @@ def _about(data: ReportData, names: list[str]) -> list[str]:
     return sentences
 
 
-def _warnings(data: ReportData, screen: FirstScreen) -> list[str]:
+def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
     stated = screen.answer
     sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
     notes = [f"note: {text}" for text in stated.notes

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures, left_out
-from trajscore.report._tables import ReportData
 from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 from trajscore.report.render.tables import Table, tables_of
 
 
-def to_text(data: ReportData, *, verbose: bool = False) -> str:
+def to_text(data: Evaluation, *, verbose: bool = False) -> str:
     """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
     if not verbose:
         return to_summary(data)

@@ -25,10 +25,7 @@ from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._steps import step_calibration_statistics
-from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
@@ -40,7 +37,10 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._runs import Coverage, Judged
+from trajscore.evaluation.runs import Coverage, Judged
+from trajscore.metrics._decomposition import recalibrated_sums
+from trajscore.metrics._steps import step_calibration_statistics
+from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 
 Metrics = Mapping[str, Statistic]
 

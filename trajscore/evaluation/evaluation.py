@@ -1,4 +1,4 @@
-"""What an evaluation found, in numbers; `_disclosures`, `_verdict` and `render` give them words."""
+"""An evaluation: the numbers that reports, gates and commands read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import count_clipped, digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
-from trajscore.report._data import (
+from trajscore.evaluation.equal_length import by_step_table, equal_length_table
+from trajscore.evaluation.options import (
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -29,10 +30,8 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._equal_length import by_step_table, equal_length_table
-from trajscore.report._numbers import of_hundred
-from trajscore.report._rows import Row, Rows
-from trajscore.report._runs import Coverage
+from trajscore.evaluation.rows import Row, Rows
+from trajscore.evaluation.runs import Coverage
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
@@ -118,8 +117,8 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class ReportData:
-    """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
+class Evaluation:
+    """Numbers of an evaluation; `trajscore.report.Report` says what they are."""
 
     rows: Rows = field(repr=False)
     intervals: pd.DataFrame
@@ -163,11 +162,6 @@ class ReportData:
     def score_name(self) -> str:
         """Name of the leading score, a column of `table`."""
         return self.options.score_names[0]
-
-    @property
-    def base_rate(self) -> str:
-        """The best constant, as sentences write it: 41%."""
-        return f"{of_hundred(self.facts.rate)}%"
 
     @property
     def digits(self) -> int:

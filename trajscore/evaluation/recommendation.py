@@ -25,14 +25,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
-from trajscore.inference._sample_size import ONE_DIGIT
-from trajscore.inference.influence import Spread
-from trajscore.inference.mean_intervals import (
-    intervals_of_means,
-    n_of_rarer_outcome,
-)
-from trajscore.inference.units import Units
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     AS_GIVEN,
     FORMS,
     RECALIBRATED,
@@ -40,7 +33,14 @@ from trajscore.report._data import (
     Options,
     columns_of,
 )
-from trajscore.report._rows import Row, Rows
+from trajscore.evaluation.rows import Row, Rows
+from trajscore.inference._sample_size import ONE_DIGIT
+from trajscore.inference.influence import Spread
+from trajscore.inference.mean_intervals import (
+    intervals_of_means,
+    n_of_rarer_outcome,
+)
+from trajscore.inference.units import Units
 
 USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
     "use as it is",

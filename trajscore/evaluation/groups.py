@@ -22,7 +22,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
-from trajscore.report._cards import (
+from trajscore.evaluation.options import Options, columns_of
+from trajscore.evaluation.recommendation import (
     ESTIMATES,
     TOO_FEW,
     card_table,
@@ -31,8 +32,7 @@ from trajscore.report._cards import (
     have_too_few_runs,
     varies,
 )
-from trajscore.report._data import Options, columns_of
-from trajscore.report._rows import Row, Rows, base_rate
+from trajscore.evaluation.rows import Row, Rows, base_rate
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,9 @@ from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run, run_label, unknown_name
 from trajscore.core.within_runs import whole_runs
-from trajscore.metrics.run_metrics import CostMetric
-from trajscore.report._data import (
+from trajscore.evaluation.doubts import stop_notes
+from trajscore.evaluation.evaluation import Counts, Evaluation
+from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
@@ -43,15 +44,14 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._doubts import stop_notes
-from trajscore.report._report import Report
-from trajscore.report._runs import Counted, counted, unscored_runs
-from trajscore.report._tables import Counts
+from trajscore.evaluation.runs import Counted, counted, unscored_runs
+from trajscore.metrics.run_metrics import CostMetric
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
 
 Key = tuple[str, str]
+AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
 _COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
@@ -297,8 +297,12 @@ class Pass:
 
 
 def evaluate_batches(
-    batches: Any, options: Options, rules: Rules, calibrator: str | None, evaluate: Any
-) -> Report:
+    batches: Any,
+    options: Options,
+    rules: Rules,
+    calibrator: str | None,
+    evaluate: Callable[..., AnyEvaluation],
+) -> AnyEvaluation:
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
     maker = calibrator_maker(calibrator, options.weights)
     names = batches.columns.values
@@ -308,7 +312,7 @@ def evaluate_batches(
     y, X, groups = first.sample.runs()
     reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
     censored = rules.censored if rules.q_z is None else X.meta[rules.q_z].to_numpy()
-    report: Report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
+    report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
