@@ -34,7 +34,7 @@ from trajscore.io.registry import is_folder_of_tables
 from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
-from trajscore.report._sentences import say
+from trajscore.report.verdicts import without_threshold
 from trajscore.tracer._action_signals import n_tokens
 from trajscore.tracer._turns import take_turns
 
@@ -182,14 +182,11 @@ def _without_threshold(report: Report) -> str:
     if report.monitoring is None or report.monitoring.empty:
         return ""
     too_few = report.monitoring["too_few"].groupby(level="alpha").max()
-    levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
+    levels = too_few.index[too_few > 0.5].tolist()
     if not levels:
         return ""
     by_task = report.runs.groups is not None
-    ours, more = ("tasks with a success", "tasks") if by_task else ("successes", "runs")
-    needs = conformal_needs(float(levels[0]))
-    facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
-    return say("no_threshold", facts | {"ours": ours, "more": more})
+    return without_threshold(levels, conformal_needs(levels[0]), by_task)
 
 
 def _check_out(out: Path | None) -> None:

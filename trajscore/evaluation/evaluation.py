@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import beyond_end
@@ -30,6 +31,7 @@ from trajscore.evaluation.options import (
     Note,
     Options,
 )
+from trajscore.evaluation.recommendation import Interval, OtherChoice, other_choice
 from trajscore.evaluation.rows import Row, Rows
 from trajscore.evaluation.runs import Coverage
 
@@ -172,6 +174,24 @@ class Evaluation:
     def observed_cards(self) -> pd.DataFrame | None:
         """Cards of the runs with an observed outcome alone; None where all are."""
         return self.other_choices.get("observed", (0, None))[1]
+
+    def other_choice(self, choice: str) -> OtherChoice:
+        """Return what would be recommended under another choice of runs, of `other_choices`."""
+        n_runs, cards = self.other_choices.get(choice, (0, self.cards))
+        return other_choice(n_runs, cards, self.cards, self.pairs)
+
+    @cached_property
+    def length_ranking(self) -> Interval:
+        """AUROC of short runs before long ones, of the runs that have an outcome."""
+        observed = self.runs.observed
+        lengths = self.rows.base.traces.lengths[observed].astype(np.float64)
+        clusters = None
+        if self.runs.groups is not None:
+            clusters = self.runs.groups[observed]
+        stratum = np.zeros(len(lengths), dtype=np.int64)
+        level = self.options.settings.confidence_level
+        labels = self.runs.labels[observed]
+        return Interval(*auroc_interval(-lengths, labels, stratum, clusters, level))
 
     # -------------------------------------------------------------------- tables, once asked for
 

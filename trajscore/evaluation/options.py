@@ -197,7 +197,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is one of `sentences.toml`."""
+    """What a reader should know of one predictor; `kind` is one of `glossary.toml`."""
 
     predictor: str
     kind: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -330,3 +330,53 @@ def ranked(cards: pd.DataFrame) -> list[str]:
         return order[action], not varies(card), not tied[name], needs_map, least
 
     return sorted(cards.index, key=place)
+
+
+class Interval(NamedTuple):
+    """An estimate with the ends of its interval; NaN where there is none."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def difference(pairs: pd.DataFrame, name: str, other: str) -> Interval:
+    """Return what a predictor is above another one."""
+    table = pairs.set_index(["predictor", "reference"])[["difference", "low", "high"]]
+    if (name, other) in table.index:
+        return Interval(*table.loc[name, other])
+    value, low, high = -table.reindex([(other, name)]).to_numpy()[0]
+    return Interval(value, high, low)
+
+
+def recommended(cards: pd.DataFrame) -> tuple[str, str]:
+    """Return the predictor to use, "" where there is none, and what to do with the best one."""
+    best = ranked(cards)[0]
+    action = cards["card"][best]
+    return best if action in (USE, RECALIBRATE) else "", action
+
+
+@dataclass(frozen=True)
+class OtherChoice:
+    """What would be recommended if some runs were counted otherwise."""
+
+    n_runs: int  # that would be counted otherwise
+    cards: pd.DataFrame | None  # None where too few runs are left
+    predictor: str  # to use then; "" for none
+    action: str  # "" where too few runs are left
+    stays: bool  # whether the recommendation is the same
+
+
+def other_choice(
+    n_runs: int, cards: pd.DataFrame | None, today: pd.DataFrame, pairs: pd.DataFrame | None
+) -> OtherChoice:
+    """Hold the cards under another choice of runs against those of today."""
+    if cards is None:
+        return OtherChoice(n_runs, None, "", "", stays=False)
+    name, action = recommended(today)
+    other, other_action = recommended(cards)
+    stays = (name, action) == (other, other_action)
+    if pairs is not None and name and other and name != other:  # the same if they are tied
+        _, low, high = difference(pairs, name, other)
+        stays = low <= 0 <= high and cards["card"].get(name) == action
+    return OtherChoice(n_runs, cards, other, other_action, bool(stays))

@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.runs import NO_STEP, number_of_runs
-from trajscore.report._sentences import SENTENCES, say
+
+COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
+"""What runs without an outcome count as."""
+RUN_SCORE = {
+    "last": "last confidence",
+    "mean": "average confidence",
+    "min": "lowest confidence",
+    "weighted": "average confidence, early steps counting more",
+}
+"""What a threshold is compared with, by how a run's forecasts become one number."""
 
 
 def left_out(data: Evaluation, most: int = 1000) -> str:
@@ -27,7 +36,7 @@ def left_out(data: Evaluation, most: int = 1000) -> str:
         text = f"{text}. {aside}" if text else aside
     if data.unscored.keys() - {NO_STEP} and data.options.settings.missing != "ffill":
         ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-        text += say("remedy", {"ffill": ffill})
+        text += f"; {ffill} repeats the value before"
     return text
 
 
@@ -50,7 +59,7 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     source, version = data.source, f"trajscore {data.source.version}"
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
-    counted_as, phi = SENTENCES["counted_as"][facts.censored], options.settings.phi
+    phi = options.settings.phi
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
@@ -66,10 +75,9 @@ def disclosures(data: Evaluation) -> dict[str, str]:
         "steps beyond the horizon": f"{facts.n_unscored:,} not scored" * bool(facts.n_unscored),
         "horizon beyond the end": number_of_runs(facts.n_beyond)
                                   * bool(weights.is_own and facts.n_beyond),
-        "aggregation": f"{phi}: {SENTENCES['score_of'][phi]}; failures positive",
+        "aggregation": f"{phi}: {RUN_SCORE[phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
-        "censoring": say("censoring", {"counted_as": counted_as}) if facts.n_censored
-                     or facts.censored == "drop" else "none",
+        "censoring": _censoring(facts),
         "intervals": _intervals(data),
         "equal length": "the same number of steps; beyond 10, within a tenth of it",
     }  # fmt: skip
@@ -81,6 +89,17 @@ def disclosures(data: Evaluation) -> dict[str, str]:
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
+
+
+def _censoring(facts: Facts) -> str:
+    """Say what runs without an outcome count as."""
+    if not facts.n_censored and facts.censored != "drop":
+        return "none"
+    return (
+        f"runs without an observed outcome count {COUNTED_AS[facts.censored]}, in calibration, "
+        f"base rate and every metric; stops are taken to be administrative (budgets that do not "
+        f"depend on the outcome)"
+    )
 
 
 def runs_that_count(facts: Facts) -> str:

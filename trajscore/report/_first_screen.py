@@ -25,14 +25,15 @@ from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.recommendation import form_of, have_too_few_runs, ranked, varies
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.evaluation.worst_runs import WrongRun, worst_runs
-from trajscore.report._answer import Answer, answer, outcome_of, succeeded
-from trajscore.report._disclosures import runs_that_count
-from trajscore.report._numbers import of_hundred
-from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._verdict import of_stopping
+from trajscore.report._disclosures import RUN_SCORE, runs_that_count
+from trajscore.report.glossary import TEMPLATES
+from trajscore.report.numbers import of_hundred
+from trajscore.report.verdicts import of_stopping
+from trajscore.report.wording import Answer, answer, outcome_of, succeeded
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
+_ACCEPT, _STOP = TEMPLATES["accept"], TEMPLATES["stop"]
 _VERBS = ("won", "passed", "succeeded", "failed")
 
 
@@ -78,11 +79,14 @@ def first_screen(
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
-    limits = {"name": drawn[0], "price": PRICE, "lost": LOST}
-    notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
-    notes |= {"thresholds": say("thresholds", words | limits)}
-    texts = rules | notes | {"worst": _say_worst(data, worst, form)}
+    number_of_run = f"{RUN_SCORE[data.options.settings.phi]}, {FORMS[key[1]]}"
+    texts = rules | {
+        "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
+                       f"more.",
+        "stop_note": of_stopping(data),
+        "thresholds": _say_thresholds(drawn[0], number_of_run),
+        "worst": _say_worst(data, worst, form),
+    }  # fmt: skip
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
@@ -95,17 +99,29 @@ def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
 # -------------------------------------------------------------------- sentences
 
 
+def _say_thresholds(name: str, number_of_run: str) -> str:
+    """Say what both rules are of, and what they assume."""
+    return (
+        f"Both rules are for {visible(name)}, chosen and measured on these runs: expect somewhat "
+        f"less of new ones. A run's score: {number_of_run}. A failure let through counts as "
+        f"{PRICE:g} reviews, and at most {LOST:g} of 100 good runs may be stopped."
+    )
+
+
 def _say_accept(curve: Accepting, price: float, form: str) -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
     cost, best = curve.cost(price), curve.cheapest(price)
     everything = price_text(cost[0])
     if best in (0, len(cost) - 1):
-        return say("accept.every", {"do": "Review" if best else "Accept", "all": everything})
-    return say("accept.some", {
-        "f": form, "t": _threshold(curve, best), "a": of_hundred(curve.accepted[best]),
-        "w": of_hundred(curve.failing[best] / curve.accepted[best]),
-        "c": price_text(cost[best]), "all": everything,
-    })  # fmt: skip
+        return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
+    return _ACCEPT["some"].format(
+        f=form,
+        t=_threshold(curve, best),
+        a=of_hundred(curve.accepted[best]),
+        w=of_hundred(curve.failing[best] / curve.accepted[best]),
+        c=price_text(cost[best]),
+        all=everything,
+    )
 
 
 def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str) -> str:
@@ -116,16 +132,19 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str
     if best is not None and of_hundred(saved[shown]) != "0":
         kinds = [kind for kind in curve.saved if kind != "steps"]
         also = [f" ({of_hundred(curve.saved[kind][best])}% of the {kind})" for kind in kinds]
-        return say("stop.some", {
-            "f": form, "t": _threshold(curve, best), "s": of_hundred(saved[shown]),
-            "b": of_hundred(curve.bad[best]), "g": of_hundred(curve.good[best]),
-            "also": "".join(also),
-        })  # fmt: skip
+        return _STOP["some"].format(
+            f=form,
+            t=_threshold(curve, best),
+            s=of_hundred(saved[shown]),
+            b=of_hundred(curve.bad[best]),
+            g=of_hundred(curve.good[best]),
+            also="".join(also),
+        )
     saved.pop(shown, None)
     most = max(saved, key=lambda name: saved[name], default="")
-    text = say("stop.never", {"p": shown})
+    text = _STOP["never"].format(p=visible(shown))
     if most and of_hundred(saved[most]) != "0":
-        text += say("stop.other", {"q": most, "s": of_hundred(saved[most])})
+        text += _STOP["other"].format(q=visible(most), s=of_hundred(saved[most]))
     return text
 
 

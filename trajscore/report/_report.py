@@ -13,12 +13,12 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
-from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures
-from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
 from trajscore.report.render.text import to_text
+from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import answer
 
 if TYPE_CHECKING:
     from trajscore.plotting import ScoreDisplay

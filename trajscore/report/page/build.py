@@ -12,7 +12,7 @@ from trajscore.core.parallel import Progress, Work
 from trajscore.core.visible import show_controls, visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
-from trajscore.report._sentences import explain
+from trajscore.report.glossary import explain
 from trajscore.report.page.numbers import numbers
 from trajscore.report.page.runs import runs
 from trajscore.report.page.screen import screen

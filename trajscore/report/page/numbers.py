@@ -7,11 +7,11 @@ import base64
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io.spreadsheets import to_csv
 from trajscore.report._disclosures import disclosures
-from trajscore.report._sentences import GLOSSARY, SENTENCES
-from trajscore.report._verdict import verdicts
+from trajscore.report.glossary import GLOSSARY, LITERATURE
 from trajscore.report.page.view import Drawer, View
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import tables_of
+from trajscore.report.verdicts import verdicts
 
 
 def numbers(view: View) -> Drawer:
@@ -31,7 +31,7 @@ def numbers(view: View) -> Drawer:
         "notes": view.screen.answer.notes,
         "disclosures": disclosures(data),
         "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
-        "references": SENTENCES["literature"],
+        "references": LITERATURE,
         "command": data.source.command,
         "guesses": data.source.guesses.splitlines(),
         "recipe": _recipe(view),

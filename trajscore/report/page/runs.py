@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from trajscore.evaluation.worst_runs import worst_runs
-from trajscore.report._answer import outcome_of
 from trajscore.report.page.screen import run_line
 from trajscore.report.page.transcripts import transcripts
 from trajscore.report.page.view import Drawer, View
+from trajscore.report.wording import outcome_of
 
 _MOST = 60
 FIRST = 20

@@ -26,18 +26,19 @@ from trajscore.evaluation.recommendation import (
 )
 from trajscore.evaluation.reliability import Bins, reliability
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._answer import LOOK, PROBLEM, SOUND, base_rate, outcome_of
-from trajscore.report._numbers import fixed, of_hundred, with_interval
-from trajscore.report._sentences import SENTENCES
-from trajscore.report._verdict import card_reason, of_groups, opening
+from trajscore.report._disclosures import COUNTED_AS
+from trajscore.report.glossary import TEMPLATES
+from trajscore.report.numbers import fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.transcripts import quote
 from trajscore.report.page.view import View
+from trajscore.report.verdicts import card_reason, of_groups, opening
+from trajscore.report.wording import Light, base_rate, outcome_of
 
 STYLES = {
     USE: "use", RECALIBRATE: "recalibrate", TOO_FEW: "few", UNSCORED: "few", AVOID: "avoid",
 }  # fmt: skip
-_LIGHTS = {SOUND: "sound", LOOK: "look", PROBLEM: "problem"}
+_LIGHTS = {Light.SOUND: "sound", Light.LOOK: "look", Light.PROBLEM: "problem"}
 _MOST_ROWS = 9
 _FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
@@ -50,7 +51,7 @@ def screen(view: View) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
         "rate": base_rate(data),
-        "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
+        "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
@@ -284,7 +285,7 @@ def _script(view: View) -> dict[str, Any]:
             for name, curve in of.stops.items()
         },
         "top": _saves(view)["top"], "shown": visible(of.shown),
-        "texts": {name: SENTENCES[name] for name in ("accept", "stop")},
+        "texts": TEMPLATES,
         "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip
 

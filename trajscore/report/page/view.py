@@ -15,8 +15,8 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.evaluation.recommendation import TOO_FEW, have_too_few_runs, ranked
 from trajscore.io import Run, Step
-from trajscore.report._answer import succeeded
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
+from trajscore.report.wording import succeeded
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost

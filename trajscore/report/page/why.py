@@ -15,12 +15,11 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.options import FORMS
 from trajscore.metrics._steps import mean_by_step
 from trajscore.report._first_screen import acted_on
-from trajscore.report._numbers import fixed
-from trajscore.report._sentences import say
-from trajscore.report._verdict import against_counting, card_reason, opening
+from trajscore.report.numbers import fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View
+from trajscore.report.verdicts import against_counting, card_reason, opening
 
 _MOST_STEPS = 60
 # What is lost may dwarf what is known: the axis ends at so many times what is known.
@@ -132,11 +131,14 @@ def _timing(view: View, profile: Profile) -> str:
     """Say from which step on a predictor is shown to be better than the base rate."""
     clear = _clear(profile)
     if not len(clear):
-        return say("steps.unclear", {})
+        return "At no single step is it shown to be better than the base rate."
     best = int(np.argmax(np.where(np.isin(profile.step, clear), profile.margin, -np.inf)))
     margin = fixed(profile.margin[best], view.data.digits, "+")
-    facts = {"first": int(clear[0]), "best": int(profile.step[best]), "n": profile.n[best]}
-    return say("steps.clear", facts | {"margin": margin})
+    return (
+        f"First shown to be better than the base rate at step {clear[0]:.0f}; best at step "
+        f"{profile.step[best]:.0f} ({margin}, {profile.n[best]:,.0f} runs reach it). Later steps "
+        f"are reached by fewer runs."
+    )
 
 
 def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:

@@ -14,7 +14,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._verdict import verdicts
+from trajscore.report.verdicts import verdicts
 
 FORMAT, VERSION = "trajscore report", 2
 

@@ -11,8 +11,8 @@ from trajscore.evaluation.recommendation import ranked
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
+from trajscore.report.verdicts import card_reason, not_above_counting, verdicts
 
 
 def to_markdown(data: Evaluation) -> str:
@@ -23,7 +23,7 @@ def to_markdown(data: Evaluation) -> str:
     settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
-        f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
+        f"**{stated.reason.question}:** {escaped(stated.reason.text, bold=True)}",
         f"**Next:** {escaped(stated.advice)}",
         table(["predictor", "what to do", "why"], _cards(data)),
         _actions(screen),

@@ -8,12 +8,12 @@ from trajscore.core.values import number_of
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.evaluation.recommendation import RECALIBRATE, TOO_FEW, ranked, varies
-from trajscore.report._answer import base_rate
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._numbers import fixed
-from trajscore.report._verdict import card_reason, of_groups, of_stopping
+from trajscore.report.numbers import fixed
 from trajscore.report.render.layout import in_blocks, lines, short_names
+from trajscore.report.verdicts import card_reason, of_groups, of_stopping
+from trajscore.report.wording import base_rate
 
 _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 

@@ -31,9 +31,9 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.recommendation import GAINED, ranked
-from trajscore.report._numbers import fixed, short_number, with_interval
-from trajscore.report._sentences import GLOSSARY, arrow, explain
-from trajscore.report._verdict import of_groups
+from trajscore.report.glossary import GLOSSARY, arrow, explain
+from trajscore.report.numbers import fixed, short_number, with_interval
+from trajscore.report.verdicts import of_groups
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",

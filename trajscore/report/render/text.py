@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures, left_out
-from trajscore.report._verdict import verdicts
 from trajscore.report.render.layout import in_blocks, lines, short_names
 from trajscore.report.render.summary import to_summary
 from trajscore.report.render.tables import Table, tables_of
+from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import answer
 
 
 def to_text(data: Evaluation, *, verbose: bool = False) -> str:
