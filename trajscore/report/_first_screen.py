@@ -22,7 +22,6 @@ from trajscore.evaluation.acting import (
 )
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
-from trajscore.evaluation.recommendation import form_of, have_too_few_runs, ranked, varies
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.evaluation.worst_runs import WrongRun, worst_runs
 from trajscore.report._disclosures import RUN_SCORE, runs_that_count
@@ -58,9 +57,9 @@ def first_screen(
 ) -> FirstScreen:
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
     decided, about = answer(data), _about(data)
-    varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
+    varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
-    if not drawn or have_too_few_runs(data.cards).all():
+    if not drawn or all(each.has_too_few_runs for each in data.recommendations.values()):
         return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
@@ -92,7 +91,7 @@ def first_screen(
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards.loc[name]), data.forms_of(name)
+    form, forms = data.recommendations[name].form, data.forms_of(name)
     return name, form if form in forms else forms[0]
 
 

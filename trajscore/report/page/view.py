@@ -13,7 +13,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
-from trajscore.evaluation.recommendation import TOO_FEW, have_too_few_runs, ranked
+from trajscore.evaluation.recommendation import Action
 from trajscore.io import Run, Step
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 from trajscore.report.wording import succeeded
@@ -38,7 +38,7 @@ class View:
     def __init__(self, data: Evaluation, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
-        self.names = ranked(data.cards)
+        self.names = list(data.recommendations)
 
     @cached_property
     def screen(self) -> FirstScreen:
@@ -50,8 +50,8 @@ class View:
     @property
     def has_few(self) -> bool:
         """Whether there are too few runs to draw anything."""
-        few = have_too_few_runs(self.data.cards).all()
-        return bool(few and self.screen.answer.action == TOO_FEW)
+        few = all(each.has_too_few_runs for each in self.data.recommendations.values())
+        return few and self.screen.answer.action == Action.TOO_FEW
 
     @property
     def won(self) -> str:

@@ -49,16 +49,16 @@ def why(view: View) -> Drawer | None:
 
 
 def _predictor(view: View, name: str) -> dict[str, Any]:
-    data, card = view.data, view.data.cards.loc[name]
+    data, best = view.data, view.data.recommendations[name]
     panels = [
         {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
         for part in PARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
     profile = _profile(view, acted_on(data, name))
-    reasons = [card_reason(card, data), *against_counting(data, name)]
+    reasons = [card_reason(best, data), *against_counting(data, name)]
     return {
-        "name": name, "style": STYLES[card["card"]], "card": card["card"],
+        "name": name, "style": STYLES[best.action], "card": str(best.action),
         "reason": f"{opening('; '.join(reasons))}.",
         "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,

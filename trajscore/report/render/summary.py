@@ -7,7 +7,7 @@ import pandas as pd
 from trajscore.core.values import number_of
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
-from trajscore.evaluation.recommendation import RECALIBRATE, TOO_FEW, ranked, varies
+from trajscore.evaluation.recommendation import Action
 from trajscore.report._disclosures import left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.numbers import fixed
@@ -20,7 +20,7 @@ _MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
 
 def to_summary(data: Evaluation) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
-    names, screen = ranked(data.cards), first_screen(data)
+    names, screen = list(data.recommendations), first_screen(data)
     parts = [
         lines(screen.answer.lines),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
@@ -45,14 +45,13 @@ def _actions(screen: FirstScreen) -> list[str]:
 
 def _table(data: Evaluation, names: list[str]) -> str:
     short, digits = short_names(names), data.digits
-    cards = data.cards.loc[names]
-    columns = {"what to do": list(cards["card"])}
-    if (cards["card"] == TOO_FEW).any():
-        columns["more runs"] = [f"{n:,}" if n else "" for n in cards["n_needed"]]
+    rows = [data.recommendations[name] for name in names]
+    columns = {"what to do": [str(row.action) for row in rows]}
+    if Action.TOO_FEW in columns["what to do"]:
+        columns["more runs"] = [f"{row.n_needed:,}" if row.n_needed else "" for row in rows]
     for form, words in FORMS.items():
-        columns[words] = [
-            "" if pd.isna(margin) else fixed(margin, digits, "+") for margin in cards[form]
-        ]
+        margins = [row.interval(form).estimate for row in rows]
+        columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
     columns["AUROC"] = [f"{data.table.loc[(name, AS_GIVEN), 'AUROC']:.3f}" for name in names]
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
 
@@ -66,9 +65,8 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
     unit = data.options.unit and f", in{data.options.unit}"
     base = f"always saying {base_rate(data)}, the success rate of steps"
     sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
-    cards = data.cards.loc[names[:_MOST_ROWS]]
-    sentences += [f"{name} {card_reason(card, data)}." for name, card in cards.iterrows()
-                  if not varies(card)]  # fmt: skip
+    rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
+    sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
     if data.by is not None:
@@ -86,7 +84,7 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    how = ", with how to recalibrate new runs" * (stated.action == RECALIBRATE)
+    how = ", with how to recalibrate new runs" * (stated.action == Action.RECALIBRATE)
     return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 
