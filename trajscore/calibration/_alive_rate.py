@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.calibration._cross_fit import LearnedForecaster
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration._platt import PlattCrossFitCalibrator, check_penalty, fit_logistic
+from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray

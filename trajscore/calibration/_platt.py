@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values

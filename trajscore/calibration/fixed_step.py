@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._cross_fit import folds_of
+from trajscore.calibration.cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME

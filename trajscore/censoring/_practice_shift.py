@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.calibration import cross_fit_traces
-from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
-from trajscore.censoring._termination_audit import termination_audit
+from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
@@ -27,7 +27,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
+from trajscore.metrics.sensitivity import BASE_RATE, panel_index, ranks
 
 _STEPS = "number of steps"
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
 from trajscore.judging._cache import Answer
-from trajscore.judging._forms import ASK_NUMBER, Form
+from trajscore.judging.forms import ASK_NUMBER, Form
 
 _KEY = "OPENAI_API_KEY"
 _CHECK_URL = "check {argument:base_url}, which usually ends in /v1"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trajscore.io import Run, Step
 from trajscore.io._unread import is_prose
-from trajscore.tracer._turns import call_text
+from trajscore.tracer.turns import call_text
 
 _FURTHER_LINE = "\n| "  # no line of a text can pose as the start of another, or as the question
 _END = "\nThe record ends here."

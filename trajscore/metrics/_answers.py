@@ -22,7 +22,8 @@ from trajscore.metrics._answer_checks import (
     check_decisions,
     check_eps,
 )
-from trajscore.metrics._costs import (
+from trajscore.metrics._selective import class_table, confidence_table
+from trajscore.metrics.costs import (
     LOWEST,
     Cost,
     RejectionCurve,
@@ -38,7 +39,6 @@ from trajscore.metrics._costs import (
     largest_uncertainty,
     mean_cost,
 )
-from trajscore.metrics._selective import class_table, confidence_table
 
 
 class _Source(NamedTuple):

@@ -17,7 +17,7 @@ from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice, is_number
 from trajscore.metrics._answer_checks import check_answers, row_slices
-from trajscore.metrics._costs import mean_cost
+from trajscore.metrics.costs import mean_cost
 
 RULES = ("mean", "trapezoid")
 """How the area under a risk-coverage curve is summed."""

@@ -13,7 +13,7 @@ from trajscore.core.score_families import family_name
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import tps_decomposition
-from trajscore.metrics._decomposition import TERMS
+from trajscore.metrics.decomposition import TERMS
 from trajscore.plotting._display import (
     BLUE,
     COLORS,

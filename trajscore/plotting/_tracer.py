@@ -28,7 +28,7 @@ from trajscore.plotting._display import (
     step_axis,
 )
 from trajscore.tracer import early_warning
-from trajscore.tracer._early_warning import EarlyWarning
+from trajscore.tracer.detection import EarlyWarning
 
 
 @dataclass(eq=False, repr=False)

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.io.text import whole_text
-from trajscore.tracer._turns import Turns, Words
+from trajscore.tracer.turns import Turns, Words
 
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000

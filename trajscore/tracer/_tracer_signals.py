@@ -23,8 +23,8 @@ from trajscore.tracer._similarity import (
     pairs_with_earlier,
     repeated_calls,
 )
-from trajscore.tracer._stated_confidence import StatedConfidence
-from trajscore.tracer._turns import (
+from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,
     Turns,

@@ -12,7 +12,7 @@ from trajscore.core.run_sums import PARTS, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
-from trajscore.metrics._steps import mean_by_step
+from trajscore.metrics.steps import mean_by_step
 from trajscore.report._data import FORMS
 from trajscore.report._first_screen import acted_on
 from trajscore.report._numbers import fixed

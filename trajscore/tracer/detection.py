@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
-from trajscore.calibration._cross_fit import cross_fit_sample
+from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample

@@ -34,11 +34,13 @@ class ZeroOneCost:
         self.u_max, self.floor = 1 - 1 / n_classes, eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         chosen = P.argmax(axis=1)
         likeliest = P[np.arange(len(P)), chosen].astype(np.float64)
         return np.log(np.maximum(1 - likeliest, 0)), (chosen != y).astype(np.float64)
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         chosen = log_p.argmax(axis=1)
         return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
 
@@ -50,11 +52,13 @@ class LogCost:
         self.u_max, self.floor = float(np.log(n_classes)), eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         floored = np.maximum(P, self.floor, dtype=np.float64)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
         return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         paid = -log_p[np.arange(len(log_p)), y].astype(np.float64)
         return _log_entropy(log_p.astype(np.float64)), paid
 
@@ -67,18 +71,22 @@ class MatrixCost:
 
     @cached_property
     def u_max(self) -> float:
+        """Return the largest uncertainty."""
         return largest_uncertainty(self.cost)
 
     @property
     def floor(self) -> float:
+        """Return the smallest uncertainty that is taken under a logarithm."""
         # the same share of u_max as for the 0-1 cost: whatever the unit of costs, and far below
         # u_max also where one cost is much larger than the others
         return self.eps * self.u_max / (1 - 1 / len(self.cost))
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         return self._cheapest(np.log(P @ self.cost), y)
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         # a column at a time, so that small expected costs are not rounded to 0
         columns = [logsumexp(log_p + column, axis=1) for column in np.log(self.cost).T]
         return self._cheapest(np.stack(columns, axis=1), y)

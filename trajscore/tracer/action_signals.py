@@ -15,7 +15,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_sum
 from trajscore.io import Run, Step, ToolCall
 from trajscore.tracer._similarity import repeated_calls
-from trajscore.tracer._turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
+from trajscore.tracer.turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
 
 # Channels that count, and those that are sizes, each with the fact that counts turns for its mean.
 COUNTS = (

@@ -17,9 +17,9 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, as_path, check_choice, number_of
 from trajscore.judging._cache import Answer, Cache, key_of
 from trajscore.judging._endpoint import Endpoint, url_of
-from trajscore.judging._forms import FORMS, Form
 from trajscore.judging._prompts import cut, make_prompt, prefixes
-from trajscore.tracer._turns import Turns, take_turns
+from trajscore.judging.forms import FORMS, Form
+from trajscore.tracer.turns import Turns, take_turns
 
 CHANNEL = "judge"
 
