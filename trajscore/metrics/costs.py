@@ -31,7 +31,8 @@ class ZeroOneCost:
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
     def __init__(self, n_classes: float, eps: float) -> None:
-        self.u_max, self.floor = 1 - 1 / n_classes, eps
+        self.u_max = 1 - 1 / n_classes
+        self.floor = eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
@@ -49,7 +50,8 @@ class LogCost:
     """Stating the distribution itself costs -log p_y: u is its entropy."""
 
     def __init__(self, n_classes: int, eps: float) -> None:
-        self.u_max, self.floor = float(np.log(n_classes)), eps
+        self.u_max = float(np.log(n_classes))
+        self.floor = eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
@@ -67,7 +69,8 @@ class MatrixCost:
     """Each decision costs what its column of a matrix says: u = min over decisions of P @ C."""
 
     def __init__(self, cost: FloatArray, eps: float) -> None:
-        self.cost, self.eps = cost, eps
+        self.cost = cost
+        self.eps = eps
 
     @cached_property
     def u_max(self) -> float:
@@ -179,7 +182,8 @@ def decisions(
 ) -> tuple[FloatArray, FloatArray]:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
     decide = cost.decide_log if log_proba else cost.decide
-    log_u, paid = np.empty(len(P)), np.empty(len(P))
+    log_u = np.empty(len(P))
+    paid = np.empty(len(P))
     for rows in row_slices(P):
         check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
@@ -190,7 +194,8 @@ def decisions(
 
 def _log_entropy(log_p: FloatArray) -> FloatArray:
     """Logarithm of -sum p log p, also where all but one p are too small for a float."""
-    rows, top = np.arange(len(log_p)), log_p.argmax(axis=1)
+    rows = np.arange(len(log_p))
+    top = log_p.argmax(axis=1)
     others = log_of_others(log_p, top)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(log_p > -np.inf, log_p + np.log(-log_p), -np.inf)
@@ -245,10 +250,13 @@ def ecuas_costs(
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
 
 # Panels in log(gamma): their width, how far below u_M they start at first, and the lowest of all
-_WIDTH, _DEPTH = 0.05, 35.0
+_WIDTH = 0.05
+_DEPTH = 35.0
 LOWEST = float(np.log(1e-300))
 # Relative error that is aimed at and that is accepted, and into how many parts panels are cut
-_AIM, _LARGEST_ERROR, _MAX_PARTS = 1e-12, 1e-8, 500
+_AIM = 1e-12
+_LARGEST_ERROR = 1e-8
+_MAX_PARTS = 500
 
 
 class UACost(NamedTuple):
@@ -320,7 +328,8 @@ class _Panels:
         self, weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
     ) -> None:
         self._weight = weight
-        self._start, self._width = edges[:-1], np.diff(edges)
+        self._start = edges[:-1]
+        self._width = np.diff(edges)
         self._a, self._b = curve.lines(self._start + self._width / 2)
         self._n_low = int(np.searchsorted(edges[:-1], edges[0] + 1))
 
