@@ -35,8 +35,8 @@ from trajscore.monitoring._thresholds import conformal_needs
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report.verdicts import without_threshold
-from trajscore.tracer._action_signals import n_tokens
-from trajscore.tracer._turns import take_turns
+from trajscore.tracer.action_signals import n_tokens
+from trajscore.tracer.turns import take_turns
 
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import AliveRate
-from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
+from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
@@ -38,9 +38,9 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.runs import Coverage, Judged
-from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._steps import step_calibration_statistics
+from trajscore.metrics.decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
+from trajscore.metrics.steps import step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 

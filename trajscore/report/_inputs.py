@@ -51,7 +51,7 @@ from trajscore.io.tables import (
 from trajscore.io.wide_tables import as_long
 from trajscore.report._spent import spent_in_log, spent_in_table
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
-from trajscore.tracer._stated_confidence import StatedConfidence
+from trajscore.tracer.stated_confidence import StatedConfidence
 
 NO_SCORE = ""
 RISKS = {

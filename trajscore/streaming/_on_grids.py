@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
 from trajscore.core.run_sums import AGGREGATORS, PARTS, collapse
@@ -18,7 +18,7 @@ from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.units import t_quantile
-from trajscore.metrics._decomposition import TERMS, Mass
+from trajscore.metrics.decomposition import TERMS, Mass
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 

@@ -13,7 +13,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.options import FORMS
-from trajscore.metrics._steps import mean_by_step
+from trajscore.metrics.steps import mean_by_step
 from trajscore.report._first_screen import acted_on
 from trajscore.report.numbers import fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of

@@ -113,7 +113,8 @@ def step_calibration_statistics(
 
     With `by_part`, return that of the early, of the middle and of the late steps.
     """
-    X, n_parts = steps.X, len(PARTS) if by_part else 1
+    X = steps.X
+    n_parts = len(PARTS) if by_part else 1
     part = (steps.part if by_part else np.zeros_like(steps.part)).astype(np.int64)
     if strategy == "quantile":
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
@@ -130,9 +131,11 @@ def step_calibration_statistics(
     gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
     total = np.empty((len(X), n_parts))
     for chunk in row_chunks(X.offsets):
-        cells, lengths = slice(X.offsets[chunk.start], X.offsets[chunk.stop]), X.lengths[chunk]
+        cells = slice(X.offsets[chunk.start], X.offsets[chunk.stop])
+        lengths = X.lengths[chunk]
         # each run of the chunk has places of its own, for each part of it as many as bins
-        weight, first = steps.weight[cells], np.repeat(np.arange(len(lengths)) * n_parts, lengths)
+        weight = steps.weight[cells]
+        first = np.repeat(np.arange(len(lengths)) * n_parts, lengths)
         gap = weight * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
         of_bins = np.bincount(first * n_bins + place[cells], gap, size.size * len(lengths))
         of_bins = of_bins.reshape(len(lengths), n_parts, n_bins)
