@@ -24,6 +24,7 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
@@ -120,8 +121,8 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         try:
             report = evaluate(batches, stop_reason=reason, **options)
             break
-        except ValueError as error:
-            if scattered or "scattered=True" not in str(error):
+        except ArgumentError as error:
+            if scattered or error.part != "scattered":
                 raise
             print("the rows of a run lie apart: putting them together\n", flush=True)
     source = replace(report.source, outcome=batches.columns.outcome)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
@@ -16,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError, MissingStepError
 from trajscore.core.meanings import bare_name
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
@@ -79,12 +79,11 @@ class Columns:
                 missing="allow",
                 stop_reason=(),  # whoever evaluates the batches counts them all
             )
-        except ValueError as error:
-            if self.scattered or not re.search("starts at step|has no step", str(error)):
+        except MissingStepError as error:
+            if self.scattered:
                 raise
-            raise ValueError(
-                f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
-            ) from error
+            text = f"{error}; if its other rows stand elsewhere in the source, pass {{argument}}"
+            raise ArgumentError(text, "scattered", True) from error
         groups = None if self.group is None else X.meta[self.group].to_numpy()
         return Batch(y, X, groups)
 
