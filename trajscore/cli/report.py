@@ -31,7 +31,7 @@ from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
-from trajscore.monitoring._thresholds import conformal_needs
+from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report._runs import MISSING
@@ -188,7 +188,7 @@ def _without_threshold(report: Report) -> str:
         return ""
     by_task = report.runs.groups is not None
     ours, more = ("tasks with a success", "tasks") if by_task else ("successes", "runs")
-    needs = conformal_needs(float(levels[0]))
+    needs = Conformal(float(levels[0])).needs()
     facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
     return say("no_threshold", facts | {"ours": ours, "more": more})
 

@@ -25,7 +25,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
-from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
+from trajscore.monitoring._thresholds import Threshold, one_id
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -48,7 +48,7 @@ class DensityRatio(NamedTuple):
         forecaster: Any,
         X: TrajectoryArray,
         y: IntArray,
-        wait: float = 0.0,
+        log_offset: float = 0.0,
         end_worth: float | None = None,
     ) -> Self:
         """Fit to runs with outcomes 0 and 1."""
@@ -60,11 +60,11 @@ class DensityRatio(NamedTuple):
         fitted = unfitted_forecaster(forecaster, END_AWARE)
         if fitted is not None:
             fitted.fit(X, y)
-        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-wait,))
+        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-log_offset,))
         if end_worth is None:
             return ratio
         worth = _steps_left(X.lengths[y == 0], ratio.end == "step") + end_worth
-        going = np.log(np.maximum(worth, _NOTHING)) - wait
+        going = np.log(np.maximum(worth, _NOTHING)) - log_offset
         return ratio._replace(
             going=tuple(going.tolist()), at_end=float(np.log(max(end_worth, _NOTHING)))
         )
@@ -137,8 +137,7 @@ class FittedTest:
     ratio: DensityRatio  # M, as it is shown
     alphas: tuple[float, ...]
     thresholds: tuple[Threshold, ...]  # of each level
-    randomized_end: bool  # whether the last value of a run that has ended is divided by a uniform
-    seed: int  # of these uniforms
+    seed: int  # of the uniforms of runs; it depends on the data of the fit
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
@@ -150,13 +149,13 @@ class FittedTest:
 
     def draws(self, alpha: float) -> bool:
         """Whether a uniform of each run, by its id, takes part in what is decided."""
-        return self.randomized_end or getattr(self.threshold(alpha), "seed", None) is not None
+        return self.threshold(alpha).seed is not None
 
     def statistic(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
         """What is compared with limits, of every cell; log M may be known."""
         values = self.ratio.monitored_values(X, log_m)
-        if self.randomized_end:
-            values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
+        ends = last_cells(X)[X.ended]
+        values[ends] = self.thresholds[0].final_values(values[ends], X.ids[X.ended])
         return values
 
     def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -181,9 +180,8 @@ class FittedTest:
         if done:
             F = _advanced(live, state, scores, _DONE)[1]
             log_m = float(ratio.of_forecasts(F)[0])
-            statistic = float(ratio.last_value(statistic, log_m + ratio.at_end))
-            if self.randomized_end:
-                statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
+            last = np.array([ratio.last_value(statistic, log_m + ratio.at_end)])
+            statistic = self.thresholds[0].final_values(last, one_id(run_id)).item()
         return after, log_m, statistic
 
     def _live(self) -> Live:

@@ -424,11 +424,7 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
         "seed": test.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
         "thresholds": [
-            [
-                type(threshold).__name__,
-                getattr(threshold, "seed", None),
-                f"{threshold.log_threshold:.6g}",
-            ]
+            [type(threshold).__name__, threshold.seed, f"{threshold.log_threshold:.6g}"]
             for threshold in test.thresholds
         ],
         "statistics": list(_statistics_of_trial(test)),
