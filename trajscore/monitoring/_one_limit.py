@@ -295,7 +295,7 @@ class LearnThenTestStop(OneLimit):
             )
         lowest = np.sort(-run_maxima(runs, self._statistic(runs)))
         # only what lies below a threshold is flagged: of the held-out successes, k
-        k = [self._most_allowed(alpha) for alpha in self.alphas_]
+        k = list(map(self._most_allowed, self.alphas_))
         self._thresholds = np.append(lowest, -np.inf)[k]  # the last one where k is -1
         return self
 
