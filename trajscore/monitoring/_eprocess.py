@@ -212,7 +212,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         strictest = min(thresholds, key=lambda threshold: threshold.alpha)
         rows = self._held_out_rows(strictest, labels, known, calibration, clusters, random)
         held_out = np.isin(known, rows)
-        runs, outcomes = traces[known].with_ended(), labels[known]
+        runs = traces[known].with_ended()
+        outcomes = labels[known]
         ratio = self._ratio(runs[~held_out], outcomes[~held_out])
         won = self._successes(held_out, outcomes, clusters[known], random)
         maxima = ratio.largest(runs[won])
@@ -395,7 +396,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ using
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return self.test_.statistic(X)
+        return self.test_.statistic(X, self.test_.ratio.log_m(X))
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return self.test_.threshold(alpha).limits(X.ids)
