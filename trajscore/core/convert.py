@@ -27,10 +27,10 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import offsets_of
 
-Parts = dict[str, Any]
+ContainerParts = dict[str, Any]
 
 
-def parts_of_any(X: Any) -> Parts:
+def parts_of_any(X: Any) -> ContainerParts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
     if isinstance(X, tuple) and len(X) == 2 and hasattr(X[0], "offsets"):
@@ -86,7 +86,7 @@ def row_ids(X: Any) -> Any:
     return X.index.to_numpy() if kind in ("integer", "string") else None
 
 
-def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
+def parts_of_list(runs: Sequence[ArrayLike]) -> ContainerParts:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
@@ -109,7 +109,7 @@ def _as_run(run: ArrayLike, row: int) -> FloatArray:
     return array
 
 
-def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Parts:
+def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ContainerParts:
     """Read a rectangular array in which what is behind a run's last value is padding."""
     try:
         padded = as_float(values, ndims=(2, 3))
@@ -199,7 +199,7 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def joined_parts(several: Sequence[Parts]) -> Parts:
+def joined_parts(several: Sequence[ContainerParts]) -> ContainerParts:
     """Put runs after one another: their channels must be the same."""
     channels = {parts["channels"] for parts in several}
     if len(channels) > 1:
@@ -222,7 +222,9 @@ def joined_parts(several: Sequence[Parts]) -> Parts:
     }
 
 
-def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> Parts:
+def stacked_parts(
+    several: Sequence[ContainerParts], channels: Sequence[str] | None
+) -> ContainerParts:
     """Put the channels of the same runs side by side."""
     cells = np.concatenate([as_table(parts["cells"]) for parts in several], axis=1)
     names = [name for parts in several for name in (parts["channels"] or ("value",))]
@@ -234,7 +236,7 @@ def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> P
     }
 
 
-def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
+def _common_horizon(several: Sequence[ContainerParts]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
     horizons = [parts["horizon"] for parts in several if parts["horizon"] is not None]
     for other in horizons[1:]:
@@ -246,7 +248,7 @@ def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
     return horizons[0] if horizons else None
 
 
-def _joined_meta(several: Sequence[Parts]) -> pd.DataFrame | None:
+def _joined_meta(several: Sequence[ContainerParts]) -> pd.DataFrame | None:
     if all(parts["meta"] is None for parts in several):
         return None
     frames = [pd.DataFrame(parts["meta"], pd.RangeIndex(len(parts["ids"]))) for parts in several]

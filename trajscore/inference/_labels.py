@@ -469,7 +469,7 @@ def _folds(
     stratum = outcome.astype(np.int64)
     if groups is None:
         n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
-        return assign_folds(n_folds, ids, stratum, counts=labelled)
+        return assign_folds(n_folds, ids, stratum, is_counted=labelled)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))

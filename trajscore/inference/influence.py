@@ -120,7 +120,7 @@ def bounds(
 _DRAWS = 4_000
 
 
-class Parts(NamedTuple):
+class BinMeans(NamedTuple):
     """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
 
     mean: FloatArray
@@ -128,7 +128,7 @@ class Parts(NamedTuple):
 
 
 def absolute_interval(
-    ours: Parts, theirs: Parts | None, units: Units, confidence_level: float
+    ours: BinMeans, theirs: BinMeans | None, units: Units, confidence_level: float
 ) -> tuple[float, float]:
     """Bounds of the sum of absolute means, or of how far it exceeds another on the same runs.
 
@@ -154,7 +154,7 @@ def absolute_interval(
     return float(low), float(estimate + np.quantile(above_theirs - below, tail))
 
 
-def _reach(parts: Parts, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _reach(parts: BinMeans, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
     # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
     sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)

@@ -65,7 +65,7 @@ class LabelledRuns:
 
     @cached_property
     def part(self) -> IntArray:
-        """Place in `PARTS` of each step, by its number: early, middle or late."""
+        """Place in `PART_STARTS` of each step, by its number: early, middle or late."""
         return step_parts(self.X).astype(np.int64)
 
 
