@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +38,7 @@ class MeanOfRuns:
 
     def means(self, run_weight: FloatArray, samples: FloatArray) -> FloatArray:
         """Return the means of columns of numbers of these runs, with this divisor."""
-        used = run_weight if self.rows is None else run_weight[..., self.rows]
-        sums = used @ np.column_stack([samples, self._sizes])
+        sums = _of_rows(run_weight, self.rows) @ np.column_stack([samples, self._sizes])
         with np.errstate(invalid="ignore"):
             return np.asarray(sums[..., :-1] / sums[..., -1:])
 
@@ -84,17 +83,17 @@ class OfTies:
 
     ties: TieGroups
     function: Callable[[FloatArray, FloatArray], FloatArray]
-    rows: ClassVar[None] = None  # of all runs
+    rows: IntArray | None = None  # the runs that were grouped; None for all
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where it does not exist."""
-        return self.function(*self.ties.sums(run_weight))
+        return self.function(*self.ties.sums(_of_rows(run_weight, self.rows)))
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs; NaN where the value does not exist."""
-        used = _weight_used(n_runs, weight)
+        used = _weight_used(n_runs, weight, self.rows)
         derivatives = GRADIENTS[self.function](*self.ties.sums(used))
-        return n_runs * used * self.ties.to_runs(*derivatives)
+        return _on_all_runs(n_runs * used * self.ties.to_runs(*derivatives), self.rows, n_runs)
 
 
 @dataclass(frozen=True)
@@ -107,24 +106,24 @@ class CalibrationError:
 
     gaps: FloatArray
     weight: FloatArray  # of shape (n_rows,): the sums of these weights
-    rows: ClassVar[None] = None  # of all runs
+    rows: IntArray | None = None  # the runs whose gaps they are; None for all
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
-        gaps = np.abs(run_weight @ self.gaps).sum(axis=-1)
+        used = _of_rows(run_weight, self.rows)
         with np.errstate(invalid="ignore"):
-            return np.asarray(gaps / (run_weight @ self.weight))
+            return np.asarray(np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight))
 
     def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
-        used = _weight_used(n_runs, weight)
+        used = _weight_used(n_runs, weight, self.rows)
         total = used @ self.weight
         with np.errstate(invalid="ignore", divide="ignore"):  # NaN where nothing has a weight
             mean = used @ self.gaps / total
             deviations = self.weight[:, None] * mean
             np.subtract(self.gaps, deviations, out=deviations)
             deviations *= (n_runs / total) * used[:, None]
-        return mean, deviations
+        return mean, _on_all_runs(deviations, self.rows, n_runs)
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
@@ -163,7 +162,7 @@ def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
     if isinstance(first, OfTies):
 
         def values(run_weight: FloatArray) -> FloatArray:
-            sums = first.ties.sums(run_weight)
+            sums = first.ties.sums(_of_rows(run_weight, first.rows))
             return np.stack([metric.function(*sums) for metric in group], axis=-1)
 
         return values
@@ -173,11 +172,12 @@ def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
     return lambda run_weight: first.means(run_weight, samples)
 
 
-def _weight_used(
-    n_runs: int, weight: FloatArray | None, rows: IntArray | None = None
-) -> FloatArray:
-    weight = np.ones(n_runs) if weight is None else weight
-    return weight if rows is None else weight[rows]
+def _of_rows(run_weight: FloatArray, rows: IntArray | None) -> FloatArray:
+    return run_weight if rows is None else run_weight[..., rows]
+
+
+def _weight_used(n_runs: int, weight: FloatArray | None, rows: IntArray | None) -> FloatArray:
+    return _of_rows(np.ones(n_runs) if weight is None else weight, rows)
 
 
 def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:
