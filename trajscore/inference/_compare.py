@@ -301,8 +301,8 @@ def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> Non
     if (n_resamples + 1) * error < n_pairs * (1 - SUM_ROUNDING):
         raise ValueError(
             f"n_resamples={n_resamples} is too few for {number_of(n_pairs, 'comparison')} at "
-            f"a level of {confidence_level:g}; at least {int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} "
-            f"are needed"
+            f"a level of {confidence_level:g}; at least "
+            f"{int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} are needed"
         )
 
 
