@@ -221,7 +221,7 @@ class ContinuationModel(BaseEstimator):
             success[rows] = share >= 0.5
             counts[rows[weight > 0]] = True
             codes = None if groups is None else clusters
-            fold = assign_folds(self.cv, runs.ids, success, counts=counts, groups=codes)[rows]
+            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=codes)[rows]
             self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 

@@ -32,6 +32,7 @@ from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
+from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report.verdicts import without_threshold

@@ -36,14 +36,19 @@ class ArgumentError(ValueError):
 
         def named(match: re.Match[str]) -> str:
             owner, _, part = self.part.rpartition(".")
-            name, value = (match[1], match[2]) if match[1] else (part, self.value)
+            name, value = match.groups()
+            if name is None:
+                name = part
+                value = self.value
+            if name in options and value is None:
+                return options[name]
             if name in options:
-                quoted = "" if value is None else f" {shlex.quote(str(value))}"
-                return f"{options[name]}{quoted}"
+                return f"{options[name]} {shlex.quote(str(value))}"
             if value is None:
-                return f"{name}=" if match[1] else name
-            is_owned = bool(owner) and name == part
-            return f"{owner}({name}={value!r})" if is_owned else f"{name}={value!r}"
+                return f"{name}{'=' * bool(match[1])}"
+            if owner and name == part:
+                return f"{owner}({name}={value!r})"
+            return f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)
 

@@ -32,7 +32,7 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import last_stated, offsets_of
 
-_PARTS = {
+_FIELDS = {
     "cells": "All values, run after run; read-only.",
     "offsets": "Where each run starts in `cells`, and after the last one the number of cells.",
     "horizon": "Length over which step weights of each run are normalised; None: not given.",
@@ -49,7 +49,7 @@ class Ragged:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = {"_bounds": None, "_meta": None, **_PARTS}
+    __slots__ = {"_bounds": None, "_meta": None, **_FIELDS}
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
@@ -109,7 +109,7 @@ class Ragged:
         return new
 
     def _parts(self) -> dict[str, Any]:
-        return {"meta": self._meta, **{name: getattr(self, name) for name in _PARTS}}
+        return {"meta": self._meta, **{name: getattr(self, name) for name in _FIELDS}}
 
     def _replace(self, **changed: Any) -> Self:
         return self._trusted(**(self._parts() | changed))

@@ -83,7 +83,8 @@ def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Mean failure rate among the k most confident, over k = 1, ..., n and all orders of ties."""
-    errors, size = failures[..., ::-1], (failures + successes)[..., ::-1]
+    errors = failures[..., ::-1]
+    size = (failures + successes)[..., ::-1]
     accepted = np.cumsum(size, axis=-1)
     before = accepted - size
     errors_before = np.cumsum(errors, axis=-1) - errors
@@ -121,7 +122,9 @@ def harmonic_slope(n: FloatArray) -> FloatArray:
 
 def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure counts by the share of successes above it, a success by that of failures below."""
-    F, S, A = failures.sum(), successes.sum(), auroc(failures, successes)
+    F = failures.sum()
+    S = successes.sum()
+    A = auroc(failures, successes)
     above = np.cumsum(successes[::-1])[::-1] - successes / 2
     below = np.cumsum(failures) - failures / 2
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
@@ -130,8 +133,10 @@ def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
 
 def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
-    F, P = failures.sum(), auprc(failures, successes)
-    hits, flagged = np.cumsum(failures), np.cumsum(failures + successes)
+    F = failures.sum()
+    P = auprc(failures, successes)
+    hits = np.cumsum(failures)
+    flagged = np.cumsum(failures + successes)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(flagged > 0, hits / flagged, 0.0)
         later = np.where(flagged > 0, failures / flagged, 0.0)
@@ -143,9 +148,11 @@ def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
 
 def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Differentiate the area of each group in its errors, size, and what is accepted before it."""
-    e, m = failures[::-1], (failures + successes)[::-1]
+    e = failures[::-1]
+    m = (failures + successes)[::-1]
     n = np.cumsum(m)
-    b, B = n - m, np.cumsum(e) - e
+    b = n - m
+    B = np.cumsum(e) - e
     r = np.divide(e, m, out=np.zeros_like(e), where=m > 0)
     q = np.divide(b, m, out=np.zeros_like(e), where=m > 0)
     D = harmonic(n) - harmonic(b)
@@ -201,8 +208,10 @@ class AurocWithin:
     def influence(self, n_runs: int) -> FloatArray:
         """Return the influence of each of the n_runs runs."""
         counts = np.ones(n_runs)
-        (failures, successes), share = self.ties.sums(counts), self(counts)
-        n_failures, n_successes = self._all(failures), self._all(successes)
+        failures, successes = self.ties.sums(counts)
+        n_failures = self._all(failures)
+        n_successes = self._all(successes)
+        share = self(counts)
         above = n_successes - self._below(successes)
         total = (successes * n_failures).sum()
         with np.errstate(invalid="ignore"):

@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 
-from trajscore.core.convert import Parts
+from trajscore.core.convert import ContainerParts
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_file
 
@@ -36,7 +36,7 @@ _ERRORS = (
 )
 
 
-def save(parts: Parts, path: Path) -> None:
+def save(parts: ContainerParts, path: Path) -> None:
     """Write the parts of a container."""
     _check_ending(path)
     meta = pd.DataFrame() if parts["meta"] is None else parts["meta"]

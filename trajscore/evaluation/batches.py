@@ -247,7 +247,7 @@ class Pass:
         scored = ended.counts.copy()
         scored[ended.counts] = np.logical_and.reduce(list(whole.values()))
         self.counts += Counts.of_outcomes(ended.y[ended.counts], ended.label[ended.counts])
-        self.stops.update(ended.stops.counts if ended.stops else {})
+        self.stops.update(ended.stops.stop_counts if ended.stops else {})
         batch = Batch(ended.y, X, groups)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):

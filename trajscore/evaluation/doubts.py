@@ -106,7 +106,7 @@ def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWei
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(rows.runs),
         *_heavy_run(rows.base, weights),
-        *stop_notes(chosen.stops.counts if chosen.stops else {}),
+        *stop_notes(chosen.stops.stop_counts if chosen.stops else {}),
     ]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ, opposite
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, opposite, outcomes_vary
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import (
     COMPLETE,
@@ -65,7 +65,7 @@ class Coverage:
     @property
     def is_mixed(self) -> bool:
         """Whether outcomes differ among the runs that were observed."""
-        return differ(self.y)
+        return outcomes_vary(self.y)
 
     @cached_property
     def opposite_labels(self) -> FloatArray:
@@ -195,9 +195,9 @@ def counted(
         }
         excluded[UNSTATED] = int((unseen & ~stated).sum())
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=q_z)
-    excluded[UNOBSERVED] = int((~labels.counts).sum())
+    excluded[UNOBSERVED] = int((~labels.is_counted).sum())
     excluded = {why: n for why, n in excluded.items() if n}
-    return Counted(y, labels.value, counts & labels.counts, excluded, stops)
+    return Counted(y, labels.value, counts & labels.is_counted, excluded, stops)
 
 
 def number_of_runs(n: int) -> str:
@@ -212,7 +212,7 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
         return f"evaluation needs at least 2 runs, got {len(y)}"
     if not len(observed):
         return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
-    if needs_both and not differ(y):
+    if needs_both and not outcomes_vary(y):
         n = len(y) - len(observed)
         hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
         if n and observed[0] == SUCCESS:

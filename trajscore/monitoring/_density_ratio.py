@@ -14,7 +14,7 @@ from trajscore.calibration.forecaster import Live, check_finite, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
-from trajscore.core.outcomes import differ
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import (
@@ -52,7 +52,7 @@ class DensityRatio(NamedTuple):
         end_worth: float | None = None,
     ) -> Self:
         """Fit to runs with outcomes 0 and 1."""
-        if not differ(y):
+        if not outcomes_vary(y):
             raise ValueError(
                 f"all training runs of the density ratio (n_samples = {len(y)}) have the same "
                 f"outcome; it needs successes and failures"

@@ -10,7 +10,7 @@ import pandas as pd
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PARTS, collapse, step_parts
+from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, collapse, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray
@@ -316,7 +316,7 @@ class CalibrationAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
-        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS)}
+        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PART_STARTS)}
         values = {
             name: binned_error(success + failure, success - np.add(*moments), n_bins)
             for name, (success, failure, *moments) in errors.items()

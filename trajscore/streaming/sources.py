@@ -86,8 +86,9 @@ class DaskBatches:
         if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
             return None
         sums: _PartialSums | None = _reduce_tree(*steps, self._parts)
-        whole = sums and _with_runs(sums, self.columns, sums.split_rows)
-        return whole and whole.total
+        if sums is not None:
+            sums = _with_runs(sums, self.columns, sums.split_rows)
+        return None if sums is None else sums.total
 
 
 def _reduce_tree(

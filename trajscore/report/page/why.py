@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from trajscore.core.policy import MIN_RUNS_PER_STEP
-from trajscore.core.run_sums import PARTS, score_cells
+from trajscore.core.run_sums import PART_STARTS, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
@@ -52,7 +52,7 @@ def _predictor(view: View, name: str) -> dict[str, Any]:
     data, best = view.data, view.data.recommendations[name]
     panels = [
         {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
-        for part in PARTS
+        for part in PART_STARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
     profile = _profile(view, acted_on(data, name))
@@ -77,8 +77,8 @@ def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
 
 def _title(part: str) -> str:
     """Name the steps of a part: "Steps 1 to 3", "Steps from 11 on"."""
-    first = PARTS[part]
-    last = min((start - 1 for start in PARTS.values() if start > first), default=0)
+    first = PART_STARTS[part]
+    last = min((start - 1 for start in PART_STARTS.values() if start > first), default=0)
     return f"Steps {first} to {last}" if last else f"Steps from {first} on"
 
 
