@@ -16,7 +16,7 @@ from trajscore.io import Run
 from trajscore.report._disclosures import disclosures
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.text import to_text
+from trajscore.report.render.as_text import to_text
 from trajscore.report.verdicts import verdicts
 from trajscore.report.wording import answer
 

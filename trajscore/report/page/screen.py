@@ -21,8 +21,7 @@ from trajscore.report._disclosures import COUNTED_AS
 from trajscore.report.glossary import TEMPLATES
 from trajscore.report.numbers import fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
-from trajscore.report.page.transcripts import quote
-from trajscore.report.page.view import View
+from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
 from trajscore.report.wording import Light, base_rate, outcome_of
 

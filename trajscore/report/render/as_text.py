@@ -1,21 +1,59 @@
-"""What a report comes to, on one screen of a terminal."""
+"""A report in a terminal: one screen, or all numbers, of 72 to 100 columns."""
 
 from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable
 
 import pandas as pd
 
 from trajscore.core.values import number_of
+from trajscore.core.visible import visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.evaluation.recommendation import Action
-from trajscore.report._disclosures import left_out
+from trajscore.report._disclosures import disclosures, left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.numbers import fixed
-from trajscore.report.render.layout import in_blocks, lines, short_names
-from trajscore.report.verdicts import card_reason, of_groups, of_stopping
-from trajscore.report.wording import base_rate
+from trajscore.report.render.tables import Table, tables_of
+from trajscore.report.verdicts import card_reason, of_groups, of_stopping, verdicts
+from trajscore.report.wording import answer, base_rate
 
-_MOST_ROWS, _MOST_NOTES, _MOST_REASONS = 10, 2, 4
+_MOST_ROWS = 10
+_MOST_NOTES = 2
+_MOST_REASONS = 4
+_NARROWEST = 72  # narrower, tables fall apart
+_USUAL = 80
+_WIDEST = 100  # wider, sentences are hard to read
+_LONGEST_NAME = 20
+
+
+def to_text(data: Evaluation, *, verbose: bool = False) -> str:
+    """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
+    if not verbose:
+        return to_summary(data)
+    short, stated = short_names(data.predictors), answer(data)
+    parts = [
+        lines(stated.lines),
+        lines(verdicts(data)),
+        *(_whole_table(table, short) for table in tables_of(data)),
+        lines(f"note: {note}" for note in stated.notes),
+        lines([left_out(data)]),
+        lines(f"{name}: {text}" for name, text in disclosures(data).items()),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _whole_table(table: Table, short: dict[str, str]) -> str:
+    """Write a table, long names of predictors shortened."""
+    rows = [
+        ", ".join(short.get(part, str(part)) for part in key if part != "") for key, _ in table.rows
+    ]
+    title = lines([f"{table.title}. {table.note}".strip()])
+    if not rows:
+        return title
+    return f"{title}\n{in_blocks(table.frame.set_axis(rows).rename(columns=short))}"
 
 
 def to_summary(data: Evaluation) -> str:
@@ -94,3 +132,47 @@ def _more(command: str, how: str) -> str:
         return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
     page = "" if " --out" in command else f"; a page{how}: --out report.html"
     return f"All numbers: --verbose{page}"
+
+
+def width() -> int:
+    """Return how many columns there are to write on."""
+    columns = shutil.get_terminal_size(fallback=(_USUAL, 24)).columns
+    return min(max(columns, _NARROWEST), _WIDEST)
+
+
+def lines(sentences: Iterable[str]) -> str:
+    """Write sentences, each from the start of a line."""
+    return "\n".join(
+        textwrap.fill(visible(sentence), width(), subsequent_indent="    ", break_long_words=False)
+        for sentence in sentences
+    )
+
+
+def in_blocks(table: pd.DataFrame) -> str:
+    """Print a table of text; where it is wider than the terminal, in blocks of columns."""
+    table = table.rename(visible)
+    labels = max(map(len, map(str, table.index)), default=0)
+    blocks: list[list[str]] = [[]]
+    room = width() - labels
+    for name in table:
+        needed = 2 + max(len(visible(str(name))), table[name].astype(str).str.len().max())
+        if needed > room and blocks[-1]:
+            blocks.append([])
+            room = width() - labels
+        blocks[-1].append(name)
+        room -= needed
+    return "\n\n".join(table[names].rename(columns=visible).to_string() for names in blocks)
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Shorten long names, at the end or in the middle, as long as they stay distinct."""
+    known = list(dict.fromkeys(names))
+    for head in (_LONGEST_NAME - 3, _LONGEST_NAME // 2 - 3):
+        tail = _LONGEST_NAME - 3 - head
+        short = [
+            name if len(name) <= _LONGEST_NAME else name[:head] + "..." + name[len(name) - tail :]
+            for name in known
+        ]
+        if len(set(short)) == len(known):
+            return dict(zip(known, short, strict=True))
+    return {name: name for name in known}
