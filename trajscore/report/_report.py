@@ -172,7 +172,8 @@ class Report(Evaluation):
         """
         from trajscore.plotting import ScoreDisplay  # which is imported where it is used
 
-        name, known = metric or self.score_name, self.options.metrics
+        name = metric or self.score_name
+        known = self.options.metrics
         if name not in known:
             raise ValueError(unknown_name("metric", name, known))
         return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)

@@ -78,7 +78,8 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
     if not best.varies:
         return without_variation(best.only_value)
     is_probability = not math.isnan(best.as_given.estimate)
-    how, matters = FORMS[best.form], amount(best.matters, data)
+    how = FORMS[best.form]
+    matters = amount(best.matters, data)
     if best.action == Action.AVOID and is_probability and best.form != AS_GIVEN:
         how = "recalibrated or not"
     elif not is_probability:
@@ -108,7 +109,8 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
 
 def _too_few_runs(best: Recommendation) -> str:
     """Say that one outcome is too rare to draw a conclusion."""
-    outcome, enough = "succeeded", MIN_RUNS_PER_OUTCOME
+    outcome = "succeeded"
+    enough = MIN_RUNS_PER_OUTCOME
     if best.success_rate > 0.5:
         outcome = "failed"
     return (
@@ -166,7 +168,8 @@ def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
 
 def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
-    knows, row = data.facts.knows_end, data.intervals.loc[key]
+    knows = data.facts.knows_end
+    row = data.intervals.loc[key]
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
     is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])
@@ -176,7 +179,8 @@ def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
 def _counting(data: Evaluation, key: tuple[str, str, str], way: list[str], subject: str) -> str:
     """Say on which side of counting steps a number lies: "it is better than counting steps"."""
     margin, low, high = data.intervals.loc[key, way]
-    side, digits = _side(low, high), digits_of(key[2])
+    side = _side(low, high)
+    digits = digits_of(key[2])
     if side is not Side.EITHER:
         digits = digits_that_show(margin, digits)
     number = with_interval((margin, low, high), digits, "+")
@@ -199,11 +203,14 @@ def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     assert data.by is not None
     name = name or next(iter(data.recommendations))
     cards = data.by.loc[kind].xs(name, level="predictor")
-    p, n_by_card = float(cards["p_value"].iloc[0]), cards["card"].value_counts()
-    differs, advice = "is not shown to differ", "go by all runs"
+    p = float(cards["p_value"].iloc[0])
+    n_by_card = cards["card"].value_counts()
+    differs = "is not shown to differ"
+    advice = "go by all runs"
     if p < GROUP_ERROR_RATE:
         actions = [f"{card} in {n_by_card[card]}" for card in Action if card in n_by_card]
-        differs, advice = "differs", ", ".join(actions)
+        differs = "differs"
+        advice = ", ".join(actions)
     return (
         f"how well {visible(name)} works {differs} between the {len(cards)} groups (p = {p:.2g}): "
         f"{advice}."
@@ -235,9 +242,11 @@ def of_stopping(data: Evaluation) -> str:
 
 def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
     """Say at which levels a stopping rule can flag no run, and what it needs."""
-    held_out, more = "successes", "runs"
+    held_out = "successes"
+    more = "runs"
     if is_by_task:
-        held_out, more = "tasks with a success", "tasks"
+        held_out = "tasks with a success"
+        more = "tasks"
     alphas = " and ".join(f"{level:g}" for level in levels)
     return (
         f"Stopping early flags no run at alpha = {alphas}: too few {held_out} are held out to set "
@@ -254,9 +263,11 @@ def note_text(note: Note) -> str:
 
 
 def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
-    where, mistake = "outside [0, 1]", "a probability"
+    where = "outside [0, 1]"
+    mistake = "a probability"
     if not math.isnan(low):
-        where, mistake = f"far outside the others, {low:g} to {high:g}", "an error"
+        where = f"far outside the others, {low:g} to {high:g}"
+        mistake = "an error"
     first = f" (the first of {n} such values)" if n > 1 else ""
     return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
 

@@ -90,7 +90,8 @@ def answer(data: Evaluation) -> Answer:
     light = Light.SOUND
     if problems or looks:
         light = Light.PROBLEM if problems else Light.LOOK
-    doubts, hidden = problems + looks, visible(of_unobserved(data))
+    doubts = problems + looks
+    hidden = visible(of_unobserved(data))
     is_unsaid = bool(data.facts.n_censored and doubts and hidden not in doubts)
     question, text = reason(data)
     by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
@@ -114,7 +115,8 @@ def answer(data: Evaluation) -> Answer:
 def headline(data: Evaluation) -> str:
     """Say what to do with the predictor that is ahead."""
     best = _best(data)
-    name, more = _quoted(best.predictor), f"{best.n_needed:,}"
+    name = _quoted(best.predictor)
+    more = f"{best.n_needed:,}"
     if best.action == Action.AVOID:
         return _use_none(data, name)
     if _is_small(best):
@@ -168,7 +170,8 @@ def _proviso(data: Evaluation, best: Recommendation) -> str:
 def reason(data: Evaluation) -> Reason:
     """Say why, and what would change or settle the answer."""
     best = _best(data)
-    base, name = base_rate(data), _quoted(best.predictor)
+    base = base_rate(data)
+    name = _quoted(best.predictor)
     if not _is_settled(data):
         drop = "--censored drop" if data.source.command else "censored='drop'"
         other = _other_answer(data, data.other_choice("observed"))
@@ -276,8 +279,11 @@ def before_rules(data: Evaluation) -> str:
 def of_choice(data: Evaluation, choice: str) -> str:
     """Say how many runs could be counted otherwise, and what the answer would be then."""
     other = data.other_choice(choice)
-    n, n_all, alone = other.n_runs, data.facts.n_runs, other.n_runs == 1
-    counted, otherwise = "counted as recorded", "Without them"
+    n = other.n_runs
+    n_all = data.facts.n_runs
+    alone = other.n_runs == 1
+    counted = "counted as recorded"
+    otherwise = "Without them"
     if choice == "observed":
         what = "has no outcome" if alone else "have no outcome"
         counted = f"counted {COUNTED_AS[data.facts.censored]}"
@@ -285,7 +291,9 @@ def of_choice(data: Evaluation, choice: str) -> str:
             what += _stopped_by(data)
     elif choice == "lost":
         what = "was lost by the harness" if alone else "were lost by the harness"
-        counted, otherwise, n_all = "left out", "Counted as recorded,", n_all + n
+        counted = "left out"
+        otherwise = "Counted as recorded,"
+        n_all = n_all + n
     else:
         what = "ended for reasons that are not known"
     runs = f"{n:,} of {number_of_runs(n_all)} {what}"

@@ -41,7 +41,8 @@ _CLOSE = 0.035
 
 def screen(view: View) -> dict[str, Any]:
     """Return what the first screen shows."""
-    of, data = view.screen, view.data
+    of = view.screen
+    data = view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
         "rate": base_rate(data),
@@ -70,7 +71,8 @@ def screen(view: View) -> dict[str, Any]:
 
 
 def _title(view: View) -> str:
-    name, decided = view.screen.shown, view.screen.answer
+    name = view.screen.shown
+    decided = view.screen.answer
     ahead = ", ahead so far" * (decided.action == Action.TOO_FEW)
     were = "were " * (view.won == "solved")
     return f"{name}{ahead}: what it said, and how many {were}{view.won}"
@@ -83,7 +85,8 @@ def said_against_happened(
     view: View, name: str, part: str | None = None, *, notes: bool = False, height: int = 300
 ) -> Plot | None:
     """Draw the share of successes against the forecast; None where no bin has enough runs."""
-    data, plot = view.data, Plot(Axis(), Axis(), "", height)
+    data = view.data
+    plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
     bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
     bins = {form: own for form, own in bins.items() if len(own.rate)}
@@ -140,8 +143,11 @@ def _strips(view: View) -> dict[str, Any]:
 
 def _row(view: View, name: str, axis: Axis) -> dict[str, Any]:
     """Return the margin of a predictor in the form to use, and what to do with it."""
-    best, drawn = view.data.recommendations[name], view.screen.drawn
-    why, margin, as_given = card_reason(best, view.data), best.as_given.estimate, ""
+    best = view.data.recommendations[name]
+    drawn = view.screen.drawn
+    why = card_reason(best, view.data)
+    margin = best.as_given.estimate
+    as_given = ""
     if not best.varies:
         as_given = why
     elif best.form != AS_GIVEN and not np.isnan(margin):
@@ -170,9 +176,12 @@ def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> dict[
 
 def _groups(view: View) -> list[dict[str, Any]]:
     """Return the cards of the first predictor within each kind of groups."""
-    table, name, kinds = view.data.by, view.names[0], []
+    table = view.data.by
+    name = view.names[0]
+    kinds = []
     best = view.data.recommendations[name]
-    form, whole = best.form, best.margin.estimate
+    form = best.form
+    whole = best.margin.estimate
     if table is None:
         return []
     for kind in table.index.unique("by"):
@@ -213,7 +222,8 @@ def _groups(view: View) -> list[dict[str, Any]]:
 
 def _worst(view: View) -> dict[str, Any]:
     """Return the line of the run to read first, with its flag and its outcome."""
-    worst, key = view.screen.worst, view.shown
+    worst = view.screen.worst
+    key = view.shown
     assert worst is not None
     shown = {"outcome": outcome_of(view.data, worst.y), "quote": quote(view, worst)}
     return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
@@ -223,8 +233,10 @@ def _costs(view: View) -> dict[str, Any]:
     """Return the cost of thresholds by the runs that they accept, and the cheapest."""
     curve = view.screen.accept
     assert curve is not None
-    share, cost = np.append(curve.accepted, 0.0), curve.cost(PRICE)
-    best, spread = curve.cheapest(PRICE), float(np.ptp(cost)) or 1.0
+    share = np.append(curve.accepted, 0.0)
+    cost = curve.cost(PRICE)
+    best = curve.cheapest(PRICE)
+    spread = float(np.ptp(cost)) or 1.0
     at = f"from {curve.threshold[best]:.{curve.digits}f}: " if 0 < best < len(cost) - 1 else ""
     height = 88 - 80 * (cost - cost.min()) / spread
     return {
@@ -239,7 +251,8 @@ def _saves(view: View) -> dict[str, Any]:
     curve = view.screen.stops[view.screen.shown]
     lost = np.append(0.0, curve.good)
     saved = {kind: np.append(0.0, values) for kind, values in curve.saved.items()}
-    best, steps = curve.highest(LOST / 100), saved["steps"]
+    best = curve.highest(LOST / 100)
+    steps = saved["steps"]
     top = max(float(values.max()) for values in saved.values()) or 1.0
     at = 0 if best is None else best + 1
     paths = {kind: path(100 * lost, 100 - 92 * values / top) for kind, values in saved.items()}
@@ -254,7 +267,8 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
     cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
-    n, forecast = len(cells), f"said {cells[flag - 1]:.0%}"
+    n = len(cells)
+    forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     steps = np.arange(1, n + 1)
     plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])

@@ -22,7 +22,9 @@ from trajscore.report.wording import succeeded
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
 # So that the page stays below 3 MB; what is cut is said.
-_LONGEST_TEXT, _MOST_TURNS, _MOST_CHARACTERS = 1200, 80, 900_000
+_LONGEST_TEXT = 1200
+_MOST_TURNS = 80
+_MOST_CHARACTERS = 900_000
 _QUOTED = 160
 
 
@@ -124,7 +126,8 @@ def transcripts(
     view: View, key: tuple[str, str], worst: list[WrongRun]
 ) -> dict[str, dict[str, Any]]:
     """Return the turns of runs of the log, by id, as far as there is room."""
-    room, trace = _MOST_CHARACTERS, view.data.traces[key]
+    room = _MOST_CHARACTERS
+    trace = view.data.traces[key]
     shown: dict[str, dict[str, Any]] = {}
     for wrong in worst:
         run = view.log.get(wrong.id)

@@ -49,7 +49,8 @@ def why(view: View) -> Drawer | None:
 
 
 def _predictor(view: View, name: str) -> dict[str, Any]:
-    data, best = view.data, view.data.recommendations[name]
+    data = view.data
+    best = view.data.recommendations[name]
     panels = [
         {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
         for part in PART_STARTS
@@ -111,7 +112,8 @@ def _bars(view: View, name: str) -> dict[str, Any]:
 
 def _profile(view: View, key: tuple[str, str]) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
-    trace, labels = view.data.traces[key], view.data.runs.labels
+    trace = view.data.traces[key]
+    labels = view.data.runs.labels
     family = get_family(view.data.options.scores[0])
     constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
@@ -143,7 +145,9 @@ def _timing(view: View, profile: Profile) -> str:
 
 def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:
     """Draw the margin by step with its interval, cut where that is far wider than margins vary."""
-    step, margin, half = profile.step, profile.margin, profile.half()
+    step = profile.step
+    margin = profile.margin
+    half = profile.half()
     if len(step) < 2:
         return None
     room = 2 * np.ptp(np.append(margin, 0.0))

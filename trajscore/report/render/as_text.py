@@ -33,7 +33,8 @@ def to_text(data: Evaluation, *, verbose: bool = False) -> str:
     """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
     if not verbose:
         return to_summary(data)
-    short, stated = short_names(data.predictors), answer(data)
+    short = short_names(data.predictors)
+    stated = answer(data)
     parts = [
         lines(stated.lines),
         lines(verdicts(data)),
@@ -58,7 +59,8 @@ def _whole_table(table: Table, short: dict[str, str]) -> str:
 
 def to_summary(data: Evaluation) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
-    names, screen = list(data.recommendations), first_screen(data)
+    names = list(data.recommendations)
+    screen = first_screen(data)
     parts = [
         lines(screen.answer.lines),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
@@ -82,7 +84,8 @@ def _actions(screen: FirstScreen) -> list[str]:
 
 
 def _table(data: Evaluation, names: list[str]) -> str:
-    short, digits = short_names(names), data.digits
+    short = short_names(names)
+    digits = data.digits
     rows = [data.recommendations[name] for name in names]
     columns = {"what to do": [str(row.action) for row in rows]}
     if Action.TOO_FEW in columns["what to do"]:

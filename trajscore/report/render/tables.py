@@ -145,7 +145,8 @@ def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float])
 
 def _pairs(data: Evaluation) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    names, digits = list(data.recommendations)[:_MOST_PAIRED], data.digits
+    names = list(data.recommendations)[:_MOST_PAIRED]
+    digits = data.digits
     rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
     pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
     for name, other, value, low, high in pairs:
@@ -161,10 +162,13 @@ def _pairs(data: Evaluation) -> Table:
 
 def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    names, metrics, rows = data.recommendations, data.options.metrics, {}
+    names = data.recommendations
+    metrics = data.options.metrics
+    rows = {}
     table = data.calibration_gain
     for name, metric in (key for key in product(names, metrics) if key in table.index):
-        row, digits = table.loc[(name, metric)], digits_of(metric)
+        row = table.loc[(name, metric)]
+        digits = digits_of(metric)
         gain: Sequence[float] = tuple(row[GAIN])
         if metric == data.score_name:
             gain = _of_card(data, name, GAINED, gain)
@@ -204,7 +208,9 @@ def _groups(data: Evaluation) -> Iterator[Table]:
 
 def _stopping(data: Evaluation) -> Table:
     """Return how often runs would be flagged early and what that saves, if asked for."""
-    table, options, cells = data.monitoring, data.facts.monitoring, {}
+    table = data.monitoring
+    options = data.facts.monitoring
+    cells = {}
     if table is not None and not table.empty and options is not None:
         runs = zip(table["n_success"], table["n_failure"], strict=True)
         cells = {
@@ -285,7 +291,8 @@ def _values(data: Evaluation) -> Table:
 
 def _sensitivity(data: Evaluation) -> Table:
     """Return margins on the observed runs alone, and with other clips, where these change any."""
-    table, digits = data.sensitivity.dropna(subset="margin"), data.digits
+    table = data.sensitivity.dropna(subset="margin")
+    digits = data.digits
     heads = {"margin": "all runs", "observed_only": "observed alone"}
     if "clipped" in table and table["clipped"].any():
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}
