@@ -342,7 +342,8 @@ class TrajectoryArray(Ragged):
         >>> X.truncate([2, 1]).ended
         array([False, False])
         """
-        new, old = np.asarray(lengths), self.lengths
+        new = np.asarray(lengths)
+        old = self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
         bad = (new < np.minimum(old, 1)) | (new > old)
