@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from trajscore.core import convert, storage
 from trajscore.core.convert import as_table, joined_parts
 from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
-from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label

@@ -37,16 +37,11 @@ class TieGroups:
             of_group[group] = stratum
         self.starts = np.flatnonzero(np.diff(of_group, prepend=-1))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
-        share = np.stack([1.0 - success, success], axis=1)
-        used = share != 0
-        self._groups = csr_array(
-            (
-                share[used],
-                np.stack([group, group + n_groups], axis=1)[used],
-                np.append(0, np.cumsum(used.sum(axis=1))),
-            ),
-            shape=(len(group), 2 * n_groups),
-        )
+        rows = np.arange(len(group)).repeat(2)
+        columns = np.stack([group, group + n_groups], axis=1).ravel()
+        share = np.stack([1.0 - success, success], axis=1).ravel()
+        self._groups = csr_array((share, (rows, columns)), shape=(len(group), 2 * n_groups))
+        self._groups.eliminate_zeros()
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
