@@ -251,7 +251,7 @@ def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
     if units.n_units < 2:
         raise ValueError("all runs that could be stopped are of one group; give two or more groups")
     # what a cluster is held against has some of its own runs in it
-    others = 1 - units.sizes(len(cluster)) / len(cluster)
+    others = 1 - units.sizes / len(cluster)
     sums = units.sums(residual) / others[:, None]
     return np.asarray(sums.T @ sums)
 

@@ -1,8 +1,8 @@
-"""From a long table, one row a step in any order, to the parts of a container."""
+"""From a long table, one row a step in any order, to runs with outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,19 @@ from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError, MissingStepError
 from trajscore.core.ids import as_ids
+from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.optional import optional
-from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
+from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.stops import (
+    EXCLUDED,
+    UNKNOWN,
+    Rule,
+    Stops,
+    reasons_in_rows,
+    settle_stops,
+    stop_columns,
+    stop_names,
+)
 from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
@@ -36,6 +47,46 @@ ROWS = _Rows()
 _LARGEST_WHOLE = 2**53 - 1
 
 
+def runs_of_table(
+    make: Any,  # TrajectoryArray, or a subclass of it
+    df: Any,
+    *,
+    outcome: str | None,
+    outcome_map: Mapping[Any, float] | str | None,
+    missing: Any,
+    rule: Rule | None,
+    keep_lost: bool = False,
+    **columns: Any,
+) -> tuple[Any, Any, Stops | None]:
+    """Return the runs of a table, their outcomes, and how they ended if it says.
+
+    Runs that the harness lost may be kept, with the outcome that was recorded.
+    """
+    meanings = check_map(outcome_map)
+    column = outcome
+    if isinstance(outcome, str):
+        column = bare_name(outcome, column_names(df))
+        check_polarity(outcome, meanings)
+    parts, outcomes = parts_of_frame(df, outcome=column, rule=rule, **columns)
+    has_reason = "stop_reason" in (parts["meta"] or {})
+    if has_reason and columns["stop_reason"] is None and not any(parts["meta"]["stop_reason"]):
+        del parts["meta"]["stop_reason"]
+    X = make(**parts, missing=missing)
+    if outcomes is None:
+        return X, None, None
+    y = check_outcomes(map_outcomes(outcomes, meanings, column != outcome), X)
+    if column != outcome:
+        y = turn(y)
+    if columns["stop_reason"] == () or "stop_reason" not in X.meta:
+        return X.with_ended(y != CENSORED), y, None
+    stops = settle_stops(y, X.meta["stop_reason"].to_numpy(dtype=object), rule=rule)
+    kinds = np.where(stops.unknown, UNKNOWN, stops.mechanism)
+    rows = np.flatnonzero((kinds != EXCLUDED) | keep_lost)
+    y = stops.y[rows]
+    X = X._replace(meta=X.meta.assign(stop_kind=kinds))[rows]
+    return X.with_ended(y != CENSORED), y, stops
+
+
 def parts_of_frame(
     df: Any,
     *,
@@ -46,8 +97,8 @@ def parts_of_frame(
     horizon: str | None,
     meta: str | Sequence[str],
     first_step: int,
-    stop_reason: str | Sequence[str] | None = (),
-    rule: Rule | None = None,
+    stop_reason: str | Sequence[str] | None,
+    rule: Rule | None,
 ) -> tuple[dict[str, Any], pd.Series | None]:
     """Return the parts of a container, see `convert`, and the outcome of each run, if asked."""
     names = _listed(id)

@@ -19,9 +19,6 @@ from scipy.special import digamma, polygamma
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 
-# Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
-_HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
-
 
 class TieGroups:
     """Runs sorted by confidence (higher: success is more likely) and grouped by ties.
@@ -40,16 +37,11 @@ class TieGroups:
             of_group[group] = stratum
         self.starts = np.flatnonzero(np.diff(of_group, prepend=-1))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
-        share = np.stack([1.0 - success, success], axis=1)
-        used = share != 0
-        self._groups = csr_array(
-            (
-                share[used],
-                np.stack([group, group + n_groups], axis=1)[used],
-                np.append(0, np.cumsum(used.sum(axis=1))),
-            ),
-            shape=(len(group), 2 * n_groups),
-        )
+        rows = np.arange(len(group)).repeat(2)
+        columns = np.stack([group, group + n_groups], axis=1).ravel()
+        share = np.stack([1.0 - success, success], axis=1).ravel()
+        self._groups = csr_array((share, (rows, columns)), shape=(len(group), 2 * n_groups))
+        self._groups.eliminate_zeros()
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
@@ -99,25 +91,7 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
-    # which way a number takes must not depend on those that are computed with it
-    small = n < len(_HARMONIC)
-    whole = np.where(small, n, 0).astype(np.int64)
-    harmonic = _HARMONIC[whole]
-    broken = small & (whole != n)
-    harmonic[broken] = digamma(n[broken] + 1) + np.euler_gamma
-    large = n[~small]
-    harmonic[~small] = np.log(large) + np.euler_gamma + (0.5 - 1 / (12 * large)) / large
-    return harmonic
-
-
-def harmonic_slope(n: FloatArray) -> FloatArray:
-    """Derivative of the harmonic numbers in n, the trigamma function of n + 1."""
-    small = n < len(_HARMONIC)
-    large = n[~small]
-    slope = np.empty(n.shape)
-    slope[small] = polygamma(1, n[small] + 1)
-    slope[~small] = (1 - (0.5 - 1 / (6 * large)) / large) / large
-    return slope
+    return np.asarray(digamma(n + 1) + np.euler_gamma)
 
 
 def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,11 +130,11 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArr
     r = np.divide(e, m, out=np.zeros_like(e), where=m > 0)
     q = np.divide(b, m, out=np.zeros_like(e), where=m > 0)
     D = harmonic(n) - harmonic(b)
-    slope = harmonic_slope(n)
+    slope = polygamma(1, n + 1)  # of the harmonic numbers
     # area of a group: e + (B - b r) D
     in_errors = 1 - q * D
     in_size = q * r * D + (B - b * r) * slope
-    in_before = -r * D + (B - b * r) * (slope - harmonic_slope(b))
+    in_before = -r * D + (B - b * r) * (slope - polygamma(1, b + 1))
     area = (e + (B - b * r) * D).sum() / n[-1]
     after_success = _sum_from(in_before) - in_before
     after_failure = after_success + _sum_from(D) - D

@@ -146,7 +146,7 @@ def _few_clusters(runs: Coverage) -> list[Note]:
     """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
     if runs.groups is None:
         return []
-    effective = runs.units.n_effective(len(runs))
+    effective = runs.units.n_effective
     if effective >= MIN_EFFECTIVE_CLUSTERS:
         return []
     return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]

@@ -60,7 +60,7 @@ def group_table(
         inside = _within(rows.predictors, by[kind] == group, options.weights)
         own = card_table(inside, options.quiet, n_tables=len(parts))
         runs, level = inside.runs, own["confidence_level"].iloc[0]
-        tables[kind, group] = own.assign(t=runs.units.t_quantile(len(runs), level))
+        tables[kind, group] = own.assign(t=runs.units.t_quantile(level))
     table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
     for kind in by:
         of_kind = table.loc[[kind]]

@@ -103,7 +103,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(n_runs, settings.confidence_level))
+            cells.resample(place, values, units.expanded_level(settings.confidence_level))
     return cells.tables()
 
 

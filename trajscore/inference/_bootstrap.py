@@ -115,9 +115,8 @@ def bootstrap_units(
 def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatArray:
     """Means of the columns of `values`, of shape (n_runs, n_columns), in each replicate."""
     sums = units.sums(values)
-    sizes = units.sizes(len(values))
     return bootstrap_units(
-        lambda counts: counts @ sums / (counts @ sizes)[:, None], units, **options
+        lambda counts: counts @ sums / (counts @ units.sizes)[:, None], units, **options
     )
 
 
@@ -270,11 +269,10 @@ def paired_bootstrap(
         values, units, n_resamples=n_resamples, random_state=random_state, n_jobs=n_jobs
     )
     mean = values.mean(axis=0)
-    level = units.expanded_level(len(values), confidence_level)
+    level = units.expanded_level(confidence_level)
     if method == "bca":
         sums = units.sums(values)
-        sizes = units.sizes(len(values))
-        left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
+        left_out = (sums.sum(axis=0) - sums) / (len(values) - units.sizes)[:, None]
         influence = (left_out.mean(axis=0) - left_out) * (1 - 1 / units.n_units)
         skewness = Spread(influence, any_units(None, units.n_units)).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)

@@ -129,7 +129,7 @@ class _Moments:
         self._values = values
         self._pairs = pairs
         self._units = units
-        self._sizes = units.sizes(len(values))[:, None]
+        self._sizes = units.sizes[:, None]
         self._residuals = units.sums(values - mean)
         self._crossed = self._residuals * self._sizes
         self._squares = self._contrast(self._residuals) ** 2
@@ -159,7 +159,7 @@ class _Moments:
     def range_of(self, pair: int) -> _Range:
         """Count the units of a pair that are far from its median difference, and how far."""
         scores = self._values[:, self._pairs[pair]]
-        sizes = self._units.sizes(len(scores))
+        sizes = self._units.sizes
         means = self._units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / sizes
         usual = float(np.median(means))
         width = float(np.ptp(scores))

@@ -141,7 +141,7 @@ def label_intervals(
     rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
-        warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()), labelled.sum())
+        warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
         missed, passed = wrong_verdicts(verdict)
         rows["judge wrong on successes"] = labels.estimate(missed, level)

@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.inference.units import Units
 
 _BLOCK = 4096
+_DRAWS = 4_000
 
 
 def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
@@ -51,7 +52,7 @@ class Spread:
 
     def left_out(self) -> FloatArray:
         """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
-        return left_out_factor(self._units.sizes(self.n_runs))[:, None] * self.totals
+        return left_out_factor(self._units.sizes)[:, None] * self.totals
 
     def half_width(self, quantile: float) -> FloatArray:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
@@ -63,7 +64,7 @@ class Spread:
             error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
 
-    def draw(self, size: int) -> FloatArray:
+    def draw(self) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
@@ -74,7 +75,7 @@ class Spread:
             square = changes.T @ changes
         values, vectors = np.linalg.eigh(square)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.random.default_rng(0).standard_normal((size, len(root))) @ root
+        return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
 
     def n_carrying(self) -> FloatArray:
         """Count the units that carry the variance: n if all are alike, k if k of them are far.
@@ -93,9 +94,9 @@ class Spread:
         return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
 
 
-def warn_few_clusters(units: Units, n_runs: int) -> None:
+def warn_few_clusters(units: Units) -> None:
     """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
-    effective = units.n_effective(n_runs)
+    effective = units.n_effective
     if units.codes is None or effective >= MIN_EFFECTIVE_CLUSTERS:
         return
     equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
@@ -122,9 +123,6 @@ def bounds(
     return low, high
 
 
-_DRAWS = 4_000
-
-
 class BinMeans(NamedTuple):
     """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
 
@@ -148,8 +146,8 @@ def absolute_interval(
         influence = np.concatenate([influence, theirs.influence], axis=1)
     spread = Spread(influence, units)
     tail = (1 + confidence_level) / 2
-    quantile = units.t_quantile(spread.n_runs, confidence_level)
-    errors = quantile / norm.ppf(tail) * spread.draw(_DRAWS)
+    quantile = units.t_quantile(confidence_level)
+    errors = quantile / norm.ppf(tail) * spread.draw()
     below, above = _reach(ours, errors[:, : len(ours.mean)])
     estimate = np.abs(ours.mean).sum()
     if theirs is None:

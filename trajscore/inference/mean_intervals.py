@@ -59,11 +59,11 @@ def by_influence(
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
     """Return intervals by influences, none of which may be NaN, and which intervals hold."""
-    quantile = units.t_quantile(len(influence), confidence_level)
+    quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
     half_width = spread.half_width(quantile)
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
-    enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
+    enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 
 
@@ -119,7 +119,7 @@ def intervals_of_means(
             drawn = bootstrap_many_means(values, **options)
         else:
             drawn = bootstrap_means(values, units, **options)
-        expanded = units.expanded_level(n, confidence_level)
+        expanded = units.expanded_level(confidence_level)
         ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
         low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
         high = np.where(intervals.holds, high, np.maximum(high, ends[1]))

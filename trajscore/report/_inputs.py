@@ -16,7 +16,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids
+from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
     bare_name,
     check_map,
@@ -25,7 +25,6 @@ from trajscore.core.meanings import (
     turned_note,
 )
 from trajscore.core.outcomes import outcomes_vary
-from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.visible import visible
