@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
+from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
@@ -33,7 +34,6 @@ from trajscore.monitoring._fleet_runs import (
     bets_on_ranks,
     cause_of,
     cells_of,
-    check_reference,
     known_outcomes,
     with_forecasts,
 )
@@ -177,7 +177,19 @@ class FleetMonitor(BaseEstimator):
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
         tasks = _task_labels(groups, len(traces))
-        check_reference(len(np.unique(tasks)), outcomes, self._watches_outcomes)
+        n_tasks = len(np.unique(tasks))
+        if n_tasks < MIN_REFERENCE_RUNS:
+            raise ArgumentError(
+                f"the reference has {n_tasks} runs of different tasks and needs "
+                f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
+                f"name the run ids as {{argument}}, so that each is its own group",
+                "groups",
+            )
+        for outcome, name in ((1, "success"), (0, "failure")):
+            if self._watches_outcomes and not (outcomes == outcome).any():
+                raise ValueError(
+                    f"the reference has no {name}; give runs of both outcomes, or no outcomes"
+                )
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self._tasks: set[Any] | None = None
         if groups is not None:

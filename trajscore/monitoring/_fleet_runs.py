@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.policy import MIN_REFERENCE_RUNS, MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
@@ -86,21 +86,6 @@ def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
     if y is None:
         return np.full(len(X), CENSORED)
     return check_outcomes(y, X, allow_soft=False)
-
-
-def check_reference(n_tasks: int, y: IntArray, watches_outcomes: bool) -> None:
-    """Refuse a reference with few tasks or, where outcomes are watched, with one outcome."""
-    if n_tasks < MIN_REFERENCE_RUNS:
-        raise ValueError(
-            f"the reference has {n_tasks} runs of different tasks and needs "
-            f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
-            f"give each run a group of its own"
-        )
-    for outcome, name in ((1, "success"), (0, "failure")):
-        if watches_outcomes and not (y == outcome).any():
-            raise ValueError(
-                f"the reference has no {name}; give runs of both outcomes, or no outcomes"
-            )
 
 
 # A bet on a p-value u is 1 + tilt (u - 1/2), one on an outcome shifts the log odds of its success
