@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
     as_fraction,
@@ -214,8 +214,25 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         held_out = np.isin(known, rows)
         runs = traces[known].with_ended()
         outcomes = labels[known]
-        ratio = self._ratio(runs[~held_out], outcomes[~held_out])
-        won = self._successes(held_out, outcomes, clusters[known], random)
+        ratio = DensityRatio.fit(
+            self.forecaster,
+            runs[~held_out],
+            outcomes[~held_out],
+            float(self.log_offset),
+            self.end_worth,
+        )
+        if kind.needs_end and ratio.forecaster and ratio.end is None:
+            raise ValueError(
+                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        won = np.flatnonzero(held_out & (outcomes == 1))
+        if issubclass(kind, HeldOut) and not len(won):
+            raise ValueError(
+                f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
+                f"be set; hold out other runs"
+            )
+        won = one_of_each(won, clusters[known], random)
         maxima = ratio.largest(runs[won])
         # not the uniforms of new runs with the same ids
         uniforms = run_uniforms(runs.ids[won], seed + 1)
@@ -335,7 +352,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if self.end_worth is None:
             return
         as_amount(self.end_worth, "end_worth")
-        if not THRESHOLDS[self.threshold].uses_held_out:
+        if not issubclass(THRESHOLDS[self.threshold], HeldOut):
             raise ValueError(
                 f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
                 f'one on M itself; take threshold="conformal", or leave end_worth out'
@@ -361,7 +378,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         seed = random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known])
+        for outcome, name in ((1, "success"), (0, "failure")):
+            count = int((y[known] == outcome).sum())
+            if count < 2:
+                raise ValueError(
+                    f"the runs have {number_of(count, name)} (n_samples = {len(known)}); splitting "
+                    f"them needs at least 2"
+                )
         is_grouped = len(np.unique(groups[known])) < len(known)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
@@ -370,28 +393,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
         drawn = random.permutation(winners)[:n_held_out]
         return known[np.isin(groups[known], drawn)]
-
-    def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.log_offset), self.end_worth)
-        needs_end = THRESHOLDS[self.threshold].needs_end
-        if needs_end and ratio.forecaster and ratio.end is None:
-            raise ValueError(
-                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
-                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        return ratio
-
-    def _successes(
-        self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
-    ) -> IntArray:
-        """Draw one of the held-out successes of each group."""
-        rows = np.flatnonzero(held_out & (y == 1))
-        if THRESHOLDS[self.threshold].uses_held_out and not len(rows):
-            raise ValueError(
-                f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
-                f"be set; hold out other runs"
-            )
-        return one_of_each(rows, groups, random)
 
     # ------------------------------------------------------------------ using
 
@@ -416,14 +417,3 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
         UserWarning,
         stacklevel=3,
     )
-
-
-def _check_split(y: IntArray) -> None:
-    """Refuse too few successes or failures."""
-    for outcome, name in ((1, "success"), (0, "failure")):
-        count = int((y == outcome).sum())
-        if count < 2:
-            raise ValueError(
-                f"the runs have {number_of(count, name)} (n_samples = {len(y)}); splitting them "
-                f"needs at least 2"
-            )
