@@ -69,7 +69,9 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
             todo += [(path, inner) for inner in value if texts.lacks(inner)]
         elif isinstance(value, dict):
             for name, inner in _fields_of(value):
-                field = _field(path, name)
+                if inner is None or (is_scored and not texts.lacks(inner)):
+                    continue
+                field = _field(path, str(name))
                 is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
                 if field.is_label if is_text else field.is_beside:
                     continue
@@ -161,9 +163,10 @@ def is_prose(text: str) -> bool:
     return any(have_letters) and any(have_letters)  # two of them
 
 
-def _fields_of(record: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+def _fields_of(record: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
     """Yield the fields of an object, unless it is beside the turns; an attribute is one field."""
     if len(record) == 2 and "key" in record and "value" in record:  # of OTLP
         record = {record["key"]: record["value"]}
     if _LEFT_OUT.isdisjoint(record) or not any(map(record.get, _LEFT_OUT)):
-        yield from ((str(name), value) for name, value in record.items())
+        return record.items()
+    return ()
