@@ -112,15 +112,16 @@ class Conversation:
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        choice = first_object(fields.get("choices"))
-        if choice and "role" not in fields:
-            inner = choice.get("message")
-            if not isinstance(inner, dict):
-                raise MalformedRunError(f"message {index}: its choice holds no message")
-            fields |= inner
-        if choice.get("finish_reason") is not None:
-            fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = find_logprobs(fields) or find_logprobs(choice)
+        logprobs = find_logprobs(fields)
+        if choice := first_object(fields.get("choices")):
+            if "role" not in fields:
+                inner = choice.get("message")
+                if not isinstance(inner, dict):
+                    raise MalformedRunError(f"message {index}: its choice holds no message")
+                fields |= inner
+            if choice.get("finish_reason") is not None:
+                fields.setdefault("finish_reason", choice["finish_reason"])
+            logprobs = find_logprobs(fields) or find_logprobs(choice)
         if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:

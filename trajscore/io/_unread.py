@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ _LABELS = {  # the same, where it is a text
 # fmt: on
 _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
-_OF_CALLS = ("input", "tokens", "finish_reason")  # in which no text is expected
+_OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
 _FIRST_WORDS = 20  # of a text that are looked at
 _LONGEST = 40  # characters of them
 
@@ -36,6 +36,11 @@ class _Field(NamedTuple):
     is_beside: bool  # said of a tool or a program, and not in a turn
     is_label: bool  # the same, where it is a text
     is_logprobs: bool
+
+
+@lru_cache(1024)  # objects of one log have the same names
+def _fields(path: str, names: tuple[Any, ...]) -> list[_Field]:
+    return [_field(path, str(name)) for name in names]
 
 
 @lru_cache(1024)
@@ -55,9 +60,10 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     if "n_left_out" in run.extra:
         return unread, scores
     is_scored = any(step.logprobs is not None for step in run.steps)
-    texts = _Texts(run)
-    if not is_scored and any(map(names_logprobs, texts.names)):
-        texts.containers.clear()
+    held = _Texts(run)
+    texts, containers = held.texts, held.containers
+    if not is_scored and any(names_logprobs(str(name)) for name in held.names):
+        containers.clear()
     turns: list[str] | None = None
     joined = ""
     todo: list[tuple[str, Any]] = [("", raw)]
@@ -66,21 +72,24 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
         if names_logprobs(path.rpartition(".")[2]):
             scores[path] += any(recorded_in(value))
         elif isinstance(value, list):
-            todo += [(path, inner) for inner in value if texts.lacks(inner)]
+            todo += [(path, inner) for inner in value if id(inner) not in containers]
         elif isinstance(value, dict):
-            for name, inner in _fields_of(value):
-                if inner is None or (is_scored and not texts.lacks(inner)):
+            record = _turn_fields(value)
+            fields = _fields(path, tuple(record))
+            for field, inner in zip(fields, record.values(), strict=True):
+                if isinstance(inner, str):
+                    is_held = inner in texts
+                else:
+                    is_held = id(inner) in containers or not isinstance(inner, (dict, list))
+                if is_scored if field.is_logprobs else is_held:
                     continue
-                field = _field(path, str(name))
                 is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-                if field.is_label if is_text else field.is_beside:
-                    continue
-                if not is_scored if field.is_logprobs else texts.lacks(inner):
+                if not (field.is_label if is_text else field.is_beside):
                     todo.append((field.path, inner))
-        elif isinstance(value, str) and value not in texts.texts and is_prose(value):
+        elif isinstance(value, str) and value not in texts and is_prose(value):
             inner = parsed(value)
-            joined = joined or "\n".join(texts.texts)
-            texts.texts.add(value)
+            joined = joined or "\n".join(texts)
+            texts.add(value)
             if inner is not value:
                 todo.append((path, inner))
                 continue
@@ -98,13 +107,14 @@ class _Texts:
     def __init__(self, run: Run) -> None:
         self.texts: set[str] = set()
         self.containers: dict[int, Any] = {}  # by identity; held, so that none is used again
-        self.names: set[str] = set()  # of the fields in these
+        self.names: set[Any] = set()  # of the fields in these
         self._add_beside_messages(run.extra)
         todo: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
         for step in run.steps:
-            todo += [step.text, step.observation, *_beside_text(step), step.scores]
+            self.texts.add(step.text)
+            todo += filter(None, (step.observation, *_beside_text(step), step.scores))
             for call in step.tool_calls:
-                todo += [call.name, call.arguments, call.result, call.extra]
+                todo += filter(None, (call.name, call.arguments, call.result, call.extra))
         while todo:
             value = todo.pop()
             if isinstance(value, str):
@@ -117,7 +127,7 @@ class _Texts:
         self.containers[id(container)] = container
         if not isinstance(container, dict):
             return container
-        self.names.update(map(str, container))
+        self.names.update(container)
         if "key" in container:  # it may be an attribute of OTLP
             self.names.add(str(container["key"]))
         return container.values()
@@ -128,30 +138,25 @@ class _Texts:
             return False
         is_whole = True
         for value in self._add(container):
-            inner = parsed(value)
-            if isinstance(inner, (dict, list)):
-                is_whole = self._add_beside_messages(inner) and inner is value and is_whole
-            elif isinstance(inner, str):
+            inner = value
+            if isinstance(value, str):
+                inner = parsed(value)
+                is_whole = is_whole and inner is value
+            if isinstance(inner, str):
                 self.texts.add(inner)
-                is_whole = inner is value and is_whole
+            elif isinstance(inner, (dict, list)):
+                is_whole = self._add_beside_messages(inner) and is_whole
         if not is_whole:
             del self.containers[id(container)]
         return is_whole
 
-    def lacks(self, value: Any) -> bool:
-        """Tell whether a value may hold a text that the run does not hold."""
-        if isinstance(value, str):
-            return value not in self.texts
-        return isinstance(value, (dict, list)) and id(value) not in self.containers
 
-
-def _beside_text(step: Step) -> Iterator[Any]:
-    """Yield the other fields of a turn; of one without words, only thoughts and errors."""
-    is_silent = step.actor == "agent" and not step.text.strip()
-    for name, value in step.extra.items():
-        is_known = not is_silent or name == "parts" or words_of(str(name)) & _OF_SILENCE
-        if is_known and name not in _OF_CALLS:
-            yield value
+def _beside_text(step: Step) -> Iterable[Any]:
+    """Return the other fields of a turn; of one without words, only thoughts and errors."""
+    names = step.extra.keys() - _OF_CALLS
+    if names and step.actor == "agent" and not step.text.strip():
+        names = {name for name in names if name == "parts" or words_of(str(name)) & _OF_SILENCE}
+    return map(step.extra.get, names)
 
 
 def is_prose(text: str) -> bool:
@@ -163,10 +168,9 @@ def is_prose(text: str) -> bool:
     return any(have_letters) and any(have_letters)  # two of them
 
 
-def _fields_of(record: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
-    """Yield the fields of an object, unless it is beside the turns; an attribute is one field."""
-    if len(record) == 2 and "key" in record and "value" in record:  # of OTLP
-        record = {record["key"]: record["value"]}
-    if _LEFT_OUT.isdisjoint(record) or not any(map(record.get, _LEFT_OUT)):
-        return record.items()
-    return ()
+def _turn_fields(record: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the fields of an object, unless it is beside the turns; an attribute is one field."""
+    if len(record) == 2 and record.keys() == {"key", "value"}:  # of OTLP
+        record = {str(record["key"]): record["value"]}
+    is_beside = not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT))
+    return {} if is_beside else record
