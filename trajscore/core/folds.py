@@ -45,6 +45,7 @@ def assign_folds(
     counted = np.ones(len(ids), dtype=bool)
     if is_counted is not None:
         counted &= np.asarray(is_counted)
+    cv = int(cv)
     _check_enough(cv, ids[counted], stratum[counted])
     if groups is None:
         return _alternating_folds(cv, ids, stratum, counted)

@@ -368,7 +368,7 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
 
 def _checked(mechanism: Any, name: str) -> Mechanism:
     if mechanism in MECHANISMS:
-        return mechanism  # type: ignore[no-any-return]
+        return mechanism
     raise ValueError(
         f"stop reason {name!r}: the rule says {mechanism!r}; say one of {', '.join(MECHANISMS)}"
     )

@@ -149,9 +149,7 @@ def _meta_from_json(text: str) -> pd.DataFrame:
     texts = {"str": pd.Series([""]).dtype}
     return pd.DataFrame(
         {
-            name: pd.Series(
-                values, dtype=text_dtypes.get(dtype) or pd.api.types.pandas_dtype(dtype)
-            )
+            name: pd.Series(values, dtype=texts.get(dtype) or pd.api.types.pandas_dtype(dtype))
             for name, dtype, values in json.loads(text)
         }
     )
