@@ -53,10 +53,8 @@ def parts_of_any(X: Any) -> ContainerParts:
 def refuse_log(X: Any) -> None:
     """Say of runs of a log what makes numbers of them."""
     first = None
-    if isinstance(X, (list, tuple, np.ndarray)) and len(X):
-        first = X[0]
-    elif isinstance(X, pd.Series) and len(X):
-        first = X.iloc[0]
+    if isinstance(X, (list, tuple, np.ndarray, pd.Series)) and is_iterable(X):
+        first = next(iter(X), None)
     if hasattr(first, "steps") and hasattr(first, "outcome"):
         raise ValueError(
             "expected numbers, got runs of a log; make signals of them with "
