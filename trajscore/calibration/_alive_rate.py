@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.calibration._cross_fit import LearnedForecaster
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
@@ -123,11 +123,14 @@ class AliveRate(LearnedForecaster):
         counted = np.repeat(weight, traces.lengths)
         mass = weights.of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
-        ended = traces.ended if traces.ended.any() else codes != CENSORED
+        ended = traces.ended
+        if not ended.any():
+            ended = codes != CENSORED
         is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
-        n_runs, weighed = np.bincount(bins, counted), np.bincount(bins, mass)
+        n_runs = np.bincount(bins, counted)
+        weighed = np.bincount(bins, mass)
         # weights say which steps of a bin count more; together they weigh as many as they are, as
         # the prior is a number of runs
         mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
@@ -160,9 +163,9 @@ class AliveRate(LearnedForecaster):
     def _advance(
         self, state: int, scores: FloatArray, done: BoolArray | None
     ) -> tuple[int, FloatArray]:
-        t = np.full(len(scores), state + 1)
-        is_end = np.zeros(len(scores), dtype=bool) if done is None else done
-        return state + 1, self._rates(t, is_end)
+        if done is None:
+            done = np.zeros(len(scores), dtype=bool)
+        return state + 1, self._rates(np.full(len(scores), state + 1), done)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         return self._rates(step_numbers(X), end_mask(X, X.ended))

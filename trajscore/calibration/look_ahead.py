@@ -72,7 +72,8 @@ def find_look_ahead(
             short = check_trajectories(transform(_prefix(X, seen)), allow_missing=True)
             if isinstance(X, TrajectoryArray) and not np.array_equal(short.lengths, seen):
                 raise ValueError("the number of steps changed")
-            values, expected = _table(short), _table(whole.truncate(short.lengths))
+            values = _table(short)
+            expected = _table(whole.truncate(short.lengths))
             if values.shape != expected.shape:
                 raise ValueError("the number of values a step changed")
         except Exception as error:  # other people's code may raise anything
@@ -93,16 +94,19 @@ def find_look_ahead(
 
 def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> LookAhead | None:
     """Look at a few of the runs, each cut at some step; the order of rows does not matter."""
-    lengths, fewest = whole.lengths, 1
+    lengths = whole.lengths
+    fewest = 1
     if not isinstance(X, TrajectoryArray):
         # of conversations, in which each side has had a turn by then
-        lengths, fewest = np.array([len(run.steps) for run in X]), 3
+        lengths = np.array([len(run.steps) for run in X])
+        fewest = 3
     order = id_order(whole.ids)
     long = order[lengths[order] > fewest]
-    rows = long if len(long) or fewest > 1 else order
-    if not len(rows):
+    if fewest == 1 and not len(long):
+        long = order
+    if not len(long):
         return None
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.int64))]
+    rows = long[np.unique(np.linspace(0, len(long) - 1, _SAMPLE).astype(np.int64))]
     seen = np.random.default_rng(0).integers(fewest, np.maximum(lengths[rows], fewest + 1))
     sample = X[rows] if isinstance(X, TrajectoryArray) else [X[row] for row in rows.tolist()]
     return find_look_ahead(transform, sample, whole[rows], seen)

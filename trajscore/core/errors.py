@@ -1,4 +1,4 @@
-"""Errors that name the argument which would help."""
+"""Errors that name the argument which would help, or carry the place of what is wrong."""
 
 from __future__ import annotations
 
@@ -51,3 +51,23 @@ class ArgumentError(ValueError):
             return f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)
+
+
+class MissingStepError(ArgumentError):
+    """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
+
+
+class RowError(ValueError):
+    """A value in one row of the input is wrong; whoever knows the run of that `row` can name it.
+
+    >>> print(RowError("q_z is 1.5; give a chance in [0, 1]", row=3))
+    row 3: q_z is 1.5; give a chance in [0, 1]
+    """
+
+    def __init__(self, text: str, row: int) -> None:
+        self.text = text
+        self.row = row
+        super().__init__(text, row)  # so that a process can send the error to another one
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.text}"

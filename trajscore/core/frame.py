@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, MissingStepError
 from trajscore.core.ids import as_ids
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.optional import optional
@@ -291,7 +291,7 @@ def _check_places(
     if (first != first_step).any():
         run = int(np.argmax(first != first_step))
         is_first = bool((first == first[0]).all())
-        raise ArgumentError(
+        raise MissingStepError(
             f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
             f"{column.name!r}, not at {first_step}; renumber its steps"
             + ", or if all runs start there, pass {argument}"
@@ -300,7 +300,7 @@ def _check_places(
             int(first[run]),
         )
     row = int(np.argmax(jump > 1))
-    raise ValueError(
+    raise MissingStepError(
         f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
         f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore.core.errors import RowError
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
 from trajscore.core.values import (
@@ -159,9 +160,10 @@ def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatAr
     bad = ~observed & (np.isnan(q) | outside_unit(q))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: its outcome was not observed and q_z is {q[row]:g}; give the chance in "
-            f"[0, 1] that it would have succeeded"
+        raise RowError(
+            f"its outcome was not observed and q_z is {q[row]:g}; give the chance in [0, 1] that "
+            f"it would have succeeded",
+            row,
         )
     return np.where(observed, codes, to_unit(q))
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of, split_pairs
@@ -186,9 +187,7 @@ def settle_stops(
         bad = is_noted & ~noted.isin(MECHANISMS).to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueError(
-                f"row {row}: stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}"
-            )
+            raise RowError(f"stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}", row)
         meant = noted.where(is_noted, meant).to_numpy()
     outcomes = settled(recorded, meant)
     seen = outcomes != CENSORED

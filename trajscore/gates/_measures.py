@@ -19,13 +19,12 @@ from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
+from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
+from trajscore.evaluation.rows import make_rows, row_metrics
+from trajscore.evaluation.runs import leave_out_missing
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._rows import make_rows, row_metrics
-from trajscore.report._runs import leave_out_missing
-from trajscore.report._sentences import sentence
-from trajscore.report._verdict import without_variation
+from trajscore.report.verdicts import note_text, without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights())
 SUCCESS, LENGTH = "success", "length"
@@ -84,7 +83,7 @@ class Measures:
             return known[key.form, key.metric]
         names = [name for form, name in known if form == key.form]
         if not names:  # forecasts as given have some metric always
-            raise ValueError(" ".join(map(sentence, notes)))
+            raise ValueError(" ".join(map(note_text, notes)))
         raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
     def key(self, metric: str, predictor: str | None, form: str) -> Key:

@@ -20,15 +20,15 @@ from trajscore.core.sample import Sample
 from trajscore.core.stops import EXCLUDED, recorded_stops, settle_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_path, number_of, one_per_run
-from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.report._inputs import load
-from trajscore.report._runs import (
+from trajscore.evaluation.runs import (
     Judged,
     check_predictors,
     choose_runs,
     counted,
     outcome_problem,
 )
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.report._inputs import load
 
 
 class RunSet:

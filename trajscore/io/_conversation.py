@@ -112,15 +112,16 @@ class Conversation:
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        choice = first_object(fields.get("choices"))
-        if choice and "role" not in fields:
-            inner = choice.get("message")
-            if not isinstance(inner, dict):
-                raise MalformedRunError(f"message {index}: its choice holds no message")
-            fields |= inner
-        if choice.get("finish_reason") is not None:
-            fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = find_logprobs(fields) or find_logprobs(choice)
+        logprobs = find_logprobs(fields)
+        if choice := first_object(fields.get("choices")):
+            if "role" not in fields:
+                inner = choice.get("message")
+                if not isinstance(inner, dict):
+                    raise MalformedRunError(f"message {index}: its choice holds no message")
+                fields |= inner
+            if choice.get("finish_reason") is not None:
+                fields.setdefault("finish_reason", choice["finish_reason"])
+            logprobs = find_logprobs(fields) or find_logprobs(choice)
         if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
@@ -136,14 +137,18 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        counts = token_counts(first(extra, USAGES))
-        if any(n is not None for n in counts.values()):
-            extra.setdefault("tokens", counts)
+        usage = first(extra, USAGES)
+        if usage is not None:
+            counts = token_counts(usage)
+            if any(n is not None for n in counts.values()):
+                extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
-        stated = scalar(stated) if scalar(stated) is not None else stated
+        value = scalar(stated)
+        if value is None:  # of several values, which an error shows
+            value = stated
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
@@ -151,7 +156,7 @@ class Conversation:
             tokens=scores.tokens,
             logprobs=scores.logprobs,
             top_logprobs=scores.top_logprobs,
-            confidence=as_number(stated, "confidence", index),
+            confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,

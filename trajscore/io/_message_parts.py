@@ -113,5 +113,8 @@ def thought_of(part: Mapping[str, Any]) -> str:
 
 
 def type_of(fields: Mapping[str, Any]) -> str:
-    kind = next((fields[name] for name in _KINDS if name in fields), "")
-    return kind.lower() if isinstance(kind, str) else ""
+    for name in _KINDS:
+        if name in fields:
+            kind = fields[name]
+            return kind.lower() if isinstance(kind, str) else ""
+    return ""

@@ -21,7 +21,10 @@ from trajscore.io._message_parts import (
 )
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 
-_BESIDE = {"parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data"}
+_OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
+    "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
+    "type", "part_kind", "kind", "value", "text", "result",
+}  # fmt: skip
 _CONTENT = {"content", "parts", "value", "text", "tool_calls", "data"}
 
 
@@ -94,6 +97,9 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     turn: dict[str, Any] | None = None  # made of items, which may go on
     start = 0
     for index, message in enumerate(messages):
+        if turn is None and _is_of_chat(message):  # as most are
+            yield index, message
+            continue
         is_item = isinstance(message, dict) and _is_item(message)
         for part in chat_messages(message):
             of_item = is_item and part.get("role") == "assistant"
@@ -115,13 +121,10 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
     if _is_beside_messages(message) or is_of_program(message):
         return []
-    content = message.get("content")
-    if isinstance(content, str) and "role" in message and _BESIDE.isdisjoint(message):
-        return [message]  # as most are
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)
@@ -131,6 +134,14 @@ def chat_messages(message: Any) -> list[Any]:
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
+
+
+def _is_of_chat(message: Any) -> bool:
+    """Tell a message in the form of OpenAI's chats."""
+    if not isinstance(message, dict) or "role" not in message:
+        return False
+    is_text = isinstance(message.get("content"), (str, type(None)))
+    return is_text and _OF_CLIENTS.isdisjoint(message)
 
 
 def _is_beside_messages(message: Mapping[str, Any]) -> bool:

@@ -113,8 +113,8 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
-        named = next((name for name in names if name in self.roles), None)
+        names = [str(step.extra.get(name)) for name in ("role", "name", "source") if self.roles]
+        named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
             tally.used["roles", named] += 1
@@ -190,7 +190,8 @@ class Selection:
         if name is not None or step.confidence is None:
             own = {} if step.confidence is None else {"confidence": step.confidence}
             record = {**own, **step.extra, **step.scores}
-            tally.names_of_turns.update(() if name is None else map(str, record))
+            if name is not None:
+                tally.names_of_turns.update(map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
             stated = dig(record, path) if path else None
             value = as_confidence(scalar(stated))

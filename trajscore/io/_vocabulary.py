@@ -150,8 +150,11 @@ USAGES = ("usage", "usage_metadata", "usageMetadata", "token_usage", "models_usa
 
 def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = False) -> Any:
     """Return the first of some fields that is not None, nor empty text unless `blank`."""
-    empty = (None,) if blank else (None, "")
-    return next((fields[name] for name in names if fields.get(name) not in empty), None)
+    for name in names:
+        value = fields.get(name)
+        if value is not None and (blank or value != ""):
+            return value
+    return None
 
 
 def as_fields(value: Any) -> Mapping[str, Any]:

@@ -53,7 +53,7 @@ class TokenScores(NamedTuple):
 
 def find_logprobs(answer: Any) -> Any:
     """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
-    if not isinstance(answer, dict) or not any(map(answer.get, _OUTER)):
+    if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
     for *outer, name in _PATHS:
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
@@ -76,7 +76,7 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
 
 
 def _fields_of(token: Any) -> Mapping[str, Any]:
-    return token if isinstance(token, Mapping) else {"logprob": token}
+    return token if isinstance(token, (dict, Mapping)) else {"logprob": token}
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:

@@ -273,8 +273,8 @@ class _Reading:
             selection.apply(run, tally)
             tally.note_run(run)
             unread, unread_logprobs = count_unread(raw, run)
-            tally.unread += unread
-            tally.unread_logprobs += unread_logprobs
+            tally.unread.update(unread)
+            tally.unread_logprobs.update(unread_logprobs)
             place.run, place.stop_reason = run.id, run.stop_reason
             self._settle(run)
             _check_turns(run, unread)

@@ -144,8 +144,11 @@ class Runs(list[Run]):
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
+        unstarted = [run for run in self if run.ended_before_start]
+        if not unstarted:
+            return
         begun = {run.id for run in self if not run.ended_before_start}
-        retried = [run for run in self if run.ended_before_start and run.id in begun]
+        retried = [run for run in unstarted if run.id in begun]
         for run in retried:
             tally.ids[run.id] -= 1
             tally.odd["unstarted"] -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.policy import MIN_REFERENCE_RUNS, MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
@@ -49,8 +49,9 @@ Runs = list[Run]
 
 def with_forecasts(X: TrajectoryArray, forecaster: Any) -> BoolArray:
     """Whether each run can have a forecast: it has a step, and all that is needed there."""
-    parts = [] if forecaster is None else parts_of(forecaster)
-    if any(part._takes_missing() for part in parts if isinstance(part, Forecaster)):
+    if forecaster is not None and any(
+        part._takes_missing() for part in parts_of(forecaster) if isinstance(part, Forecaster)
+    ):
         return X.lengths > 0
     return whole_runs(X)
 
@@ -64,26 +65,20 @@ def run_hashes(X: TrajectoryArray) -> list[int]:
     ]
 
 
-@dataclass
-class EarlierRuns:
-    """The runs of earlier updates, by their ids and values, to know those that are sent again."""
-
-    hashes: OrderedDict[Any, None] = field(default_factory=OrderedDict)  # the oldest first
-
-    def are_new(self, X: TrajectoryArray) -> BoolArray:
-        """Tell the runs that no earlier update had, and remember them."""
-        hashes: list[Any] = run_hashes(X)
-        is_default = are_default_ids(X.ids)  # which do not identify a run, but all of a batch do
-        if is_default:
-            of_all = crc32(np.append(X.lengths, X.cells).tobytes())
-            hashes = [(of_all, own) for own in hashes]
-        is_new = np.ones(len(X), dtype=bool)
-        for row, own in enumerate(hashes):
-            is_new[row] = own not in self.hashes
-            self.hashes[own] = None
-        while len(self.hashes) > _MOST_EARLIER:
-            self.hashes.popitem(last=False)
-        return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
+def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
+    """Tell the runs that no earlier update had by hashes of ids and values, and remember them."""
+    hashes: list[Any] = run_hashes(X)
+    is_default = are_default_ids(X.ids)  # which do not identify a run, but all of a batch do
+    if is_default:
+        batch_hash = crc32(np.append(X.lengths, X.cells).tobytes())
+        hashes = [(batch_hash, run_hash) for run_hash in hashes]
+    is_new = np.ones(len(X), dtype=bool)
+    for row, run_hash in enumerate(hashes):
+        is_new[row] = run_hash not in earlier
+        earlier[run_hash] = None
+    while len(earlier) > _MOST_EARLIER:
+        earlier.popitem(last=False)
+    return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
 
 def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
@@ -93,26 +88,11 @@ def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
     return check_outcomes(y, X, allow_soft=False)
 
 
-def check_reference(n_tasks: int, y: IntArray | None) -> None:
-    if n_tasks < MIN_REFERENCE_RUNS:
-        raise ValueError(
-            f"the reference has {n_tasks} runs of different tasks and needs "
-            f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
-            f"let each be its own group (--group with the column of run ids)"
-        )
-    if y is None:
-        return
-    for outcome, name in ((1, "success"), (0, "failure")):
-        if not (y == outcome).any():
-            raise ValueError(
-                f"the reference has no {name}; give runs of both outcomes, or no outcomes"
-            )
-
-
 # A bet on a p-value u is 1 + tilt (u - 1/2), one on an outcome shifts the log odds of its success
 # rate. Each is made down, not at all, and up.
 _SIGNS = np.array([-1.0, 0.0, 1.0])
-_TILT, _SHIFT = 1.5, 0.45
+_TILT = 1.5
+_SHIFT = 0.45
 GRID = 512  # cells of the values whose ranks are counted
 _LONGEST_LOGIT = 8.0
 
@@ -173,7 +153,9 @@ UNCLEAR = "unclear"
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead of another, in nats
 _WITHOUT_FORECAST = "runs without a forecast"
-_SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ranking"
+_SUCCESS = "success"
+_UNNOTICED = "success at the same forecast"
+_RANKING = "ranking"
 # neither of the first two is a special case of the other, so what the second pays to be free does
 # not count; the third is the second where success did not change, which has paid for that
 _LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0, (_RANKING, _UNNOTICED): 1.0}
@@ -213,7 +195,8 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
     standardized changes, plus what it leaves free; the smallest must be well ahead.
     """
     old, new = (_columns(runs, predictor) for runs in (before, after))
-    (length, f, y), (new_length, g, z) = old, new
+    length, f, y = old
+    new_length, g, z = new
     has_none = [np.array([not run.has_forecast for run in runs]) for runs in (before, after)]
     if _moved(*has_none) / 2 > _MISFIT:
         return _WITHOUT_FORECAST
@@ -238,8 +221,9 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
     leads = [misfit[cause] - misfit[first] - _LEADS.get((first, cause), _LEAD) for cause in others]
     if min(leads) < 0 or misfit[first] > _MISFIT:
         return UNCLEAR
-    is_of_lengths = first == "forecasts and success" and lengths > forecasts
-    return "lengths" if is_of_lengths else first
+    if first == "forecasts and success" and lengths > forecasts:
+        return "lengths"
+    return first
 
 
 def _columns(runs: Runs, predictor: int) -> FloatArray:
@@ -258,7 +242,7 @@ def _moved(before: FloatArray, after: FloatArray) -> float:
     ranks = rankdata(np.concatenate([before, after]))
     variance = n * m / (n + m - 1) * ranks.var()
     difference = ranks[n:].sum() - m * (n + m + 1) / 2
-    return float(difference**2 / variance) if variance > 0 else 0.0
+    return _squared(difference, variance)
 
 
 def _recalibrated(old: FloatArray, new: FloatArray) -> float:
@@ -277,22 +261,29 @@ def _recalibrated(old: FloatArray, new: FloatArray) -> float:
 
 def _standardized(values: FloatArray) -> FloatArray:
     spread = values.std()
-    return (values - values.mean()) / (spread if spread > 0 else 1.0)
+    return (values - values.mean()) / (spread or 1.0)
 
 
 def _reranked(f: FloatArray, y: FloatArray, g: FloatArray, z: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    (first, var_first), (second, var_second) = _auroc(f, y), _auroc(g, z)
-    variance = var_first + var_second
-    return float((second - first) ** 2 / variance) if variance > 0 else 0.0
+    first, var_first = _auroc(f, y)
+    second, var_second = _auroc(g, z)
+    return _squared(second - first, var_first + var_second)
+
+
+def _squared(difference: float, variance: float) -> float:
+    """Return a squared standardized difference; 0 where nothing varies."""
+    if variance > 0:
+        return float(difference**2 / variance)
+    return 0.0
 
 
 def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
     ranks = rankdata(f)
     parts = []
     for k in (0, 1):
-        own = f[y == k]
-        parts.append((ranks[y == k] - rankdata(own)) / (len(f) - len(own)))
+        same = f[y == k]
+        parts.append((ranks[y == k] - rankdata(same)) / (len(f) - len(same)))
     failing, succeeding = parts
     variance = failing.var(ddof=1) / len(failing) + succeeding.var(ddof=1) / len(succeeding)
     return float(succeeding.mean()), float(variance)

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trajscore.report._data import BOOTSTRAP, INFLUENCE
-from trajscore.report._runs import NO_STEP, number_of_runs
-from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import Facts, ReportData
+from trajscore.evaluation.evaluation import Evaluation, Facts
+from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
+from trajscore.evaluation.runs import NO_STEP, number_of_runs
+
+COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
+"""What runs without an outcome count as."""
+RUN_SCORE = {
+    "last": "last confidence",
+    "mean": "average confidence",
+    "min": "lowest confidence",
+    "weighted": "average confidence, early steps counting more",
+}
+"""What a threshold is compared with, by how a run's forecasts become one number."""
 
 
-def left_out(data: ReportData, most: int = 1000) -> str:
+def left_out(data: Evaluation, most: int = 1000) -> str:
     """Say how many runs were left out of every number or of scores, and for which reasons."""
     if data.excluded.empty:
         return "Left out: no run"
@@ -27,7 +36,7 @@ def left_out(data: ReportData, most: int = 1000) -> str:
         text = f"{text}. {aside}" if text else aside
     if data.unscored.keys() - {NO_STEP} and data.options.settings.missing != "ffill":
         ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-        text += say("remedy", {"ffill": ffill})
+        text += f"; {ffill} repeats the value before"
     return text
 
 
@@ -44,13 +53,16 @@ def _reasons(n_by_reason: Mapping[str, int], most: int) -> str:
 # -------------------------------------------------------------------- how it was made
 
 
-def disclosures(data: ReportData) -> dict[str, str]:
+def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
-    facts, options, weights = data.facts, data.options, data.options.weights
-    source, version = data.source, f"trajscore {data.source.version}"
+    facts = data.facts
+    options = data.options
+    weights = data.options.weights
+    source = data.source
+    version = f"trajscore {data.source.version}"
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
-    counted_as, phi = SENTENCES["counted_as"][facts.censored], options.settings.phi
+    phi = options.settings.phi
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
@@ -66,10 +78,9 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "steps beyond the horizon": f"{facts.n_unscored:,} not scored" * bool(facts.n_unscored),
         "horizon beyond the end": number_of_runs(facts.n_beyond)
                                   * bool(weights.is_own and facts.n_beyond),
-        "aggregation": f"{phi}: {SENTENCES['score_of'][phi]}; failures positive",
+        "aggregation": f"{phi}: {RUN_SCORE[phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
-        "censoring": say("censoring", {"counted_as": counted_as}) if facts.n_censored
-                     or facts.censored == "drop" else "none",
+        "censoring": _censoring(facts),
         "intervals": _intervals(data),
         "equal length": "the same number of steps; beyond 10, within a tenth of it",
     }  # fmt: skip
@@ -81,6 +92,17 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
+
+
+def _censoring(facts: Facts) -> str:
+    """Say what runs without an outcome count as."""
+    if not facts.n_censored and facts.censored != "drop":
+        return "none"
+    return (
+        f"runs without an observed outcome count {COUNTED_AS[facts.censored]}, in calibration, "
+        f"base rate and every metric; stops are taken to be administrative (budgets that do not "
+        f"depend on the outcome)"
+    )
 
 
 def runs_that_count(facts: Facts) -> str:
@@ -101,9 +123,10 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     return f"{'; '.join(names)}; all out of fold"
 
 
-def _intervals(data: ReportData) -> str:
+def _intervals(data: Evaluation) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    settings, methods = data.options.settings, data.interval_methods
+    settings = data.options.settings
+    methods = data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
         BOOTSTRAP: f"bootstrap (BCa, {settings.n_resamples} replicates)",

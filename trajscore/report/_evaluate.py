@@ -26,26 +26,22 @@ from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
-from trajscore.inference._bootstrap import check_resamples
-from trajscore.inference.mean_intervals import METHODS
-from trajscore.inference.units import ONE_CLUSTER
-from trajscore.monitoring import StoppingRule
-from trajscore.report._cards import cards_and_pairs
-from trajscore.report._data import (
+from trajscore.evaluation.batches import batch_rules, evaluate_batches
+from trajscore.evaluation.doubts import doubts
+from trajscore.evaluation.evaluation import Counts, Facts, Source
+from trajscore.evaluation.groups import group_table
+from trajscore.evaluation.intervals import interval_table
+from trajscore.evaluation.monitoring import monitoring_options, monitoring_table
+from trajscore.evaluation.options import (
     RECALIBRATED,
     EvaluationOptions,
     MonitoringOptions,
     Note,
     Options,
 )
-from trajscore.report._doubts import doubts
-from trajscore.report._groups import group_table
-from trajscore.report._in_batches import batch_rules, evaluate_batches
-from trajscore.report._intervals import interval_table
-from trajscore.report._monitoring import monitoring_options, monitoring_table
-from trajscore.report._report import Report
-from trajscore.report._rows import make_rows
-from trajscore.report._runs import (
+from trajscore.evaluation.recommendation import cards_and_pairs
+from trajscore.evaluation.rows import make_rows
+from trajscore.evaluation.runs import (
     MISSING,
     Judged,
     censored_as,
@@ -56,7 +52,11 @@ from trajscore.report._runs import (
     leave_out_missing,
     under_other_choices,
 )
-from trajscore.report._tables import Counts, Facts, Source
+from trajscore.inference._bootstrap import check_resamples
+from trajscore.inference.mean_intervals import METHODS
+from trajscore.inference.units import ONE_CLUSTER
+from trajscore.monitoring import StoppingRule
+from trajscore.report._report import Report
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.sources import DaskBatches
 
@@ -181,7 +181,8 @@ def evaluate(
         Work(options.n_jobs, options.progress),
     )
     maker = calibrator_maker(calibrator, computed.weights)
-    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
+    stopping = monitoring_options(monitoring)
+    is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
             raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")

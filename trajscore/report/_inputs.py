@@ -30,6 +30,7 @@ from trajscore.core.values import number_of, unknown_name
 from trajscore.core.visible import visible
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
+from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.reading import stream_runs
@@ -47,10 +48,9 @@ from trajscore.io.tables import (
     with_scales,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._doubts import without_leaky_columns
 from trajscore.report._spent import spent_in_log, spent_in_table
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
-from trajscore.tracer._stated_confidence import StatedConfidence
+from trajscore.tracer.stated_confidence import StatedConfidence
 
 NO_SCORE = ""
 RISKS = {

@@ -11,20 +11,20 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
-from trajscore.report._answer import answer
 from trajscore.report._disclosures import disclosures
-from trajscore.report._tables import ReportData
-from trajscore.report._verdict import verdicts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.text import to_text
+from trajscore.report.render.as_text import to_text
+from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import answer
 
 if TYPE_CHECKING:
     from trajscore.plotting import ScoreDisplay
 
 
-class Report(ReportData):
+class Report(Evaluation):
     """Result of `trajscore.evaluate`: its numbers, and what to do with them.
 
     Attributes
@@ -172,7 +172,8 @@ class Report(ReportData):
         """
         from trajscore.plotting import ScoreDisplay  # which is imported where it is used
 
-        name, known = metric or self.score_name, self.options.metrics
+        name = metric or self.score_name
+        known = self.options.metrics
         if name not in known:
             raise ValueError(unknown_name("metric", name, known))
         return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)

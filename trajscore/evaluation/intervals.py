@@ -16,17 +16,7 @@ from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
-from trajscore.inference.influence import BinMeans, absolute_interval
-from trajscore.inference.intervals import unseen_reach
-from trajscore.inference.mean_intervals import (
-    by_bootstrap,
-    by_influence,
-    is_rare,
-    n_of_rarer_outcome,
-)
-from trajscore.inference.units import Units
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
@@ -43,7 +33,17 @@ from trajscore.report._data import (
     VALUE,
     Options,
 )
-from trajscore.report._rows import Metrics, Row, Rows, row_metrics
+from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
+from trajscore.inference.influence import BinMeans, absolute_interval
+from trajscore.inference.intervals import unseen_reach
+from trajscore.inference.mean_intervals import (
+    by_bootstrap,
+    by_influence,
+    is_rare,
+    n_of_rarer_outcome,
+)
+from trajscore.inference.units import Units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16

@@ -11,7 +11,7 @@ from trajscore.core.parallel import Progress, Work
 from trajscore.core.run_sums import PART_STARTS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.weights import Horizon, StepWeights
-from trajscore.metrics._costs import cost_of_reliance
+from trajscore.metrics.costs import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
@@ -197,7 +197,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is one of `sentences.toml`."""
+    """What a reader should know of one predictor; `kind` is one of `glossary.toml`."""
 
     predictor: str
     kind: str

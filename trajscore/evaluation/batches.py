@@ -9,12 +9,11 @@ held against counting steps stays that of the sample.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,14 +21,16 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import in_unit
+from trajscore.core.errors import RowError
 from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import one_per_run, run_label, unknown_name
+from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.core.within_runs import whole_runs
-from trajscore.metrics.run_metrics import CostMetric
-from trajscore.report._data import (
+from trajscore.evaluation.doubts import stop_notes
+from trajscore.evaluation.evaluation import Counts, Evaluation
+from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
@@ -43,15 +44,14 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._doubts import stop_notes
-from trajscore.report._report import Report
-from trajscore.report._runs import Counted, counted, unscored_runs
-from trajscore.report._tables import Counts
+from trajscore.evaluation.runs import Counted, counted, unscored_runs
+from trajscore.metrics.run_metrics import CostMetric
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
 
 Key = tuple[str, str]
+AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
 _COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
@@ -73,10 +73,8 @@ class Rules:
         q_z = None if self.q_z is None else one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
         try:
             return counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            row = re.compile(r"^row (\d+)")
-            text = row.sub(lambda at: f"run {run_label(X.ids[int(at[1])])}", str(error))
-            raise ValueError(text) from error
+        except RowError as error:  # rows of a batch are not rows of the source
+            raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
 
 
 def batch_rules(
@@ -121,11 +119,15 @@ class RowSums:
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
-        try:
-            X = check_trajectories(X, probabilities=True)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            text = re.sub(r" \(row \d+\)", "", str(error))
-            raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
+        is_outside = outside_unit(X.cells)
+        if is_outside.any():
+            cell = int(np.argmax(is_outside))
+            raise ValueError(
+                f"{X.place(cell, with_row=False)}: forecast {X.cells[cell]:g} lies outside [0, 1]. "
+                f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
+                f"probabilities first"
+            )
+        X = in_unit(X, probabilities=True)
         phi, weights = self.options.settings.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
@@ -297,8 +299,12 @@ class Pass:
 
 
 def evaluate_batches(
-    batches: Any, options: Options, rules: Rules, calibrator: str | None, evaluate: Any
-) -> Report:
+    batches: Any,
+    options: Options,
+    rules: Rules,
+    calibrator: str | None,
+    evaluate: Callable[..., AnyEvaluation],
+) -> AnyEvaluation:
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
     maker = calibrator_maker(calibrator, options.weights)
     names = batches.columns.values
@@ -308,7 +314,7 @@ def evaluate_batches(
     y, X, groups = first.sample.runs()
     reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
     censored = rules.censored if rules.q_z is None else X.meta[rules.q_z].to_numpy()
-    report: Report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
+    report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}

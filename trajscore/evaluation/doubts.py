@@ -25,10 +25,10 @@ from trajscore.core.policy import (
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
+from trajscore.evaluation.options import AS_GIVEN, REFERENCES, Note
+from trajscore.evaluation.rows import Row, Rows
+from trajscore.evaluation.runs import Coverage, Judged
 from trajscore.io.fields import USUAL
-from trajscore.report._data import AS_GIVEN, REFERENCES, Note
-from trajscore.report._rows import Row, Rows
-from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
 _WITH_GAPS = 1.2

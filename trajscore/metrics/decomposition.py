@@ -65,7 +65,8 @@ class Mass:
     def parts(self, family: Any) -> dict[str, FloatArray]:
         """Score of each group and its parts, by name."""
         forecast = self.score(family)
-        best, constant = self.recalibrated().score(family), self.constant().score(family)
+        best = self.recalibrated().score(family)
+        constant = self.constant().score(family)
         parts = (best - forecast, best - constant, -constant)
         return {"score": forecast} | dict(zip(TERMS, parts, strict=True))
 
@@ -193,15 +194,17 @@ def weighted_mass(
     All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
     each group (from 1, zero where all are one) and how many forecasts it has.
     """
-    X, of_runs = runs.X, weights.of(runs.X)
+    X = runs.X
+    of_runs = weights.of(runs.X)
     w = of_runs.cells()
     w *= np.repeat(runs.weight, X.lengths)
     if not w.any():
         raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
     w /= runs.weight @ of_runs.divisor()
-    step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
-    used = slice(None) if w.all() else np.flatnonzero(w)
-    w, step = w[used], step[used]
+    step = step_numbers(X) * by_step
+    used = np.flatnonzero(w)
+    w = w[used]
+    step = step[used]
     forecast, tie = group_ties(X.cells[used], step)
     step_of_tie = np.empty(len(forecast), dtype=np.int64)
     step_of_tie[tie] = step

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import AliveRate
-from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
+from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
@@ -25,10 +25,7 @@ from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weights import StepWeights
-from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._steps import step_calibration_statistics
-from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
@@ -40,7 +37,10 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._runs import Coverage, Judged
+from trajscore.evaluation.runs import Coverage, Judged
+from trajscore.metrics.decomposition import recalibrated_sums
+from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
+from trajscore.metrics.steps import step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 

@@ -11,8 +11,8 @@ from trajscore.core.run_sums import PART_STARTS, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import run_numbers
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.inference.intervals import wilson_interval
-from trajscore.report._tables import ReportData
 
 _MOST_BINS = 10
 # Of two gaps on different sides, the smaller is named if it is at least this share of the larger.
@@ -42,7 +42,7 @@ class Bins(NamedTuple):
         return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * np.abs(gap).max())
 
 
-def reliability(data: ReportData, key: tuple[str, str], part: str | None = None) -> Bins:
+def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None) -> Bins:
     """Return the bins of a row: of all steps or a part of them.
 
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
