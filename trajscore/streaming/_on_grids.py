@@ -123,14 +123,14 @@ class RankingAccumulator(Accumulator):
             if not isinstance(metric, RankMetric):
                 continue
             statistic = metric.function
-            value = statistic(failures, successes)
-            cases = [statistic(*_split_cells(failures, successes, k)) for k in (0, 1)]
+            value = float(statistic(failures, successes))
+            cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             if name == "AUPRC":
                 cases.append(_least_auprc(failures, successes))
             failure_gradient, success_gradient = GRADIENTS[statistic](failures, successes)
             squares = (failures * failure_gradient**2 + successes * success_gradient**2).sum()
             half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
-            rows[name] = value, half_width, min(cases), max(cases)
+            rows[name] = value, float(half_width), min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - confidence, 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan
