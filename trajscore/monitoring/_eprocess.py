@@ -26,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, one_of_each
+from trajscore.monitoring._stopping_rule import StoppingRule, draw_per_group
 from trajscore.monitoring._thresholds import (
     THRESHOLDS,
     TIE,
@@ -202,7 +202,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             missing altogether, or no held-out run succeeded.
         """
         self._check_parameters()
-        traces, labels, known = self._check_training(X, y)
+        traces, labels, observed = self._check_training(X, y)
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
@@ -210,10 +210,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         kind = THRESHOLDS[self.threshold]
         thresholds = [kind.build(alpha, seed, self) for alpha in self.alphas_.tolist()]
         strictest = min(thresholds, key=lambda threshold: threshold.alpha)
-        rows = self._held_out_rows(strictest, labels, known, calibration, clusters, random)
-        held_out = np.isin(known, rows)
-        runs = traces[known].with_ended()
-        outcomes = labels[known]
+        rows = self._held_out_rows(strictest, labels, observed, calibration, clusters, random)
+        held_out = np.isin(observed, rows)
+        runs = traces[observed].with_ended()
+        outcomes = labels[observed]
         ratio = DensityRatio.fit(
             self.forecaster,
             runs[~held_out],
@@ -226,16 +226,16 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
                 f'such as PrefixForecaster(features="running", pooled=True, end="step")'
             )
-        won = np.flatnonzero(held_out & (outcomes == 1))
-        if issubclass(kind, HeldOut) and not len(won):
+        success_rows = np.flatnonzero(held_out & (outcomes == 1))
+        if issubclass(kind, HeldOut) and not len(success_rows):
             raise ValueError(
                 f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
                 f"be set; hold out other runs"
             )
-        won = one_of_each(won, clusters[known], random)
-        maxima = ratio.largest(runs[won])
+        success_rows = draw_per_group(success_rows, clusters[observed], random)
+        maxima = ratio.largest(runs[success_rows])
         # not the uniforms of new runs with the same ids
-        uniforms = run_uniforms(runs.ids[won], seed + 1)
+        uniforms = run_uniforms(runs.ids[success_rows], seed + 1)
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
         self.forecaster_ = ratio.forecaster
@@ -362,7 +362,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self,
         threshold: Threshold,
         y: IntArray,
-        known: IntArray,
+        observed: IntArray,
         calibration: ArrayLike | None,
         groups: IntArray,
         random: Any,
@@ -377,22 +377,22 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         share = self.calibration_fraction
         seed = random.randint(2**31)
         if calibration is not None:
-            return held_out_rows(known, len(y), calibration, share, seed)
+            return held_out_rows(observed, len(y), calibration, share, seed)
         for outcome, name in ((1, "success"), (0, "failure")):
-            count = int((y[known] == outcome).sum())
+            count = int((y[observed] == outcome).sum())
             if count < 2:
                 raise ValueError(
-                    f"the runs have {number_of(count, name)} (n_samples = {len(known)}); splitting "
-                    f"them needs at least 2"
+                    f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
+                    f"splitting them needs at least 2"
                 )
-        is_grouped = len(np.unique(groups[known])) < len(known)
+        is_grouped = len(np.unique(groups[observed])) < len(observed)
         if self.hold_out == "runs" and not is_grouped:
-            return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
+            return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
         # whole groups of which one succeeded; without groups every run is one
-        winners = pd.unique(groups[known[y[known] == 1]])
+        winners = pd.unique(groups[observed[y[observed] == 1]])
         n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
         drawn = random.permutation(winners)[:n_held_out]
-        return known[np.isin(groups[known], drawn)]
+        return observed[np.isin(groups[observed], drawn)]
 
     # ------------------------------------------------------------------ using
 

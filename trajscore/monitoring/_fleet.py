@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
-from trajscore.core.run_sums import AGGREGATORS, collapse
+from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_runs import (
@@ -30,11 +29,14 @@ from trajscore.monitoring._fleet_runs import (
     Run,
     Runs,
     are_new,
+    as_outcomes,
     bets_on_outcomes,
     bets_on_ranks,
-    cause_of,
-    cells_of,
-    known_outcomes,
+    count_outcomes,
+    forecasts_of_runs,
+    grid_cells,
+    name_cause,
+    task_labels,
     with_forecasts,
 )
 
@@ -172,11 +174,11 @@ class FleetMonitor(BaseEstimator):
         check_choice(self.phi, "phi", AGGREGATORS)
         as_count(self.n_after, "n_after", MIN_REFERENCE_RUNS)
         traces = self._checked(X, reset=True)
-        outcomes = known_outcomes(y, traces)
+        outcomes = as_outcomes(y, traces)
         self._watches_outcomes = y is not None
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
-        tasks = _task_labels(groups, len(traces))
+        tasks = task_labels(groups, len(traces))
         n_tasks = len(np.unique(tasks))
         if n_tasks < MIN_REFERENCE_RUNS:
             raise ArgumentError(
@@ -201,29 +203,29 @@ class FleetMonitor(BaseEstimator):
         self.changes_: list[FleetChange] = []
         parts = self._parts(tasks)
         is_whole = with_forecasts(traces, self.forecaster)
-        first, rest = (rows[is_whole[rows]] for rows in parts)
-        if not (len(first) and len(rest)):
+        train_rows, ranked_rows = (rows[is_whole[rows]] for rows in parts)
+        if not (len(train_rows) and len(ranked_rows)):
             raise ValueError("too few runs have a forecast at every step; give more of them")
         self.forecaster_ = None
-        F_first = traces[first]
-        F_rest = traces[rest]
+        F_train = traces[train_rows]
+        F_ranked = traces[ranked_rows]
         if self.forecaster is not None:
-            y_first = outcomes[first]
-            learnt = first[y_first != CENSORED]
+            y_train = outcomes[train_rows]
+            learnt = train_rows[y_train != CENSORED]
             self.forecaster_ = clone(self.forecaster).fit(traces[learnt], outcomes[learnt])
-            F_first = cross_fit_traces(self.forecaster, F_first, y_first, groups=tasks[first])
-            F_rest = self.forecaster_.transform(F_rest)
-        self._names = [str(name) for name in F_rest.channels or ("",)]
+            F_train = cross_fit_traces(self.forecaster, F_train, y_train, groups=tasks[train_rows])
+            F_ranked = self.forecaster_.transform(F_ranked)
+        self._names = [str(name) for name in F_ranked.channels or ("",)]
         forecasts = np.full((len(traces), len(self._names)), np.nan)
-        forecasts[first] = self._collapsed(F_first)
-        forecasts[rest] = self._collapsed(F_rest)
-        apart, counted = (
+        forecasts[train_rows] = forecasts_of_runs(F_train, self.phi)
+        forecasts[ranked_rows] = forecasts_of_runs(F_ranked, self.phi)
+        training, ranked = (
             self._runs(traces[rows], forecasts[rows], outcomes[rows], tasks[rows]) for rows in parts
         )
-        also = apart
+        extra = training
         if self.forecaster_ is not None:  # forecasts of the first part are of other fits
-            also = []
-        self._begin(0, apart, counted, also)
+            extra = []
+        self._begin(0, training, ranked, extra)
         return self
 
     def update(
@@ -257,15 +259,15 @@ class FleetMonitor(BaseEstimator):
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
         traces = self._checked(X, reset=False)
-        outcomes = known_outcomes(y, traces)
+        outcomes = as_outcomes(y, traces)
         is_whole = with_forecasts(traces, self.forecaster)
         forecasts = np.full((len(traces), len(self._names)), np.nan)
         if is_whole.any():
             F = traces[is_whole]
             if self.forecaster_ is not None:
                 F = self.forecaster_.transform(F)
-            forecasts[is_whole] = self._collapsed(F)
-        tasks = _task_labels(groups, len(traces))
+            forecasts[is_whole] = forecasts_of_runs(F, self.phi)
+        tasks = task_labels(groups, len(traces))
         n_alarms = len(self.changes_)
         n_repeated = self.n_repeated_
         is_new = are_new(traces, self._earlier)
@@ -354,11 +356,6 @@ class FleetMonitor(BaseEstimator):
             allow_empty=True,
         )
 
-    def _collapsed(self, traces: TrajectoryArray) -> FloatArray:
-        """Return one forecast for each run and predictor."""
-        columns = traces.cells.reshape(len(traces.cells), -1).T
-        return np.column_stack([collapse(traces.with_cells(F), self.phi) for F in columns])
-
     def _runs(
         self,
         X: TrajectoryArray,
@@ -369,7 +366,7 @@ class FleetMonitor(BaseEstimator):
     ) -> Runs:
         """Return the runs that are watched: those that are new, and of each task, the first."""
         ids = X.ids.tolist()
-        cells = cells_of(X.lengths, forecasts)
+        cells = grid_cells(X.lengths, forecasts)
         runs = []
         for row, task in enumerate(tasks.tolist()):
             if self._tasks is not None:
@@ -392,18 +389,18 @@ class FleetMonitor(BaseEstimator):
     def _parts(self, tasks: Any) -> list[IntArray]:
         """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
         labels, codes = np.unique(tasks, return_inverse=True)
-        is_apart = np.zeros(len(labels), dtype=bool)
-        is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
-        return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
+        is_training = np.zeros(len(labels), dtype=bool)
+        is_training[self._random.permutation(len(labels))[: len(labels) // 3]] = True
+        return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
 
-    def _begin(self, n_runs: int, apart: Runs, counted: Runs, also: Runs) -> None:
+    def _begin(self, n_runs: int, training: Runs, ranked: Runs, extra: Runs) -> None:
         """Watch from here on, after `n_runs`, without evidence.
 
-        Bets are learned from the runs `apart` and p-values are ranks among the `counted` ones; when
-        a cause is named, those after a change are compared with `counted` and `also`.
+        Bets are learned from the `training` runs, and p-values are ranks among the `ranked` ones.
+        To name a cause, runs after a change are compared with `ranked` and `extra`.
         """
         n_forecasts = len(self._names)
-        self._reference = counted + also
+        self._reference = ranked + extra
         self._after: Runs | None = None  # since an alarm
         self._recent: list[Run] = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
@@ -412,11 +409,11 @@ class FleetMonitor(BaseEstimator):
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
         n = len(self._processes)
         n_inputs = 1 + n_forecasts
-        of_inputs = 1.0
+        input_share = 1.0
         if self._watches_outcomes:
-            of_inputs = _ALPHA_OF_INPUTS
-        shares = np.full(n, (1 - of_inputs) / max(n - n_inputs, 1))
-        shares[:n_inputs] = of_inputs / n_inputs
+            input_share = _ALPHA_OF_INPUTS
+        shares = np.full(n, (1 - input_share) / max(n - n_inputs, 1))
+        shares[:n_inputs] = input_share / n_inputs
         self._first_log_thresholds = -np.log(self.alpha * shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
@@ -424,20 +421,20 @@ class FleetMonitor(BaseEstimator):
         self._lowest_at = np.full(n, n_runs)
         # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((1 + n_forecasts, GRID))
-        forecasts = np.stack([run.forecast for run in apart if run.has_forecast])
-        n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
+        forecasts = np.stack([run.forecast for run in training if run.has_forecast])
+        n_bins = min(_BINS, max(len(training) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
         # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
-        self._known = np.zeros((1 + n_forecasts, n_bins))
-        self._successes = np.zeros_like(self._known)
-        self._count_outcomes(apart)
-        rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
-        self._splits = (self._successes + _PRIOR * rate) / (self._known + _PRIOR)
+        self._n_observed = np.zeros((1 + n_forecasts, n_bins))
+        self._successes = np.zeros_like(self._n_observed)
+        self._count_outcomes(training)
+        rate = (self._successes[0, 0] + 0.5) / (self._n_observed[0, 0] + 1)
+        self._splits = (self._successes + _PRIOR * rate) / (self._n_observed + _PRIOR)
         self._bets = bets_on_outcomes(self._splits)
-        self._known[:] = 0
+        self._n_observed[:] = 0
         self._successes[:] = 0
-        self._count_outcomes(counted)
-        for run in counted:
+        self._count_outcomes(ranked)
+        for run in ranked:
             self._counts[np.arange(len(run.cells)), run.cells] += 1
 
     def _take(self, run: Run) -> None:
@@ -470,30 +467,30 @@ class FleetMonitor(BaseEstimator):
         bins = self._bins(run)
         rows = np.arange(len(bins))
         successes = self._successes[rows, bins]
-        known = self._known[rows, bins]
-        low = np.where(run.outcome, 0.0, successes / (known + 1))
-        high = np.where(run.outcome, (successes + 1) / (known + 1), 1.0)
+        n_observed = self._n_observed[rows, bins]
+        low = np.where(run.outcome, 0.0, successes / (n_observed + 1))
+        high = np.where(run.outcome, (successes + 1) / (n_observed + 1), 1.0)
         # levels, then slopes: other bets on the same outcomes
-        again = np.concatenate([rows, rows[1:]])
-        u = low[again] + self._random.random(len(again)) * (high - low)[again]
-        is_below = (u < self._splits[rows, bins][again]).astype(int)
-        bets = self._bets[is_below, np.arange(len(again)), bins[again]]
+        repeated = np.concatenate([rows, rows[1:]])
+        u = low[repeated] + self._random.random(len(repeated)) * (high - low)[repeated]
+        is_below = (u < self._splits[rows, bins][repeated]).astype(int)
+        bets = self._bets[is_below, np.arange(len(repeated)), bins[repeated]]
         self._count_outcomes([run])
         n_inputs = 1 + len(self._names)
-        self._bet(slice(n_inputs, n_inputs + len(again)), bets, run.number)
+        self._bet(slice(n_inputs, n_inputs + len(repeated)), bets, run.number)
 
-    def _bet(self, which: slice, bets: FloatArray, number: int) -> None:
+    def _bet(self, rows: slice, bets: FloatArray, number: int) -> None:
         """Multiply capital by bets; note where it is lowest."""
-        shares = ((1 - _MOVE) * self._shares[which] + _MOVE * _START) * bets
+        shares = ((1 - _MOVE) * self._shares[rows] + _MOVE * _START) * bets
         growth = shares.sum(axis=1)
-        self._shares[which] = shares / growth[:, None]
-        self._log_e[which] += np.log(growth)
-        is_lowest = self._log_e[which] <= self._lowest[which]
-        self._lowest[which] = np.where(is_lowest, self._log_e[which], self._lowest[which])
-        self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
+        self._shares[rows] = shares / growth[:, None]
+        self._log_e[rows] += np.log(growth)
+        is_lowest = self._log_e[rows] <= self._lowest[rows]
+        self._lowest[rows] = np.minimum(self._log_e[rows], self._lowest[rows])
+        self._lowest_at[rows] = np.where(is_lowest, number, self._lowest_at[rows])
 
     def _bins(self, run: Run) -> IntArray:
-        """Columns of `_known` for its row of all runs and, with a forecast, for each predictor."""
+        """Columns of `_n_observed`: of all runs and, with a forecast, of each predictor."""
         if not run.has_forecast:
             return np.zeros(1, dtype=np.int64)
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
@@ -504,7 +501,7 @@ class FleetMonitor(BaseEstimator):
                 bins = self._bins(run)
                 rows = np.arange(len(bins))
                 self._successes[rows, bins] += run.outcome
-                self._known[rows, bins] += 1
+                self._n_observed[rows, bins] += 1
 
     # ------------------------------------------------------------------ alarms
 
@@ -526,7 +523,7 @@ class FleetMonitor(BaseEstimator):
     def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
         after = self._after or []
-        counts = _count(after)
+        counts = count_outcomes(after)
         n_needed = self.n_after
         if self._watches_outcomes and counts[1] < self.n_after:
             n_needed *= _PATIENCE
@@ -537,29 +534,16 @@ class FleetMonitor(BaseEstimator):
         predictor = 0
         if change.predictor in self._names:
             predictor = self._names.index(change.predictor)
-        cause = cause_of(self._reference, since, predictor)
+        cause = name_cause(self._reference, since, predictor)
         self.changes_[-1] = change._replace(
-            cause=cause, before=_count(self._reference), after=counts
+            cause=cause, before=count_outcomes(self._reference), after=counts
         )
         parts = self._parts(np.arange(len(after)))
-        apart, counted = ([after[row] for row in rows] for rows in parts)
-        self._begin(after[-1].number, apart, counted, apart)
+        training, ranked = ([after[row] for row in rows] for rows in parts)
+        self._begin(after[-1].number, training, ranked, training)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
         cause = ""
         if self.changes_:
             cause = self.changes_[-1].cause
         return FleetStatus(alarm, cause)
-
-
-def _task_labels(groups: Any, n_runs: int) -> NDArray[Any]:
-    """Return the task of each run; without groups, each run is of its own."""
-    if groups is None:
-        return np.arange(n_runs)
-    return check_labels(groups, n_runs)
-
-
-def _count(runs: Runs) -> tuple[int, int]:
-    """Count successes and known outcomes."""
-    known = [run.outcome for run in runs if run.outcome != CENSORED]
-    return sum(known), len(known)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
@@ -16,10 +16,12 @@ from sklearn.metrics import log_loss
 
 from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_labels
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
@@ -81,7 +83,26 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
     return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
 
-def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
+def task_labels(groups: Any, n_runs: int) -> NDArray[Any]:
+    """Return the task of each run; without groups, each run is a task of its own."""
+    if groups is None:
+        return np.arange(n_runs)
+    return check_labels(groups, n_runs)
+
+
+def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
+    """Return one forecast for each run and predictor."""
+    columns = traces.cells.reshape(len(traces.cells), -1).T
+    return np.column_stack([collapse(traces.with_cells(F), phi) for F in columns])
+
+
+def count_outcomes(runs: Runs) -> tuple[int, int]:
+    """Count successes and observed outcomes."""
+    outcomes = [run.outcome for run in runs if run.outcome != CENSORED]
+    return sum(outcomes), len(outcomes)
+
+
+def as_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
     """Outcomes; without any, all are unobserved."""
     if y is None:
         return np.full(len(X), CENSORED)
@@ -107,27 +128,27 @@ def bets_on_outcomes(splits: FloatArray) -> FloatArray:
 
     `splits` are success rates: p-values of failures lie above, of successes below.
     """
-    again = np.concatenate([splits, splits[1:]])[:, :, None]
+    repeated = np.concatenate([splits, splits[1:]])[:, :, None]
     n_bins = splits.shape[1]
-    stretch = np.ones_like(again)
+    stretch = np.ones_like(repeated)
     # a slope shifts low bins down and high ones up, as far in the mean square as a level
     stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - again), shifted / again])
+    shifted = expit(logit(repeated) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - repeated), shifted / repeated])
 
 
-def cells_of(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
+def grid_cells(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
     """Cells of each run's length and forecasts, on grids that do not depend on any run.
 
     A run without a forecast has only that of its length.
     """
     octave = 32  # each length up to here has its own
     beyond = octave * (np.log2(np.maximum(lengths, 1) / octave) + 1)
-    of_length = np.where(lengths <= octave, lengths, beyond)
+    length_cells = np.where(lengths <= octave, lengths, beyond)
     with np.errstate(divide="ignore"):
         logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
     places = (logits / _LONGEST_LOGIT + 1) / 2 * (GRID - 1)
-    cells = np.minimum(np.column_stack([of_length, np.nan_to_num(places)]), GRID - 1)
+    cells = np.minimum(np.column_stack([length_cells, np.nan_to_num(places)]), GRID - 1)
     n_cells = np.where(np.isnan(forecasts).any(axis=1), 1, cells.shape[1]).tolist()
     return [row[:n] for row, n in zip(cells.astype(np.int64), n_cells, strict=True)]
 
@@ -188,7 +209,7 @@ class FleetStatus(NamedTuple):
     cause: str  # of the last change; "" while it is not known
 
 
-def cause_of(before: Runs, after: Runs, predictor: int) -> str:
+def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     """Return the one cause that leaves unchanged what did not change; or that it is not clear.
 
     Each cause says that some quantities are as before. Its misfit is half the sum of their squared
@@ -217,13 +238,13 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
         "forecasts": (success + _reranked(f, y, g, z) + lengths) / 2,
         _RANKING: (forecasts + success + lengths) / 2,
     }
-    first, *others = sorted(misfit, key=lambda cause: misfit[cause])
-    leads = [misfit[cause] - misfit[first] - _LEADS.get((first, cause), _LEAD) for cause in others]
-    if min(leads) < 0 or misfit[first] > _MISFIT:
+    best, *others = sorted(misfit, key=lambda cause: misfit[cause])
+    leads = [misfit[cause] - misfit[best] - _LEADS.get((best, cause), _LEAD) for cause in others]
+    if min(leads) < 0 or misfit[best] > _MISFIT:
         return UNCLEAR
-    if first == "forecasts and success" and lengths > forecasts:
+    if best == "forecasts and success" and lengths > forecasts:
         return "lengths"
-    return first
+    return best
 
 
 def _columns(runs: Runs, predictor: int) -> FloatArray:
@@ -266,9 +287,9 @@ def _standardized(values: FloatArray) -> FloatArray:
 
 def _reranked(f: FloatArray, y: FloatArray, g: FloatArray, z: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    first, var_first = _auroc(f, y)
-    second, var_second = _auroc(g, z)
-    return _squared(second - first, var_first + var_second)
+    auroc_before, variance_before = _auroc(f, y)
+    auroc_after, variance_after = _auroc(g, z)
+    return _squared(auroc_after - auroc_before, variance_before + variance_after)
 
 
 def _squared(difference: float, variance: float) -> float:

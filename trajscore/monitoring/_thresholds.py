@@ -283,7 +283,7 @@ def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 
 
-def one_id(run_id: Hashable) -> NDArray[Any]:
+def id_array(run_id: Hashable) -> NDArray[Any]:
     """Return one id as an array of ids."""
     ids = np.empty(1, dtype=object)
     ids[0] = run_id

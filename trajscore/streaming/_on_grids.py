@@ -123,14 +123,14 @@ class RankingAccumulator(Accumulator):
             if not isinstance(metric, RankMetric):
                 continue
             statistic = metric.function
-            value = statistic(failures, successes)
-            cases = [statistic(*_split_cells(failures, successes, k)) for k in (0, 1)]
+            value = float(statistic(failures, successes))
+            cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             if name == "AUPRC":
                 cases.append(_least_auprc(failures, successes))
-            of_failure, of_success = GRADIENTS[statistic](failures, successes)
-            squares = (failures * of_failure**2 + successes * of_success**2).sum()
+            failure_gradient, success_gradient = GRADIENTS[statistic](failures, successes)
+            squares = (failures * failure_gradient**2 + successes * success_gradient**2).sum()
             half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
-            rows[name] = value, half_width, min(cases), max(cases)
+            rows[name] = value, float(half_width), min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - confidence, 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan
@@ -283,10 +283,10 @@ class CalibrationAccumulator(Accumulator):
                 f"calibrator must be a cross-fit calibrator such as PlattCrossFitCalibrator(), "
                 f"got {calibrator!r}"
             )
-        theirs = as_step_weights(calibrator.weights, calibrator.horizon)
-        if theirs != self.weights:
+        weights = as_step_weights(calibrator.weights, calibrator.horizon)
+        if weights != self.weights:
             raise ValueError(
-                f"The calibrator has weights {theirs.name}, the accumulator {self.weights.name}; "
+                f"The calibrator has weights {weights.name}, the accumulator {self.weights.name}; "
                 f"give both the same weights"
             )
         # a step function would otherwise separate the successes and failures of one cell

@@ -81,15 +81,17 @@ class DaskBatches:
 
         None if other runs are split, too.
         """
-        sums: _PartialSums | None = None
         middle = len(self._parts) // 2
         for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
             steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
             sums = _reduce_tree(*steps, parts)
             if sums is None:
                 return None
-        whole = sums and _with_runs(sums, self.columns, sums.split_rows)
-        return whole and whole.total
+        whole = _with_runs(sums, self.columns, sums.split_rows)
+        if whole is None:
+            return None
+        total: Reduced = whole.total
+        return total
 
 
 def _reduce_tree(
