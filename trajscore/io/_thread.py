@@ -70,7 +70,8 @@ class Thread:
         befores: list[int | None] = []
         following: int | None = None
         for place in reversed(places):
-            following = place if place is not None else following
+            if place is not None:
+                following = place
             befores.append(following)
         return list(zip(places, befores[::-1], strict=True))
 
@@ -85,7 +86,8 @@ class Thread:
         """Add a turn before a place, or at the end."""
         step = self.talk.add(message, index)
         assert step is not None
-        place = len(self.keys) if place is None else place
+        if place is None:
+            place = len(self.keys)
         self.talk.steps.insert(place, self.talk.steps.pop())
         self.keys.insert(place, _key(message))
         return step
@@ -112,13 +114,15 @@ class Thread:
             return
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
-            call.error = True if message.get("error") else call.error
+            if message.get("error"):
+                call.error = True
 
     def _call_of_result(
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
     ) -> tuple[Step | None, ToolCall | None]:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
-        key, name = message.get("tool_call_id"), message.get("name")
+        key = message.get("tool_call_id")
+        name = message.get("name")
         step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
         if call is not None:
             return step, call

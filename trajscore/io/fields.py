@@ -190,7 +190,9 @@ class Fields:
     @property
     def ids(self) -> tuple[str, ...]:
         """The names of the id, one or several, or none."""
-        return (self.id,) if isinstance(self.id, str) else self.id or ()
+        if isinstance(self.id, str):
+            return (self.id,)
+        return self.id or ()
 
     def id_of(self, record: Mapping[str, Any]) -> str | None:
         """Return the id of a record: the value of its name, or those of several names joined."""
@@ -198,7 +200,9 @@ class Fields:
             parts = [dig(record, name) for name in self.id]
         else:
             parts = [self.value(record, "id")]
-        return None if any(part in (None, "") for part in parts) else "-".join(map(str, parts))
+        if any(part in (None, "") for part in parts):
+            return None
+        return "-".join(map(str, parts))
 
     def names(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
         """Return the name under which a record holds each of some parts, if it does."""
@@ -293,7 +297,9 @@ def scalar(value: Any) -> Any:
     ('bad', 0.5)
     """
     if not isinstance(value, dict):
-        return None if isinstance(value, (list, tuple)) else value
+        if isinstance(value, (list, tuple)):
+            return None
+        return value
     kind = str(first(value, ("dataType", "data_type"))).upper()
     has_word = kind in ("CATEGORICAL", "TEXT")
     inner = first(value, (*_WORDS, *_NUMBERS) if has_word else (*_NUMBERS, *_WORDS), blank=True)
@@ -304,7 +310,9 @@ def scalar(value: Any) -> Any:
     labels = value.get("values")  # with their counts, beside a mean where there are numbers
     if inner is None and "avg" in value and isinstance(labels, dict) and len(labels) == 1:
         (inner,) = labels
-    return None if isinstance(inner, dict) else scalar(inner)
+    if isinstance(inner, dict):
+        return None
+    return scalar(inner)
 
 
 USUAL_FIELDS = Fields()

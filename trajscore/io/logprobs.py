@@ -76,7 +76,9 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
 
 
 def _fields_of(token: Any) -> Mapping[str, Any]:
-    return token if isinstance(token, (dict, Mapping)) else {"logprob": token}
+    if isinstance(token, (dict, Mapping)):
+        return token
+    return {"logprob": token}
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
@@ -93,7 +95,9 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     if not any_recorded(logprobs):
         return TokenScores()
     tokens = tuple(text for text in texts if text is not None)
-    whole = tokens if len(tokens) == len(texts) else None
+    whole = None
+    if len(tokens) == len(texts):
+        whole = tokens
     return TokenScores(whole, logprobs, top if any(top) else None)
 
 
@@ -150,7 +154,9 @@ def without_logprobs(answer: Any) -> Any:
 
 def _text_of(token: Mapping[str, Any]) -> str | None:
     text = token.get("token")
-    return None if text is None else str(text)
+    if text is None:
+        return None
+    return str(text)
 
 
 def _logprob_of(token: Mapping[str, Any], where: str) -> float:
@@ -171,7 +177,9 @@ def _number(value: Any, where: str) -> float:
         )
     if number > 0:
         return 0.0
-    return math.nan if number <= NOT_RECORDED and number != -math.inf else number
+    if number <= NOT_RECORDED and number != -math.inf:
+        return math.nan
+    return number
 
 
 def _alternatives(raw: Any, where: str) -> Top:

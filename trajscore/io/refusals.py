@@ -10,6 +10,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io._unread import is_prose
+from trajscore.io._vocabulary import as_fields
 
 _LONGEST = 200
 _SHORTEST = 24  # characters of a path that are shown at least
@@ -73,10 +74,12 @@ def unknown_json(
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST]))
     steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    steps = steps if len(steps) < _SHORTEST else ""
-    step = record[steps][0] if steps else record
-    names = step if isinstance(step, dict) else ()
-    text = next((name for name in names if is_prose(str(step[name]))), "NAME")
+    if len(steps) >= _SHORTEST:
+        steps = ""
+    step = record
+    if steps:
+        step = record[steps][0]
+    text = next((k for k, value in as_fields(step).items() if is_prose(str(value))), "NAME")
     parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
     return ArgumentError(
         f"{file}: the format is not known; it has {there}; {near}; name its parts, "

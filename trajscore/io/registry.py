@@ -171,7 +171,9 @@ class Format:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
         found = {file for pattern in self._layout for file in path.glob(pattern) if file.is_file()}
         files = sorted(found)
-        return files if files and format_of_file(files[0]) is self else []
+        if files and format_of_file(files[0]) is self:
+            return files
+        return []
 
     def _files(self, path: Paths) -> list[Path]:
         """List the files that a path, a folder or several paths stand for."""
@@ -288,7 +290,9 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
 
 def _is_plain(value: Any) -> bool:
     """Tell what a cell of a table may be: a value, or a list of numbers."""
-    items = value if isinstance(value, list) else []
+    items = []
+    if isinstance(value, list):
+        items = value
     is_numbers = all(isinstance(item, (int, float, type(None))) for item in items)
     return not isinstance(value, dict) and is_numbers
 

@@ -56,7 +56,8 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
             "scores",
         )
     if not ids:  # runs without ids are numbered
-        frame, fields = frame.assign(**{_RUN: np.arange(len(frame))}), replace(fields, id=_RUN)
+        frame = frame.assign(**{_RUN: np.arange(len(frame))})
+        fields = replace(fields, id=_RUN)
     rows = np.repeat(np.arange(len(frame)), lengths)
     long = frame.drop(columns=list(columns)).iloc[rows].reset_index(drop=True)
     steps = {name: pd.Series([*chain(*own)]) for name, own in columns.items()}
@@ -133,4 +134,6 @@ def _as_list(value: Any) -> list[Any] | None:
             value = json.loads(re.sub(r"\b(nan|None)\b", "null", value))  # as pandas writes them
         except ValueError:
             return None
-    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return list(value)
+    return None

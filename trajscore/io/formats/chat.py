@@ -36,7 +36,8 @@ def _is_run(value: Any) -> bool:
 
 @register
 class OpenAI(Format):
-    name, holds = "openai", "messages"
+    name = "openai"
+    holds = "messages"
     beside = ("role", "content", "choices", "tool_calls")
     lax = True
 
@@ -53,7 +54,8 @@ class OpenAI(Format):
                 messages.append(item)
             else:
                 yield file.place(index), item
-        own |= {"messages": messages} if messages else {}
+        if messages:
+            own |= {"messages": messages}
         if _is_run(own) or is_message(own):
             is_named = file.fields.id_of(own) is not None
             yield file.place(0), own if is_named else {"id": stem(file.path)} | own
@@ -64,7 +66,8 @@ class OpenAI(Format):
         raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
-            messages, raw = [raw], {"id": raw.get("id")}
+            messages = [raw]
+            raw = {"id": raw.get("id")}
         names = place.fields.names(raw, ("id", "task", "trial"))
         place.name(place.fields.id_of(raw))
         if messages is None:
@@ -94,6 +97,7 @@ class OpenAI(Format):
 def _is_answer(message: Any, completion: Any = None) -> bool:
     """Tell whether a message is the answer of the completion after it."""
     choice = first_object(as_fields(completion).get("choices"))
-    said, answer = as_fields(message), as_fields(choice.get("message"))
+    said = as_fields(message)
+    answer = as_fields(choice.get("message"))
     parts = ("role", "content", "tool_calls")
     return bool(answer) and all((said.get(k) or None) == (answer.get(k) or None) for k in parts)
