@@ -21,8 +21,8 @@ def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
         return _from_pairs(attributes)
     if isinstance(attributes, dict):
         return _flat(attributes)
-    own = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
-    return own or ({} if "body" in record else dict(record))
+    named = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
+    return named or ({} if "body" in record else dict(record))
 
 
 def plain(value: Any) -> Any:

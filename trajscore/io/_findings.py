@@ -66,25 +66,25 @@ class Findings:
             if name is not None and not tally.used[part, name] and tally.n_runs and not in_table:
                 raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role, actor in self.selection.roles.items():
-            known = KNOWN_ACTORS.get(role.strip().lower())
-            if not tally.used["roles", role] and known != actor:
+            usual_actor = KNOWN_ACTORS.get(role.strip().lower())
+            if not tally.used["roles", role] and usual_actor != actor:
                 problem = unknown_name("role", role, [*tally.unknown_roles, *tally.names_of_users])
-                if known is not None:
-                    problem = f"the role {role!r} is always the {known}'s; leave it out"
+                if usual_actor is not None:
+                    problem = f"the role {role!r} is always the {usual_actor}'s; leave it out"
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
 
     def _not_there(self, part: str, name: str) -> str:
         """Say that a named field is nowhere, or holds nothing of use, and which there are."""
         owner = "run"
-        known = list(+self.tally.names_of_runs)
+        names = list(+self.tally.names_of_runs)
         if part == "confidence":
             owner = "turn"
-            known = list(self.tally.names_of_turns)
-            if bare_name(name) in known:
+            names = list(self.tally.names_of_turns)
+            if bare_name(name) in names:
                 return f"no turn has a number in its field {name!r}; name another field"
         if part != "stop_reason" and bare_name(name) != name:
-            known = list(map(outcome_hint, known))
-        return f"{unknown_name(f'field of a {owner}', name, known)}; or leave {{argument}} out"
+            names = list(map(outcome_hint, names))
+        return f"{unknown_name(f'field of a {owner}', name, names)}; or leave {{argument}} out"
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""

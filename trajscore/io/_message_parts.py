@@ -64,8 +64,8 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
-    own = [name for name in map(id_of, calls) if name is not None]
-    later = [answer for answer in answers if answer["tool_call_id"] in own]
+    call_ids = [name for name in map(id_of, calls) if name is not None]
+    later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(_text_of, texts)) if is_one_text else texts or ""

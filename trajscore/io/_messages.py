@@ -188,8 +188,8 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        own = {name: item[name] for name in ("source",) if name in item}
-        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **own}]
+        source = {name: item[name] for name in ("source",) if name in item}
+        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **source}]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}

@@ -135,9 +135,9 @@ def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
 
 def scored(message: Any, answer: Any) -> Any:
     """Return a message with its log-probabilities, or those of the answer around it, if any."""
-    found = as_list(find_logprobs(message) or find_logprobs(answer))
-    if found and isinstance(message, dict):
-        return {**message, "logprobs": found}
+    logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
+    if logprobs and isinstance(message, dict):
+        return {**message, "logprobs": logprobs}
     return message
 
 

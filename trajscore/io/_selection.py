@@ -78,8 +78,8 @@ class Selection:
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
         record = {**run.meta, **run.extra, **run.scores}
-        own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
-        record |= {name: value for name, value in own.items() if record.get(name) is None}
+        usual = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
+        record |= {name: value for name, value in usual.items() if record.get(name) is None}
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
@@ -105,10 +105,10 @@ class Selection:
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
         reasons = {path: as_reason(dig(record, path), path) for path in paths}
         reasons = {path: reason for path, reason in reasons.items() if reason is not None}
-        own = None
+        format_reason = None
         if not (name is not None and reasons):
-            own = as_reason(run.stop_reason)
-        run.stop_reason = choose_reason([own, *reasons.values()], self.rule)
+            format_reason = as_reason(run.stop_reason)
+        run.stop_reason = choose_reason([format_reason, *reasons.values()], self.rule)
         for path in reasons:
             tally.used["stop_reason", path if name is None else name] += 1
             if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
@@ -198,10 +198,10 @@ class Selection:
     def _set_confidence(self, step: Step, tally: Tally) -> None:
         name = self.fields.confidence
         if name is not None or step.confidence is None:
-            own = {}
+            stated_field = {}
             if step.confidence is not None:
-                own = {"confidence": step.confidence}
-            record = {**own, **step.extra, **step.scores}
+                stated_field = {"confidence": step.confidence}
+            record = {**stated_field, **step.extra, **step.scores}
             if name is not None:
                 tally.names_of_turns.update(map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
@@ -224,11 +224,11 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
     if isinstance(roles, str):
         roles = dict(split_pairs(roles))
-    known = get_args(Actor)
-    if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*known}:
+    actors = get_args(Actor)
+    if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*actors}:
         raise ArgumentError(
-            f"{{argument}} must say for each role whether it is {', '.join(known[:-1])} or "
-            f"{known[-1]}, got {roles!r}",
+            f"{{argument}} must say for each role whether it is {', '.join(actors[:-1])} or "
+            f"{actors[-1]}, got {roles!r}",
             "roles",
         )
     return dict(roles or {})

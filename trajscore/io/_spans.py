@@ -105,19 +105,19 @@ def _without_repeats(spans: list[Span], run: Run) -> list[Span]:
     """Leave out, and count, spans with the content and the times of another, as if sent again."""
     contents = [hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs))) for s in spans]
     of_ids = {span.id: content for span, content in zip(spans, contents, strict=True)}
-    kept: dict[Any, Span] = {}
+    distinct: dict[Any, Span] = {}
     names: dict[Any, Any] = {}  # of each span, that of the span which stands for it
     for index, (span, content) in enumerate(zip(spans, contents, strict=True)):
         has_content = span.start is not None and (span.inputs or span.outputs)
         key = (content, of_ids.get(span.parent)) if has_content else index
-        earlier = kept.setdefault(key, span)
+        earlier = distinct.setdefault(key, span)
         names[span.id] = earlier.id
         earlier.scores = {**span.scores, **earlier.scores}
-    for span in kept.values():
+    for span in distinct.values():
         span.parent = names.get(span.parent, span.parent)
-    if n := len(spans) - len(kept):
+    if n := len(spans) - len(distinct):
         run.extra["repeated"] = n
-    return list(kept.values())
+    return list(distinct.values())
 
 
 # ------------------------------------------------------------------ the order of spans

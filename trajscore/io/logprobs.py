@@ -58,7 +58,7 @@ def find_logprobs(answer: Any) -> Any:
     for *outer, name in _PATHS:
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
         if isinstance(value, dict):
-            lists = (_joined(value, own) for own in _LISTS if as_list(value.get(own[0])))
+            lists = (_joined(value, names) for names in _LISTS if as_list(value.get(names[0])))
             value = next(lists, None)
         if value:
             return value
@@ -71,7 +71,7 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
     for name, other in zip(("top_logprobs", "token"), names[1:], strict=True):
         if listed := as_list(value.get(other)):
             pairs = zip_longest(tokens, listed[: len(tokens)])
-            tokens = [{**_fields_of(token), name: own} for token, own in pairs]
+            tokens = [{**_fields_of(token), name: item} for token, item in pairs]
     return tokens
 
 
@@ -188,5 +188,5 @@ def _alternatives(raw: Any, where: str) -> Top:
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:
         entries = [_fields_of(entry) for entry in as_list(raw) if not isinstance(entry, str)]
-        pairs = [(_text_of(own) or "", _logprob_of(own, where)) for own in entries]
+        pairs = [(_text_of(entry) or "", _logprob_of(entry, where)) for entry in entries]
     return tuple(pair for pair in pairs if not math.isnan(pair[1]))

@@ -192,13 +192,13 @@ def _stream(
     limit = selection.max_size
     if format is None and of_format.get("fields"):
         format = "jsonl"  # noqa: A001
-    known = find_format(format) if isinstance(format, str) else format
-    known = known or detect_format(places, limit)
-    if known.stops and not callable(selection.rule):
-        selection = replace(selection, rule={**known.stops, **(selection.rule or {})})
+    log_format = find_format(format) if isinstance(format, str) else format
+    log_format = log_format or detect_format(places, limit)
+    if log_format.stops and not callable(selection.rule):
+        selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
     findings = Findings(selection)
-    reading = _Reading(known, known._check_options(of_format), findings)
-    paths = known._files(places)
+    reading = _Reading(log_format, log_format._check_options(of_format), findings)
+    paths = log_format._files(places)
     info: dict[str, dict[str, Any]] = {}
     files = [
         LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)

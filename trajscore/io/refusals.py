@@ -39,11 +39,13 @@ def refusals(path: Path, *, named: bool = True) -> Iterator[None]:
 
 def shorten(error: ArgumentError, path: str = "") -> None:
     """Shorten the path from the left, then lists in brackets, long names, and the end."""
-    before, own, rest = error.text.partition(path or "\n")
-    error.text = before + own + rest.replace(path or "\n", Path(path).name or " ")
+    before, shown, rest = error.text.partition(path or "\n")
+    error.text = before + shown + rest.replace(path or "\n", Path(path).name or " ")
     if path and (over := _excess(error)) > 0:
-        kept = max(len(path) - over - 1, _SHORTEST)
-        error.text = error.text.replace(path, f"…{path[-kept:]}" if kept < len(path) - 1 else path)
+        length = max(len(path) - over - 1, _SHORTEST)
+        error.text = error.text.replace(
+            path, f"…{path[-length:]}" if length < len(path) - 1 else path
+        )
     for long, short in _LONG:
         if _excess(error) > 0:
             error.text = long.sub(short, error.text)

@@ -102,8 +102,8 @@ class RunStream(Iterator[Run]):
     @property
     def notes(self) -> list[str]:
         """What of the log was not used so far, one sentence each."""
-        own = self.findings
-        notes = [own.id_problem(), own.role_problem(), *own.notes()]
+        findings = self.findings
+        notes = [findings.id_problem(), findings.role_problem(), *findings.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 
 

@@ -88,8 +88,8 @@ def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     """Return the columns of ids such as 007, which as numbers would be those of others."""
     numbers = ("step", "outcome", "confidence", "cost", "tokens")
-    known = {name for part in numbers for name in usual_names(part, head)}
-    texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
+    numeric = {name for part in numbers for name in usual_names(part, head)}
+    texts = {name: head[name].dropna().astype(str) for name in head if name not in numeric}
     return [name for name, column in texts.items() if column.str.fullmatch(r"0\d+").any()]
 
 
@@ -161,8 +161,8 @@ def choose_columns(
     scores = fields.predictors
     if not scores:
         taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason}
-        known = names_among(SCORES, [name for name in columns if name not in taken])
-        scores = guessed["scores"] = tuple(name for name in columns if name in known)
+        score_names = names_among(SCORES, [name for name in columns if name not in taken])
+        scores = guessed["scores"] = tuple(name for name in columns if name in score_names)
         if not scores:
             raise _no_scores(frame, chosen)
     return replace(chosen, scores=scores), guessed
@@ -279,7 +279,7 @@ def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the columns of numbers up to 100, but for outliers: they may be shares of a scale."""
     numbers = frame[list(names)].select_dtypes("number")
     cells = {str(name): as_numbers(column, name) for name, column in numbers.items()}
-    return [name for name, own in cells.items() if OrdinaryRange.of(own).may_be_percent]
+    return [name for name, values in cells.items() if OrdinaryRange.of(values).may_be_percent]
 
 
 # ------------------------------------------------------------------ rows

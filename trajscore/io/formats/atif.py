@@ -103,7 +103,7 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 
 def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     metrics = dict(as_fields(step.get("metrics")))
-    own = as_fields(step.get("extra"))
+    extra = as_fields(step.get("extra"))
     message = {
         "role": step.get("source"),
         "content": step.get("message"),
@@ -113,7 +113,9 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= leftover(step, _STEP) | dict(own) | ({"metrics": metrics} if metrics else {})
+        turn.extra |= (
+            leftover(step, _STEP) | dict(extra) | ({"metrics": metrics} if metrics else {})
+        )
 
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:

@@ -166,14 +166,14 @@ class _Session:
         self._asked = content
         self._n_user += 1
         if isinstance(content, list):
-            known = self._results.setdefault(id(self._turn) if self._turn else 0, [])
+            parts = self._results.setdefault(id(self._turn) if self._turn else 0, [])
             content = [
                 block
                 for block in content
                 if as_fields(block).get("type") != "tool_result"
-                or not any(self._replace(own, block) for own in known)
+                or not any(self._replace(earlier, block) for earlier in parts)
             ]
-            known.append(content)
+            parts.append(content)
         if content != []:
             self.messages.append({"role": "user", "content": content})
 
@@ -190,15 +190,13 @@ class _Session:
                 json.dumps([message, request, self._asked]),
                 json.dumps([name, request or self._n_user]),
             ]
-        turn = next((self._turns[own] for own in names if own in self._turns), None)
+        turn = next((self._turns[key] for key in names if key in self._turns), None)
         if turn is None:
             turn = {"role": "assistant", "content": [], "model": model}
             self.messages.append(turn)
         self._turns |= dict.fromkeys(names, turn)
         content = message.get("content")
-        blocks = content
-        if not isinstance(content, list):
-            blocks = [{"type": "text", "text": text}]
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": text}]
         new = [block for block in blocks if not self._replace(turn["content"], block)]
         turn["content"] += new
         if not new:

@@ -83,22 +83,22 @@ class Codex(Format):
 
 def _without_rolled_back(lines: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Leave out the turns that the user took back, as many as a line says."""
-    kept: list[Mapping[str, Any]] = []
+    remaining: list[Mapping[str, Any]] = []
     turns: list[int] = []  # where those of the user start
     start: int | None = None  # of a turn in which nothing is asked yet
     for line in lines:
         n_turns = _payload(line).get("num_turns")
         if _payload(line).get("type") == "thread_rolled_back" and isinstance(n_turns, int):
             first_turn = max(len(turns) - n_turns, 0)
-            del kept[next(iter(turns[first_turn:]), len(kept)) :], turns[first_turn:]
+            del remaining[next(iter(turns[first_turn:]), len(remaining)) :], turns[first_turn:]
             continue
         if _starts(line):
-            start = len(kept)
+            start = len(remaining)
         if _asks(_messages_of(line)):
-            turns.append(len(kept) if start is None else start)
+            turns.append(len(remaining) if start is None else start)
             start = None
-        kept.append(line)
-    return kept
+        remaining.append(line)
+    return remaining
 
 
 def _starts(line: Mapping[str, Any]) -> bool:
@@ -164,7 +164,7 @@ def _messages_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
         text = text_of(item.get("content")).lstrip()
     if item.get("role") == "user" and text.startswith(_INSTRUCTIONS):
         return [{**item, "role": "system"}]
-    known = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
-    if known:
+    is_item = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
+    if is_item:
         return [dict(item)]
     return []

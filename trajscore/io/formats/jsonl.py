@@ -105,7 +105,9 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
             columns |= {**record, **inner[-1]}
             missing = [
-                part for part in missing if all(fields.value(one, part) is None for one in inner)
+                part
+                for part in missing
+                if all(fields.value(owner, part) is None for owner in inner)
             ]
         yield place, record
     if missing and columns:
@@ -155,10 +157,10 @@ def _id_of(item: Item, fields: Fields) -> str:
 
 
 def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
-    own = fields.names(lines[0], ("id",)).get("id", "")
-    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
+    id_name = fields.names(lines[0], ("id",)).get("id", "")
+    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
-            raise several_runs(name, str(place.run), [own])
+            raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
     for index, line in enumerate(_in_order(steps, fields, place)):
@@ -223,10 +225,10 @@ def _in_order(
 
 def _key(number: Any) -> float | int | None:
     """Return the number of a step, or its time in whole microseconds; None of anything else."""
-    known = parse_number(str(number))
-    if known is None:
+    parsed_number = parse_number(str(number))
+    if parsed_number is None:
         return moment(number)
-    return known
+    return parsed_number
 
 
 # ------------------------------------------------------------------ one run a line
@@ -287,7 +289,7 @@ def _add(
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns
         return
-    added = [talk.add(own, index) for own in chat_messages(message | parts)]
+    added = [talk.add(part, index) for part in chat_messages(message | parts)]
     step = next(filter(None, added), None)
     if step is None:
         return

@@ -145,11 +145,11 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
         return None, None, None
     fields = {**record, **as_fields(record.get("context"))}
     trace = first(fields, ("traceId", "trace_id", "context.trace_id"))
-    own = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
+    id_names = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
     outer = as_fields(record.get("parent")) or as_fields(record.get("parentSpanContext"))
     return (
         trace,
-        first(fields, own),
+        first(fields, id_names),
         first(outer, ("span_id", "spanId"))
         or first(record, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
     )
@@ -240,13 +240,13 @@ def _add_attributes(
     metadata = unnested(attributes.get("metadata"))
     if isinstance(metadata, dict):  # of OpenInference, as text
         run.extra["metadata"] = {**run.extra.get("metadata", {}), **metadata}
-    own = {
+    agreeing = {
         name: value
         for name, value in attributes.items()
         if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, Mapping))
     }
-    span.extra = {**own, **span.extra}
-    for name, value in own.items():
+    span.extra = {**agreeing, **span.extra}
+    for name, value in agreeing.items():
         values.setdefault(name, []).append(value)
 
 
