@@ -50,8 +50,11 @@ def read_call(call: Any, index: int) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
     call = as_object(call, f"message {index}: a tool call is")
     inner = call.get("function")
-    source = inner if isinstance(inner, dict) else call
-    name, identifier = first(source, CALL_NAME) or inner, first(call, CALL_ID)
+    source = call
+    if isinstance(inner, dict):
+        source = inner
+    name = first(source, CALL_NAME) or inner
+    identifier = first(call, CALL_ID)
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
@@ -65,7 +68,9 @@ def read_arguments(arguments: Any) -> Any:
     if arguments is None:
         return {}
     inner = parsed(arguments)
-    return inner if isinstance(inner, dict) else arguments
+    if isinstance(inner, dict):
+        return inner
+    return arguments
 
 
 class Conversation:
@@ -88,7 +93,9 @@ class Conversation:
 
     def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
         """Return the turn and the call of an identifier, if there are any."""
-        return (None, None) if key is None else self._calls.get(key, (None, None))
+        if key is None:
+            return (None, None)
+        return self._calls.get(key, (None, None))
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
@@ -200,7 +207,8 @@ class Conversation:
         step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
         if call is not None:
             call.result = text if call.result is None else f"{call.result}\n{text}"
-            call.error = error if call.error is None else call.error
+            if call.error is None:
+                call.error = error
         else:
             self.unmatched.append(
                 {"index": index, "id": key, "name": name, "content": text, "error": error}

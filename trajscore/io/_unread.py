@@ -59,44 +59,28 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    is_scored = any(step.logprobs is not None for step in run.steps)
     held = _Texts(run)
-    texts, containers = held.texts, held.containers
-    if not is_scored and any(names_logprobs(str(name)) for name in held.names):
-        containers.clear()
-    turns: list[str] | None = None
+    turns: list[str] = []
     joined = ""
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
             scores[path] += any(recorded_in(value))
-        elif isinstance(value, list):
-            todo += [(path, inner) for inner in value if id(inner) not in containers]
-        elif isinstance(value, dict):
-            record = _turn_fields(value)
-            fields = _fields(path, tuple(record))
-            for field, inner in zip(fields, record.values(), strict=True):
-                if isinstance(inner, str):
-                    is_held = inner in texts
-                else:
-                    is_held = id(inner) in containers or not isinstance(inner, (dict, list))
-                if is_scored if field.is_logprobs else is_held:
-                    continue
-                is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-                if not (field.is_label if is_text else field.is_beside):
-                    todo.append((field.path, inner))
-        elif isinstance(value, str) and value not in texts and is_prose(value):
+        elif not isinstance(value, str):
+            todo += held.lacking(path, value)
+        elif value not in held.texts and is_prose(value):
             inner = parsed(value)
-            joined = joined or "\n".join(texts)
-            texts.add(value)
+            if not joined:
+                joined = "\n".join(held.texts)
+                turns = [
+                    text for step in run.steps for text in (step.text, step.observation) if text
+                ]
+                turns = list(filter(is_prose, turns))
+            held.texts.add(value)
             if inner is not value:
                 todo.append((path, inner))
-                continue
-            if turns is None:
-                said = (text for step in run.steps for text in (step.text, step.observation))
-                turns = [text for text in said if text and is_prose(text)]
-            if value.strip() not in joined and not any(turn in value for turn in turns):
+            elif value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
     return unread, +scores
 
@@ -107,7 +91,8 @@ class _Texts:
     def __init__(self, run: Run) -> None:
         self.texts: set[str] = set()
         self.containers: dict[int, Any] = {}  # by identity; held, so that none is used again
-        self.names: set[Any] = set()  # of the fields in these
+        self.is_scored = any(step.logprobs is not None for step in run.steps)
+        self._names: set[Any] = set()  # of the fields in these
         self._add_beside_messages(run.extra)
         todo: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
         for step in run.steps:
@@ -121,15 +106,35 @@ class _Texts:
                 self.texts.add(value)
             elif isinstance(value, (dict, list, tuple)):
                 todo += self._add(value)
+        if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
+            self.containers.clear()
+
+    def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
+        """Return what an object or a list holds and the run may not, with its way."""
+        if isinstance(container, list):
+            return [(path, inner) for inner in container if id(inner) not in self.containers]
+        record = _turn_fields(container)
+        lacking = []
+        for field, inner in zip(_fields(path, tuple(record)), record.values(), strict=True):
+            if isinstance(inner, str):
+                is_held = inner in self.texts
+            else:
+                is_held = id(inner) in self.containers or not isinstance(inner, (dict, list))
+            if self.is_scored if field.is_logprobs else is_held:
+                continue
+            is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
+            if not (field.is_label if is_text else field.is_beside):
+                lacking.append((field.path, inner))
+        return lacking
 
     def _add(self, container: Any) -> Iterable[Any]:
         """Add an object or a list, and return what it holds."""
         self.containers[id(container)] = container
         if not isinstance(container, dict):
             return container
-        self.names.update(container)
+        self._names.update(container)
         if "key" in container:  # it may be an attribute of OTLP
-            self.names.add(str(container["key"]))
+            self._names.add(str(container["key"]))
         return container.values()
 
     def _add_beside_messages(self, container: Any) -> bool:
@@ -168,9 +173,13 @@ def is_prose(text: str) -> bool:
     return any(have_letters) and any(have_letters)  # two of them
 
 
-def _turn_fields(record: dict[Any, Any]) -> dict[Any, Any]:
+def _turn_fields(record: Any) -> dict[Any, Any]:
     """Return the fields of an object, unless it is beside the turns; an attribute is one field."""
+    if not isinstance(record, dict):
+        return {}
     if len(record) == 2 and record.keys() == {"key", "value"}:  # of OTLP
         record = {str(record["key"]): record["value"]}
     is_beside = not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT))
-    return {} if is_beside else record
+    if is_beside:
+        return {}
+    return record

@@ -159,12 +159,16 @@ def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = Fals
 
 def as_fields(value: Any) -> Mapping[str, Any]:
     """Return an object of JSON; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def as_list(value: Any) -> list[Any]:
     """Return a list of JSON; an empty one for anything else."""
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def first_object(values: Any) -> Mapping[str, Any]:
@@ -204,4 +208,6 @@ def parsed(value: Any) -> Any:
 def unnested(value: Any, depth: int = 6) -> Any:
     """Return what is written as JSON text, also where that holds JSON text again."""
     inner = parsed(value)
-    return unnested(inner, depth - 1) if depth > 1 and inner is not value else inner
+    if depth > 1 and inner is not value:
+        return unnested(inner, depth - 1)
+    return inner

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trajscore.io._vocabulary import as_list
+
 _OF_PART = ("text", "type")  # fields of a part of a message
 
 
@@ -64,6 +66,9 @@ def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
     if content is None or isinstance(content, str):
         return True
-    parts = content if isinstance(content, list) else []
-    more = (part for part in parts if isinstance(part, dict) and not part.keys() <= {*_OF_PART})
+    more = (
+        part
+        for part in as_list(content)
+        if isinstance(part, dict) and not part.keys() <= {*_OF_PART}
+    )
     return is_known(content) and not any(more)
