@@ -22,7 +22,7 @@ from serve import MODELS, SLOTS
 from tasks import TASKS
 from tqdm import tqdm
 
-from trajscore.judging._forms import percent_share, yes_share
+from trajscore.judging.forms import percent_share, yes_share
 
 SAMPLES = 4
 TOP = 5  # alternatives of a token that a log keeps

@@ -15,7 +15,7 @@ from trajscore.tracer._similarity import (
     pairs_with_earlier,
     repeated_calls,
 )
-from trajscore.tracer._turns import Turns
+from trajscore.tracer.turns import Turns
 
 
 class AgentTracerSignals(TracerSignals):

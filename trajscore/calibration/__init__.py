@@ -3,7 +3,6 @@
 from trajscore.calibration._affine import AffineCalibrator
 from trajscore.calibration._aggregator import TraceAggregator
 from trajscore.calibration._alive_rate import AliveRate
-from trajscore.calibration._cross_fit import cross_fit_traces
 from trajscore.calibration._maps import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
@@ -11,6 +10,7 @@ from trajscore.calibration._maps import (
 )
 from trajscore.calibration._platt import PlattCrossFitCalibrator
 from trajscore.calibration._prefix import PrefixForecaster
+from trajscore.calibration.cross_fit import cross_fit_traces
 
 __all__ = [
     "AffineCalibrator",

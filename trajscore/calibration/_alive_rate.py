@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.calibration._cross_fit import LearnedForecaster
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight
@@ -117,7 +117,7 @@ class AliveRate(LearnedForecaster):
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
         labels = as_labels(codes, censored=self.censored)
-        weight = np.where(labels.counts, check_sample_weight(sample_weight, len(traces)), 0.0)
+        weight = np.where(labels.is_counted, check_sample_weight(sample_weight, len(traces)), 0.0)
         if not weight.any():
             raise ValueError("no training run counts; give runs with an observed outcome")
         counted = np.repeat(weight, traces.lengths)
@@ -127,7 +127,8 @@ class AliveRate(LearnedForecaster):
         is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
-        n_runs, weighed = np.bincount(bins, counted), np.bincount(bins, mass)
+        n_runs = np.bincount(bins, counted)
+        weighed = np.bincount(bins, mass)
         # weights say which steps of a bin count more; together they weigh as many as they are, as
         # the prior is a number of runs
         mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]

@@ -20,7 +20,8 @@ Seen = tuple[FloatArray, ...]
 FEATURES = ("prefix", "last", "running")
 
 # scores are clipped so far under the logarithm of odds; later steps share one indicator
-_CLIP, _OWN_STEPS = 1e-4, 9
+_CLIP = 1e-4
+_OWN_STEPS = 9
 
 
 class PrefixFeatures(NamedTuple):
@@ -63,7 +64,8 @@ class PrefixFeatures(NamedTuple):
         """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
         scores = self.range.nearest(scores)
         if self._are_statistics:
-            missing, new = np.isnan(scores), _Statistics(*seen).push(scores)
+            missing = np.isnan(scores)
+            new = _Statistics(*seen).push(scores)
             # a score that was not recorded leaves everything as it was
             both = zip(seen, new, strict=True)
             return (
@@ -133,12 +135,15 @@ class _Statistics(NamedTuple):
     last: FloatArray
 
     def push(self, scores: FloatArray) -> _Statistics:
-        n, none = self.n + 1, self.n == 0
+        n = self.n + 1
+        none = self.n == 0
         mean = self.mean + (scores - self.mean) / n
         p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
-        first, previous = self.first, self.last
+        first = self.first
+        previous = self.last
         if count_nonzero(none):
-            first, previous = np.where(none, scores, first), np.where(none, scores, previous)
+            first = np.where(none, scores, first)
+            previous = np.where(none, scores, previous)
         return _Statistics(
             n=n,
             mean=mean,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration._platt import PlattCrossFitCalibrator, check_penalty, fit_logistic
+from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray
@@ -81,12 +81,14 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     def _fit_map(self, sample: CalibrationSample) -> BetaMap:
         ends = _ends(sample.values)
         used = np.ptp(ends, axis=0) > 0
-        slopes, c = np.zeros(2), float(logit(sample.base_rate))
+        slopes = np.zeros(2)
+        c = float(logit(sample.base_rate))
         while used.any():
             # an end whose coefficient points the wrong way is left out, as the authors do
             coefficients, intercept = fit_logistic(ends[:, used], sample, self.C)
             if (coefficients >= 0).all():
-                slopes[used], c = coefficients, intercept
+                slopes[used] = coefficients
+                c = intercept
                 break
             used[np.flatnonzero(used)[coefficients < 0]] = False
         return BetaMap(sample.n_runs, sample.base_rate, float(slopes[0]), float(slopes[1]), c)
@@ -174,7 +176,8 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
         self.censored = censored
 
     def _fit_map(self, sample: CalibrationSample) -> IsotonicMap:
-        success, failure = sample.success.copy(), sample.failure.copy()
+        success = sample.success.copy()
+        failure = sample.failure.copy()
         success[0] += _PRIOR
         failure[-1] += _PRIOR
         weight = success + failure
@@ -280,11 +283,13 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
     def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
         platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)
         members: list[Map] = [platt]
-        logistic, rises = [1.0], not platt.fallback
+        logistic = [1.0]
+        rises = not platt.fallback
         if self.link == "logit":
             beta = BetaCrossFitCalibrator()._fit_map(sample)
             members.append(beta)
-            logistic, rises = [2 / 3, 1 / 3], rises or beta.a + beta.b > 0
+            logistic = [2 / 3, 1 / 3]
+            rises = rises or beta.a + beta.b > 0
         if not rises:  # the constant that Platt's map falls back to
             return EnsembleMap(sample.n_runs, sample.base_rate, 0.0, True, (platt,), (1.0,))
         members.append(IsotonicCrossFitCalibrator()._fit_map(sample))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -142,7 +142,9 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     def _fit_map(self, sample: CalibrationSample) -> PlattMap:
         x = _linked(sample.values, self.link)
         x, center, scale, is_flat = _standardize(x, sample.success + sample.failure, self.link)
-        intercept, slope, fallback = float(logit(sample.base_rate)), 0.0, is_flat
+        intercept = float(logit(sample.base_rate))
+        slope = 0.0
+        fallback = is_flat
         if not is_flat:
             slopes, constant = fit_logistic(x[:, None], sample, self.C)
             increasing = self.increasing
@@ -151,7 +153,8 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
             wrong = slopes[0] < 0 if increasing else slopes[0] > 0
             fallback = increasing != "auto" and bool(wrong)
             if not fallback:
-                intercept, slope = constant, float(slopes[0])
+                intercept = constant
+                slope = float(slopes[0])
         return PlattMap(
             sample.n_runs, sample.base_rate, self.link, center, scale, intercept, slope, fallback
         )
@@ -197,7 +200,8 @@ def _standardize(
     """Return standardised values, their center and scale, and whether they do not vary."""
     # a power of two takes the values to [-1, 1] without rounding, so that no square overflows
     exponent = int(np.frexp(np.abs(x).max())[1])
-    z, total = np.ldexp(x, -exponent), weight.sum()
+    z = np.ldexp(x, -exponent)
+    total = weight.sum()
     center = float(weight @ z / total)
     scale = float(np.sqrt(weight @ (z - center) ** 2 / total))
     smallest = _SMALLEST_SHARE * float(np.abs(z).max())

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from trajscore.calibration._cross_fit import LearnedForecaster
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_values
@@ -191,13 +191,14 @@ class PrefixForecaster(LearnedForecaster):
         labels = as_labels(codes, censored=self.censored, q_z=q_z)
         traces = ended_where_known(traces, codes)
         weight = check_sample_weight(sample_weight, len(traces))
-        used = labels.counts & (weight > 0)
+        used = labels.is_counted & (weight > 0)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((~used).sum())
         _check_both(labels.value[used])
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[used[order]]
-        traces, success = traces[rows], labels.value[rows]
+        traces = traces[rows]
+        success = labels.value[rows]
         weights = None if sample_weight is None else weight[rows]
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
@@ -219,7 +220,8 @@ class PrefixForecaster(LearnedForecaster):
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        labels, is_end = np.repeat(y, X.lengths), end_mask(X, X.ended)
+        labels = np.repeat(y, X.lengths)
+        is_end = end_mask(X, X.ended)
         cells = None if weight is None else np.repeat(weight, X.lengths)
         if self.end is None:
             return [_fit_one(prototype, self._features().at_all_steps(X), labels, cells)]
@@ -239,15 +241,19 @@ class PrefixForecaster(LearnedForecaster):
     def _fit_steps(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        features, scores = self._features(), X.cells.reshape(len(X.cells), X.n_channels)
-        seen, run, jobs = features.begin(len(X), X.n_channels), np.arange(len(X)), {}
+        features = self._features()
+        scores = X.cells.reshape(len(X.cells), X.n_channels)
+        seen = features.begin(len(X), X.n_channels)
+        run = np.arange(len(X))
+        jobs = {}
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = features.push(seen, scores[here])
             left = y[run]
             if min(left.sum(), len(left) - left.sum()) >= max(self.min_class_count, 1):
                 cells = None if weight is None else weight[run]
                 jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), left, cells)
-            seen, run = without(seen, ends), run[~ends]
+            seen = without(seen, ends)
+            run = run[~ends]
         check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]
@@ -287,7 +293,9 @@ class PrefixForecaster(LearnedForecaster):
     def _advance(
         self, state: State, scores: FloatArray, done: BoolArray | None
     ) -> tuple[State, FloatArray]:
-        features, t, p = self._features(), state.t + 1, state.p
+        features = self._features()
+        t = state.t + 1
+        p = state.p
         seen = features.push(state.seen, scores)
         if self.pooled:
             p = self._of_pooled(features.rows(seen, t), done)
@@ -332,7 +340,8 @@ def _check_both(y: FloatArray) -> None:
 
 def _fit_one(prototype: Any, rows: FloatArray, y: FloatArray, weight: FloatArray | None) -> Any:
     """Fit a classifier; a row of soft outcome q counts twice, with weights q and 1 - q."""
-    model, missing = clone(prototype), np.isnan(rows)
+    model = clone(prototype)
+    missing = np.isnan(rows)
     # a feature that no row has tells nothing, and some classifiers and imputers fail on it
     rows = np.where(missing.all(axis=0), 0.0, rows) if missing.any() else rows
     share = np.stack([1 - y, y], axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from trajscore import calibration
-from trajscore.calibration._cross_fit import CrossFitCalibrator, LearnedForecaster
+from trajscore.calibration.cross_fit import CrossFitCalibrator, LearnedForecaster
 from trajscore.calibration.forecaster import check_forecaster, check_refitted
 from trajscore.core.estimator import parts_of
 from trajscore.core.weights import StepWeights

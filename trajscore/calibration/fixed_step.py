@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._cross_fit import folds_of
+from trajscore.calibration.cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
@@ -33,7 +33,8 @@ def length_bins(lengths: IntArray) -> IntArray:
     >>> length_bins(np.array([9, 10, 11, 12, 13, 14])).tolist()
     [9, 10, 10, 11, 11, 12]
     """
-    edges, longest = [1], int(lengths.max(initial=0))
+    edges = [1]
+    longest = int(lengths.max(initial=0))
     while edges[-1] <= longest:
         edges.append(int(edges[-1] * (1 + _WIDTH)) + 1)
     return np.searchsorted(edges, lengths, side="right")
@@ -97,7 +98,8 @@ def step_table(
     rows = {}
     for t in round_steps(int(X.lengths.max(initial=0))):
         runs, values = at_step(X, t)
-        labels, units = success[runs], None if groups is None else groups[runs]
+        labels = success[runs]
+        units = None if groups is None else groups[runs]
         if not has_both(labels):
             continue
         ends = auroc_interval(values, labels, folds_of(X)[runs], units, confidence_level)

@@ -97,7 +97,8 @@ class Forecaster(TraceTransformer, ABC):
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         """Forecast of every cell."""
-        scores, out = X.cells.reshape(len(X.cells), X.n_channels), np.empty(len(X.cells))
+        scores = X.cells.reshape(len(X.cells), X.n_channels)
+        out = np.empty(len(X.cells))
         state = self._begin(len(X))
         if state is None:  # then every cell is one of its own
             return self._advance(None, scores, None)[1]
@@ -165,7 +166,8 @@ class Forecaster(TraceTransformer, ABC):
         if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
         if self._reads()["probabilities"]:
-            outside, values = outside_unit(values), to_unit(values)
+            outside = outside_unit(values)
+            values = to_unit(values)
             if outside.any():
                 raise ValueError(
                     f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
@@ -199,7 +201,8 @@ class Chain:
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
-        values, states = np.asarray(scores, dtype=np.float64), []
+        values = np.asarray(scores, dtype=np.float64)
+        states = []
         for forecaster, before in zip(self._forecasters, state, strict=True):
             after, p = forecaster.advance(before, values, done)
             states.append(after)
@@ -211,7 +214,9 @@ class Replay:
     """Any other forecaster: all scores so far go through its ``transform`` again at each step."""
 
     def __init__(self, forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> None:
-        self._forecaster, self._n_channels, self._channels = forecaster, n_channels, channels
+        self._forecaster = forecaster
+        self._n_channels = n_channels
+        self._channels = channels
 
     def begin(self, n: int = 1) -> FloatArray:
         """Return the state of n runs before their first step."""

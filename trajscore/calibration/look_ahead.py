@@ -72,7 +72,8 @@ def find_look_ahead(
             short = check_trajectories(transform(_prefix(X, seen)), allow_missing=True)
             if isinstance(X, TrajectoryArray) and not np.array_equal(short.lengths, seen):
                 raise ValueError("the number of steps changed")
-            values, expected = _table(short), _table(whole.truncate(short.lengths))
+            values = _table(short)
+            expected = _table(whole.truncate(short.lengths))
             if values.shape != expected.shape:
                 raise ValueError("the number of values a step changed")
         except Exception as error:  # other people's code may raise anything
@@ -93,10 +94,12 @@ def find_look_ahead(
 
 def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> LookAhead | None:
     """Look at a few of the runs, each cut at some step; the order of rows does not matter."""
-    lengths, fewest = whole.lengths, 1
+    lengths = whole.lengths
+    fewest = 1
     if not isinstance(X, TrajectoryArray):
         # of conversations, in which each side has had a turn by then
-        lengths, fewest = np.array([len(run.steps) for run in X]), 3
+        lengths = np.array([len(run.steps) for run in X])
+        fewest = 3
     order = id_order(whole.ids)
     long = order[lengths[order] > fewest]
     rows = long if len(long) or fewest > 1 else order

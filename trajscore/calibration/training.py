@@ -46,7 +46,9 @@ class TrainingSteps:
         weights: StepWeights,
         fold: IntArray,
     ) -> None:
-        self.X, self._run_weight, self.fold = X, run_weight, fold
+        self.X = X
+        self._run_weight = run_weight
+        self.fold = fold
         of_runs = weights.of(X)
         self._divisor = run_weight * of_runs.divisor()
         weight = of_runs.cells()

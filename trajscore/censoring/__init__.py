@@ -8,8 +8,8 @@ from trajscore.censoring._continuation import ContinuationModel
 from trajscore.censoring._hazard import StopHazard
 from trajscore.censoring._monte_carlo import MonteCarloContinuation
 from trajscore.censoring._practice_shift import practice_shift
-from trajscore.censoring._termination_audit import termination_audit
 from trajscore.censoring._weighting import doubly_robust_tps_score, ipcw_tps_score
+from trajscore.censoring.audit import termination_audit
 
 __all__ = [
     "ContinuationModel",

@@ -158,7 +158,8 @@ def administrative_stop_test(
     """
     alpha = as_fraction(alpha, "alpha")
     sample = check_sample(X, y)
-    runs, unobserved = sample.X, sample.y == CENSORED
+    runs = sample.X
+    unobserved = sample.y == CENSORED
     stop = unobserved if stopped is None else as_mask(stopped, len(runs))
     refuse_observed(stop, unobserved)
     if not stop.any():
@@ -169,14 +170,17 @@ def administrative_stop_test(
         stratum = check_groups(strata, len(runs), "strata")
     clusters = None if groups is None else check_groups(groups, len(runs))
     score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
-    statistic, df, pvalue = np.nan, 0, np.nan
+    statistic = np.nan
+    df = 0
+    pvalue = np.nan
     if n_comparable:
         scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
         statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
         pvalue = float(chi2.sf(statistic, df)) if df else np.nan
         if clusters is not None and df:
             # if the scores of all groups are equal, the statistic is their number; else it is less
-            n_groups, needed = int(clusters.max()) + 1, math.ceil(2 * float(chi2.isf(alpha, df)))
+            n_groups = int(clusters.max()) + 1
+            needed = math.ceil(2 * float(chi2.isf(alpha, df)))
             if n_groups < needed:
                 warnings.warn(
                     f"there are only {n_groups} groups, so that this test can hardly reject: a "
@@ -218,7 +222,8 @@ def _score_and_variance(
     between clusters, or without these hypergeometric. The last number counts comparable stops.
     """
     at_risk, event = steps_at_risk(X, stopped)
-    cells, step = np.flatnonzero(at_risk), step_numbers(X)
+    cells = np.flatnonzero(at_risk)
+    step = step_numbers(X)
     key = stratum[run_numbers(X)[cells]] * (step.max() + 1) + step[cells]
     _, risk_set, n = np.unique(key, return_inverse=True, return_counts=True)
     stops = np.bincount(risk_set, event[cells], len(n))
@@ -246,7 +251,7 @@ def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
     if units.n_units < 2:
         raise ValueError("all runs that could be stopped are of one group; give two or more groups")
     # what a cluster is held against has some of its own runs in it
-    others = 1 - units.sizes(len(cluster)) / len(cluster)
+    others = 1 - units.sizes / len(cluster)
     sums = units.sums(residual) / others[:, None]
     return np.asarray(sums.T @ sums)
 

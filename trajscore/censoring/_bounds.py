@@ -314,7 +314,8 @@ def censored_tps_interval(
             f"from more runs",
             stacklevel=2,
         )
-    value, std_error = sums.mean(np.ones(len(sample))), float(replicates.std(ddof=1))
+    value = sums.mean(np.ones(len(sample)))
+    std_error = float(replicates.std(ddof=1))
     low, high = percentile_interval(replicates, confidence_level)
     return ScoreInterval(value, float(low), float(high), std_error)
 

@@ -86,7 +86,8 @@ def censoring_shift(
     tail_omission    0.007    0.001  0.003
     """
     sample = check_forecasts(y_true, traces, sample_weight=sample_weight, allow_soft=False)
-    whole, y = sample.X, sample.y
+    whole = sample.X
+    y = sample.y
     n_steps: Any = as_lengths(lengths) if is_iterable(lengths) else as_count(lengths, "lengths")
     if np.ndim(n_steps) and len(n_steps) != len(whole):
         raise ValueError(f"lengths must be one number or {len(whole)}, got {len(n_steps)}")
@@ -103,7 +104,8 @@ def censoring_shift(
     rows = {}
     for name, here in masks.items():
         counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
-        weight, scores = sample.weight[here], [np.nan] * 3
+        weight = sample.weight[here]
+        scores = [np.nan] * 3
         if weight.any():
             scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
         whole_score, prefix_score, censored_score = scores

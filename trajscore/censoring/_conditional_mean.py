@@ -114,7 +114,8 @@ def conditional_mean_test(
     True
     """
     n_resamples = as_count(n_resamples, "n_resamples")
-    observed, estimate = as_numbers(outcome, "outcome"), as_numbers(q_z, "q_z")
+    observed = as_numbers(outcome, "outcome")
+    estimate = as_numbers(q_z, "q_z")
     if observed.shape != estimate.shape or observed.ndim != 1:
         raise ValueError(
             f"outcome and q_z must be one number a run each, got shapes {observed.shape} and "
@@ -209,7 +210,9 @@ class _ScoreTest:
         self, outcome: FloatArray, names: list[str], n_resamples: int, rng: np.random.RandomState
     ) -> pd.DataFrame:
         """Return mean, std_error, z and pvalue of each moment, and the joint p-value."""
-        residual, variance, n = outcome - self.q_z, self.q_z @ (1 - self.q_z), len(outcome)
+        residual = outcome - self.q_z
+        variance = self.q_z @ (1 - self.q_z)
+        n = len(outcome)
         if not (residual.any() and variance > 0):
             raise ValueError(
                 f"q_z is 0, 1 or the outcome itself for each of the {n} held-out runs, so no "
@@ -224,7 +227,8 @@ class _ScoreTest:
             draws = self._draws(n_resamples, n_branches, rng, alike)
             values = np.concatenate([self._statistics(drawn, n_branches)[1] for drawn in draws])
             n_larger = np.maximum(n_larger, (values >= observed * (1 - SUM_ROUNDING)).sum(axis=0))
-        mean, error = residual @ self.instruments / n, std_error[0] / n
+        mean = residual @ self.instruments / n
+        error = std_error[0] / n
         varies = error > 0
         z = np.divide(mean, error, out=np.full(len(mean), np.nan), where=varies)
         tested = np.append(varies, varies[self.joint].any())
@@ -257,8 +261,10 @@ class _ScoreTest:
         """
         spread = np.sqrt(self.q_z * (1 - self.q_z))
         weighted = self.instruments * spread[:, None]
-        sums, independent = np.add.reduceat(weighted, self.starts), weighted.T @ weighted
-        squares, of_runs = (residual**2).sum(axis=1), spread @ spread
+        sums = np.add.reduceat(weighted, self.starts)
+        independent = weighted.T @ weighted
+        squares = (residual**2).sum(axis=1)
+        of_runs = spread @ spread
         dispersion = squares / of_runs if n_branches > 1 else np.ones(len(residual))
         # twice the sums over pairs of runs of a cluster
         products = (np.add.reduceat(residual, self.starts, axis=1) ** 2).sum(axis=1) - squares

@@ -200,13 +200,16 @@ class ContinuationModel(BaseEstimator):
             cells, share, n_outcomes = self._observed(runs, y)
         else:
             audit = MonteCarloContinuation(self.min_branches).fit(runs, branches)
-            self.monte_carlo_, self.n_extrapolated_ = audit, 0
+            self.monte_carlo_ = audit
+            self.n_extrapolated_ = 0
             resumed = audit.audited_
-            cells, share = last_cells(runs)[resumed], audit.q_z_[resumed]
+            cells = last_cells(runs)[resumed]
+            share = audit.q_z_[resumed]
             n_outcomes = audit.n_valid_[resumed]
         rows = run_numbers(runs)[cells]
         clusters = check_groups(runs.ids if groups is None else groups, len(runs))
-        self.training_rows_, self.training_steps_ = rows, step_numbers(runs)[cells]
+        self.training_rows_ = rows
+        self.training_steps_ = step_numbers(runs)[cells]
         self.training_groups_ = clusters[rows]
         self.training_features_ = table = cell_features(runs, self.features)[cells]
         self.outcome_ = share
@@ -218,7 +221,7 @@ class ContinuationModel(BaseEstimator):
             success[rows] = share >= 0.5
             counts[rows[weight > 0]] = True
             codes = None if groups is None else clusters
-            fold = assign_folds(self.cv, runs.ids, success, counts=counts, groups=codes)[rows]
+            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=codes)[rows]
             self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 

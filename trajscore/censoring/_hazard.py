@@ -216,7 +216,7 @@ class StopHazard(BaseEstimator):
         mean = float(values.mean())
         influence = np.sqrt(len(values) / free) * (values - mean)
         clusters = None if groups is None else check_groups(groups, len(values))
-        warn_few_clusters(any_units(clusters, len(values)), len(values))
+        warn_few_clusters(any_units(clusters, len(values)))
         return interval_of(mean, influence, clusters, confidence_level)[1:]
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:

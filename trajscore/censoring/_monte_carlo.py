@@ -108,7 +108,8 @@ class MonteCarloContinuation(BaseEstimator):
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
         self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        row, outcome = row[~unresolved], outcome[~unresolved]
+        row = row[~unresolved]
+        outcome = outcome[~unresolved]
         self.n_valid_ = np.bincount(row, minlength=len(runs))
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
@@ -245,7 +246,8 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(branches, np.ndarray):  # NaN fills up what has no continuation
         there = ~np.isnan(outcome)
-        row, outcome = row[there], outcome[there]
+        row = row[there]
+        outcome = outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)
     bad = ~np.isin(outcome, (CENSORED, 0, 1))
     if bad.any():

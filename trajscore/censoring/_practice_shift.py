@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.calibration import cross_fit_traces
-from trajscore.calibration._cross_fit import CrossFitCalibrator
 from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
-from trajscore.censoring._termination_audit import termination_audit
+from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
@@ -27,7 +27,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics._sensitivity import BASE_RATE, panel_index, ranks
+from trajscore.metrics.sensitivity import BASE_RATE, panel_index, ranks
 
 _STEPS = "number of steps"
 
@@ -192,13 +192,15 @@ def practice_shift(
     )
     refuse_own_stops(sample.traces)
     enters = _enters(sample, scored)
-    scores, schedules = several_families(scores), schedules_of(weights, horizon)
+    scores = several_families(scores)
+    schedules = schedules_of(weights, horizon)
     # q_z is not read for runs that do not enter
     used = np.where(enters, sample.y, 0)
     labels = (as_labels(used) if q_z is None else as_labels(used, censored="q_z", q_z=q_z)).value
     rows = sample.id_order()
     rows = rows[enters[rows]]
-    sample, labels = sample.take(rows), labels[rows]
+    sample = sample.take(rows)
+    labels = labels[rows]
     observed = sample.y != CENSORED
     _check_both(observed)
     censored = "failure" if q_z is None else "q_z"
@@ -312,11 +314,13 @@ class _Figures:
     def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
         self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
         self._divisors = np.stack([sums_of_run.divisor for sums_of_run in sums], axis=1)
-        self._complete, self._n_predictors = complete, n_predictors
+        self._complete = complete
+        self._n_predictors = n_predictors
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return shape (n_replicates, 6, n_sums); a draw without complete runs is NaN."""
-        seen, rows = counts[:, self._complete], self._complete
+        seen = counts[:, self._complete]
+        rows = self._complete
         with np.errstate(invalid="ignore"):
             complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
         extended = counts @ self._totals / (counts @ self._divisors)
@@ -347,7 +351,8 @@ def _table(
     for k, name in enumerate(_Figures.names):
         table[name] = values[k]
         if name not in ("complete", "extended"):  # intervals are of what compares
-            table[f"{name}_low"], table[f"{name}_high"] = low[k], high[k]
+            table[f"{name}_low"] = low[k]
+            table[f"{name}_high"] = high[k]
     for name in ("complete", "extended"):
         by_cell = table[name].groupby(level=["score", "weights"])
         table[f"rank_{name}"] = by_cell.transform(lambda scores: ranks(scores.to_numpy()))

@@ -171,7 +171,8 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
 
 
 def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
-    history, tested = _ranks(X), _ranks(forecast)
+    history = _ranks(X)
+    tested = _ranks(forecast)
     with np.errstate(invalid="ignore"):  # a constant has no correlation
         correlation = np.corrcoef(history, tested)[: len(history), len(history) :]
     same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)

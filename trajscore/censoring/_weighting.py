@@ -258,9 +258,11 @@ def _expected_final(
     hazard: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
 ) -> FloatArray:
     """Expect the final number given the history at each step, out of fold."""
-    X, went_through = hazard.history_, ~hazard.stopped_
+    X = hazard.history_
+    went_through = ~hazard.stopped_
     at_risk, event = steps_at_risk(X, hazard.stopped_)
-    step, ends = step_numbers(X), last_cells(X)[went_through]
+    step = step_numbers(X)
+    ends = last_cells(X)[went_through]
     prototype = make_pipeline(StandardScaler(), Ridge()) if regressor is None else regressor
 
     def backwards(train: BoolArray) -> FloatArray:

@@ -23,8 +23,8 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import number_of
 from trajscore.io.spreadsheets import to_csv
 from trajscore.judging import StepJudge
-from trajscore.judging._forms import FORMS
-from trajscore.judging._questions import CHANNEL, questions
+from trajscore.judging.forms import FORMS
+from trajscore.judging.questions import CHANNEL, questions
 from trajscore.report._inputs import Inputs, load
 
 

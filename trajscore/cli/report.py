@@ -24,6 +24,7 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
@@ -31,12 +32,12 @@ from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
-from trajscore.monitoring._thresholds import conformal_needs
+from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
 from trajscore.report.verdicts import without_threshold
-from trajscore.tracer._action_signals import n_tokens
-from trajscore.tracer._turns import take_turns
+from trajscore.tracer.action_signals import n_tokens
+from trajscore.tracer.turns import take_turns
 
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
@@ -120,8 +121,8 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         try:
             report = evaluate(batches, stop_reason=reason, **options)
             break
-        except ValueError as error:
-            if scattered or "scattered=True" not in str(error):
+        except ArgumentError as error:
+            if scattered or error.part != "scattered":
                 raise
             print("the rows of a run lie apart: putting them together\n", flush=True)
     source = replace(report.source, outcome=batches.columns.outcome)
@@ -186,7 +187,7 @@ def _without_threshold(report: Report) -> str:
     if not levels:
         return ""
     by_task = report.runs.groups is not None
-    return without_threshold(levels, conformal_needs(levels[0]), by_task)
+    return without_threshold(levels, Conformal(levels[0]).needs(), by_task)
 
 
 def _check_out(out: Path | None) -> None:

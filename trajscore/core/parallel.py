@@ -30,7 +30,9 @@ class Work:
 
     def track(self, jobs: Sequence[One]) -> Iterable[One]:
         """Go through jobs, and show it."""
-        return jobs if self.progress is None or len(jobs) < 2 else self.progress(jobs)
+        if self.progress is None or len(jobs) < 2:
+            return jobs
+        return self.progress(jobs)
 
     def share(self, function: Callable[[One], Made], jobs: Sequence[One]) -> Iterator[Made]:
         """Call a function with each job, and yield what it returns in their order.

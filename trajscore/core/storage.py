@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 
-from trajscore.core.convert import Parts
+from trajscore.core.convert import ContainerParts
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_file
 
@@ -36,7 +36,7 @@ _ERRORS = (
 )
 
 
-def save(parts: Parts, path: Path) -> None:
+def save(parts: ContainerParts, path: Path) -> None:
     """Write the parts of a container."""
     _check_ending(path)
     meta = pd.DataFrame() if parts["meta"] is None else parts["meta"]
@@ -79,24 +79,22 @@ def _check_ending(path: Path) -> None:
 
 
 def check_archive(path: Path, max_size: int | None) -> None:
-    """Refuse a zip archive that unpacks to more than `size_limit`."""
+    """Refuse a zip archive that unpacks to too many bytes."""
     with ZipFile(path) as archive:
         check_size(path, sum(member.file_size for member in archive.infolist()), max_size)
 
 
 def check_size(path: Path, size: int, max_size: int | None) -> None:
-    """Refuse a compressed file whose content has more bytes than `size_limit`."""
-    if size > (limit := size_limit(path, max_size)):
+    """Refuse a compressed file whose content has more bytes than `max_size`, or 256 MB."""
+    limit = max_size
+    if limit is None:  # a small file may unpack to any number
+        limit = max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size)
+    if size > limit:
         raise ArgumentError(
             f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
             f"{{argument}}",
             "max_size",
         )
-
-
-def size_limit(path: Path, max_size: int | None) -> int:
-    """Return how many bytes a compressed file may unpack to, as a small one may to any number."""
-    return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size) if max_size is None else max_size
 
 
 @contextmanager
@@ -136,7 +134,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 def _meta_to_json(meta: pd.DataFrame) -> str:
     """Return the columns with their dtypes; refuse the first that would not come back as it is."""
-    names, columns = list(meta.columns), []
+    names = list(meta.columns)
+    columns = []
     for j, name in enumerate(names):
         column = meta.iloc[:, j]
         values = [None if value is pd.NA else value for value in column.tolist()]

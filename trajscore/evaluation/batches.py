@@ -9,7 +9,6 @@ held against counting steps stays that of the sample.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -22,12 +21,13 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import in_unit
+from trajscore.core.errors import RowError
 from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import one_per_run, run_label, unknown_name
+from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Counts, Evaluation
 from trajscore.evaluation.options import (
@@ -78,10 +78,8 @@ class BatchSelection:
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
             return select_runs(sample, recorded_stops(meta, reasons), self.censored)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            row = re.compile(r"^row (\d+)")
-            text = row.sub(lambda at: f"run {run_label(X.ids[int(at[1])])}", str(error))
-            raise ValueError(text) from error
+        except RowError as error:  # rows of a batch are not rows of the source
+            raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
 
 
 def batch_selection(
@@ -126,11 +124,15 @@ class RowSums:
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
-        try:
-            X = check_trajectories(X, probabilities=True)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            text = re.sub(r" \(row \d+\)", "", str(error))
-            raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
+        is_outside = outside_unit(X.cells)
+        if is_outside.any():
+            cell = int(np.argmax(is_outside))
+            raise ValueError(
+                f"{X.place(cell, with_row=False)}: forecast {X.cells[cell]:g} lies outside [0, 1]. "
+                f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
+                f"probabilities first"
+            )
+        X = in_unit(X, probabilities=True)
         phi, weights = self.options.settings.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
@@ -248,7 +250,7 @@ class Pass:
         scored = leave_out_incomplete(counted)
         self.exclusions.update(scored.exclusions)
         self.counts += Counts.of_outcomes(counted.y, counted.labels)
-        self.stops.update(counted.stops.counts if counted.stops else {})
+        self.stops.update(counted.stops.stop_counts if counted.stops else {})
         batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):

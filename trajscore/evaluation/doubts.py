@@ -123,7 +123,7 @@ def doubts(
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(rows.runs),
         *_heavy_run(rows.base, weights),
-        *stop_notes(runs.stops.counts if runs.stops else {}),
+        *stop_notes(runs.stops.stop_counts if runs.stops else {}),
     ]
 
 
@@ -172,7 +172,7 @@ def _few_clusters(runs: EvaluatedRuns) -> list[Note]:
     """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
     if runs.groups is None:
         return []
-    effective = runs.units.n_effective(len(runs))
+    effective = runs.units.n_effective
     if effective >= MIN_EFFECTIVE_CLUSTERS:
         return []
     return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._cross_fit import folds_of
+from trajscore.calibration.cross_fit import folds_of
 from trajscore.calibration.fixed_step import (
     AUROC,
     auroc_estimate,

@@ -31,7 +31,13 @@ from trajscore.evaluation.options import (
     Note,
     Options,
 )
-from trajscore.evaluation.recommendation import Interval, OtherChoice, other_choice
+from trajscore.evaluation.recommendation import (
+    Interval,
+    OtherChoice,
+    Recommendation,
+    other_choice,
+    ranked,
+)
 from trajscore.evaluation.rows import Row, Rows
 from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
 
@@ -174,10 +180,15 @@ class Evaluation:
         """Cards of the runs with an observed outcome alone; None where all are."""
         return self.other_choices.get("observed", (0, None))[1]
 
+    @cached_property
+    def recommendations(self) -> dict[str, Recommendation]:
+        """What to do with each predictor, the best first."""
+        return ranked(self.cards)
+
     def other_choice(self, choice: str) -> OtherChoice:
         """Return what would be recommended under another choice of runs, of `other_choices`."""
         n_runs, cards = self.other_choices.get(choice, (0, self.cards))
-        return other_choice(n_runs, cards, self.cards, self.pairs)
+        return other_choice(n_runs, cards, self.recommendations, self.pairs)
 
     @cached_property
     def length_ranking(self) -> Interval:

@@ -35,7 +35,7 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
 from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
-from trajscore.inference.influence import Parts, absolute_interval
+from trajscore.inference.influence import BinMeans, absolute_interval
 from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.mean_intervals import (
     by_bootstrap,
@@ -103,7 +103,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(n_runs, settings.confidence_level))
+            cells.resample(place, values, units.expanded_level(settings.confidence_level))
     return cells.tables()
 
 
@@ -174,10 +174,10 @@ class _Known:
         )
         return _Known(self.values - other.values, influence, change, {})
 
-    def parts(self, name: str) -> Parts:
+    def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
         error = self.errors[name]
-        return Parts(*error.parts(len(error.weight)))
+        return BinMeans(*error.parts(len(error.weight)))
 
 
 def _known(metrics: Metrics, n_runs: int, names: list[str]) -> _Known:

@@ -8,10 +8,10 @@ from typing import Any
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.run_sums import PARTS
+from trajscore.core.run_sums import PART_STARTS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.weights import Horizon, StepWeights
-from trajscore.metrics._costs import cost_of_reliance
+from trajscore.metrics.costs import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
 BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
@@ -25,7 +25,7 @@ _ECUAS = (
 RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
     f"ECUAS_{n}": CostMetric(_ECUAS, partial(cost_of_reliance, n=n)) for n in (0, 1, 128)
 }
-STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
+STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PART_STARTS}
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
 
 

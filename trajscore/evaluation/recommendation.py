@@ -1,30 +1,29 @@
 """What to do with a predictor: use it as it is, recalibrate it, do not use it, or find out more.
 
-A card is a statement with an error rate. It is decided by intervals of the leading score's means,
-paired by run, at a level that is shared out over all cards of a table (Bonferroni), so that at most
-5% of all tables hold a wrong one: benchmarks/cards.py counts.
+A recommendation is a statement with an error rate. It is decided by intervals of the leading
+score's means, paired by run, at a level that is shared out over all predictors (Bonferroni), so
+that at most 5% of all evaluations hold a wrong one: benchmarks/cards.py counts.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.policy import (
     MATERIAL_SHARE,
-    MIN_ASSURANCE,
     MIN_RUNS_FOR_DIFFERENCE,
     MIN_RUNS_PER_OUTCOME,
 )
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.weights import StepWeights
+from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
 from trajscore.evaluation.options import (
     AS_GIVEN,
     FORMS,
@@ -34,36 +33,156 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.inference._sample_size import ONE_DIGIT
-from trajscore.inference.influence import Spread
-from trajscore.inference.mean_intervals import (
-    intervals_of_means,
-    n_of_rarer_outcome,
-)
+from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
 from trajscore.inference.units import Units
-
-USE, RECALIBRATE, AVOID, TOO_FEW, UNSCORED = CARDS = (
-    "use as it is",
-    "recalibrate",
-    "do not use",
-    "too few runs",
-    "recalibrate first",
-)
-
-# Expected number with which a Poisson number is at least MIN_RUNS_PER_OUTCOME with a chance of 0.8.
-_WANTED = float(gammaincinv(MIN_RUNS_PER_OUTCOME, 0.8))
-# Log-odds of forecasts closer to 0 or 1 would drown those of others.
-_LEAST = 0.01
-# More than so many times the runs that there are is no advice.
-_MOST_TIMES = 100
 
 GAINED = "gain"
 ESTIMATES = (*FORMS, GAINED)
-"""What cards are decided by: columns of their table, with an interval each."""
+"""What recommendations are decided by: columns of the cards, with an interval each."""
 
 
-def decide(card: Any) -> str:
-    """Choose what to do by the numbers of a card, a row of `card_table`.
+class Action(StrEnum):
+    """What to do with a predictor."""
+
+    USE = "use as it is"
+    RECALIBRATE = "recalibrate"
+    AVOID = "do not use"
+    TOO_FEW = "too few runs"
+    UNSCORED = "recalibrate first"
+
+
+_ORDER = {Action.TOO_FEW: 1, Action.UNSCORED: 1, Action.AVOID: 2}
+
+
+class Interval(NamedTuple):
+    """An estimate with the ends of its interval; NaN where there is none."""
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do with a predictor, and the numbers that decided it: a row of the cards.
+
+    Attributes
+    ----------
+    predictor : str
+        Its name.
+    action : Action
+        What to do with it.
+    n_runs, success_rate
+        Runs that it is judged on, and how many of them succeed.
+    n_needed : int
+        About how many more runs would settle it; 0 where they would not, or need not.
+    only_value : float
+        The value of a predictor that does not vary; else NaN.
+    signal_high : float
+        The most that an increasing map of many runs may gain over the base rate.
+    as_given, recalibrated, gain : Interval
+        Margins of the leading score over the base rate, and what recalibration gains.
+    matters : float
+        The smallest margin that matters.
+    confidence_level : float
+        Level of each interval, so that all of an evaluation hold at once.
+    tied : bool
+        Whether these runs do not distinguish it from the best, or it is behind by less than
+        matters.
+    """
+
+    predictor: str
+    action: Action
+    n_runs: int
+    success_rate: float
+    n_needed: int
+    only_value: float
+    signal_high: float
+    as_given: Interval
+    recalibrated: Interval
+    gain: Interval
+    matters: float
+    confidence_level: float
+    tied: bool = False
+
+    @classmethod
+    def of_card(cls, name: str, card: pd.Series) -> Self:
+        """Read a row of the cards."""
+        return cls(
+            predictor=name,
+            action=Action(card["card"]),
+            n_runs=int(card["n_runs"]),
+            success_rate=float(card["success_rate"]),
+            n_needed=int(card["n_needed"]),
+            only_value=float(card["only_value"]),
+            signal_high=float(card["signal_high"]),
+            as_given=Interval(*map(float, card[columns_of(AS_GIVEN)])),
+            recalibrated=Interval(*map(float, card[columns_of(RECALIBRATED)])),
+            gain=Interval(*map(float, card[columns_of(GAINED)])),
+            matters=float(card["matters"]),
+            confidence_level=float(card["confidence_level"]),
+            tied=bool(card.get("tied", False)),
+        )
+
+    def card(self) -> dict[str, Any]:
+        """Return a row of the cards."""
+        card: dict[str, Any] = {
+            "card": str(self.action),
+            "n_runs": self.n_runs,
+            "success_rate": self.success_rate,
+            "n_needed": self.n_needed,
+            "only_value": self.only_value,
+            "signal_high": self.signal_high,
+        }
+        for name in ESTIMATES:
+            card |= zip(columns_of(name), self.interval(name), strict=True)
+        return card | {"matters": self.matters, "confidence_level": self.confidence_level}
+
+    def interval(self, estimate: str) -> Interval:
+        """Return one of the estimates that decided it, with its interval."""
+        interval: Interval = getattr(self, estimate)
+        return interval
+
+    @property
+    def varies(self) -> bool:
+        """Whether the predictor has more than one value."""
+        return math.isnan(self.only_value)
+
+    @property
+    def n_rarer(self) -> float:
+        """Runs of the rarer outcome."""
+        return float(n_of_rarer_outcome(self.success_rate * self.n_runs, self.n_runs))
+
+    @property
+    def has_too_few_runs(self) -> bool:
+        """Whether an outcome is so rare that no interval is believed."""
+        return self.n_rarer < MIN_RUNS_PER_OUTCOME
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether the predictor is shown to be worth using, as it is or recalibrated."""
+        return self.action in (Action.USE, Action.RECALIBRATE)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known yet what to do."""
+        return self.action in (Action.TOO_FEW, Action.UNSCORED)
+
+    @property
+    def form(self) -> str:
+        """The form that is spoken of: recalibrated if there is one, unless used as it is."""
+        if self.action == Action.USE or math.isnan(self.recalibrated.estimate):
+            return AS_GIVEN
+        return RECALIBRATED
+
+    @property
+    def margin(self) -> Interval:
+        """The margin over the base rate of the form that is spoken of."""
+        return self.interval(self.form)
+
+
+def decide(numbers: Recommendation) -> Action:
+    """Choose what to do by the numbers of a recommendation, whatever its action is.
 
     Do not use: it does not vary, or neither form is better than the base rate by anything that
     matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
@@ -71,23 +190,26 @@ def decide(card: Any) -> str:
     recalibrated form. Recalibrate first: it has no score, however many runs there are. Too few
     runs: none of these.
     """
-    if not varies(card):
-        return AVOID
-    forms = [form for form in FORMS if not math.isnan(card[form])]
-    if n_rarer(card) < MIN_RUNS_PER_OUTCOME:
-        return TOO_FEW
-    if not forms:
-        return UNSCORED
-    matters = card["matters"]
-    if np.nanmax([*(card[f"{form}_high"] for form in forms), card["signal_high"]]) < matters:
-        return AVOID
-    if all(card[form] < matters for form in forms):
-        return TOO_FEW  # a wide interval must not earn more than a narrow one around the same value
+    if not numbers.varies:
+        return Action.AVOID
+    if numbers.has_too_few_runs:
+        return Action.TOO_FEW
+    margins = [numbers.interval(form) for form in FORMS]
+    margins = [margin for margin in margins if not math.isnan(margin.estimate)]
+    if not margins:
+        return Action.UNSCORED
+    matters = numbers.matters
+    if np.nanmax([*(margin.high for margin in margins), numbers.signal_high]) < matters:
+        return Action.AVOID
+    if all(margin.estimate < matters for margin in margins):
+        # a wide interval must not earn more than a narrow one around the same value
+        return Action.TOO_FEW
     # NaN where there is no such form, or recalibration was not asked for: never above anything
-    may_recalibrate = card["recalibrated_low"] > 0
-    if card["as_given_low"] > 0 and not (may_recalibrate and card["gain"] >= matters):
-        return USE
-    return RECALIBRATE if may_recalibrate else TOO_FEW
+    may_recalibrate = numbers.recalibrated.low > 0
+    gains = may_recalibrate and numbers.gain.estimate >= matters
+    if numbers.as_given.low > 0 and not gains:
+        return Action.USE
+    return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
 
 
 # -------------------------------------------------------------------- from rows to cards
@@ -99,8 +221,11 @@ def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
     for row in rows.predictors:
         forms.setdefault(row.predictor, {})[row.form] = row
     level = 1 - (1 - options.settings.confidence_level) / (len(forms) * n_tables)
-    jobs = list(forms.values())
-    cards = options.work.share(lambda own: _card(own, rows.base, options, level), jobs)
+
+    def card(of_predictor: dict[str, Row]) -> dict[str, Any]:
+        return recommend(of_predictor, rows.base, options, level).card()
+
+    cards = options.work.share(card, list(forms.values()))
     return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
 
 
@@ -111,41 +236,59 @@ def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.Data
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
-def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
-    """Tell cards of so few runs of an outcome that no interval is believed."""
-    return n_rarer(cards) < MIN_RUNS_PER_OUTCOME
-
-
-def varies(cards: Any) -> Any:
-    """Whether predictors of cards, or of one, have more than one value."""
-    return np.isnan(cards["only_value"])
-
-
-def n_rarer(cards: Any) -> Any:
-    """Return the runs of the rarer outcome, of cards or of one."""
-    return n_of_rarer_outcome(cards["success_rate"] * cards["n_runs"], cards["n_runs"])
-
-
-def _card(forms: dict[str, Row], base: Row, options: Options, level: float) -> dict[str, Any]:
-    """Decide about one predictor."""
+def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) -> Recommendation:
+    """Decide about one predictor, by its rows in each form."""
     differences, matters = _differences(forms, base, options)
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
-    ends = _intervals(differences, units, options.settings, level) if n > 1 else {}
+    intervals = _intervals(differences, units, options.settings, level)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
-        ends = {name: (three[0], np.nan, np.nan) for name, three in ends.items()}
-    slope, signal_high = None, np.nan
+        intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
+    slope, signal_high = None, math.nan
     if RECALIBRATED in forms:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
-        signal_high = slope.most(level, ends.get(RECALIBRATED))
-    card: dict[str, Any] = {"card": "", "n_runs": n, "success_rate": n_success / n}
-    card |= {"n_needed": 0, "only_value": forms[AS_GIVEN].only_value, "signal_high": signal_high}
-    for name in ESTIMATES:
-        card |= zip(columns_of(name), ends.get(name, (np.nan,) * 3), strict=True)
-    card |= {"matters": matters, "confidence_level": level}
-    card["card"] = decide(card)
-    if card["card"] == TOO_FEW:
-        card["n_needed"] = _n_needed(card, differences, slope, units)
-    return card
+        signal_high = slope.most(level, intervals.get(RECALIBRATED))
+    numbers = Recommendation(
+        predictor=forms[AS_GIVEN].predictor,
+        action=Action.TOO_FEW,
+        n_runs=n,
+        success_rate=n_success / n,
+        n_needed=0,
+        only_value=forms[AS_GIVEN].only_value,
+        signal_high=signal_high,
+        as_given=intervals.get(AS_GIVEN, Interval()),
+        recalibrated=intervals.get(RECALIBRATED, Interval()),
+        gain=intervals.get(GAINED, Interval()),
+        matters=matters,
+        confidence_level=level,
+    )
+    decided = replace(numbers, action=decide(numbers))
+    if decided.action != Action.TOO_FEW:
+        return decided
+    return replace(decided, n_needed=_n_needed(decided, differences, slope, units))
+
+
+def _n_needed(
+    card: Recommendation,
+    differences: dict[str, MeanOfRuns],
+    slope: Slope | None,
+    units: Units,
+) -> int:
+    """Return about how many more runs decide about a predictor, by its best form."""
+    forms = [form for form in FORMS if not math.isnan(card.interval(form).estimate)]
+    n = card.n_runs if differences else 0  # none tell anything of a signal without a map
+    if not forms:
+        return runs_needed(n, card.n_rarer)
+    best = max(forms, key=lambda form: card.interval(form).estimate)
+    return runs_needed(
+        n,
+        card.n_rarer,
+        margin=card.interval(best),
+        spread=spread_of(differences[best], units),
+        matters=card.matters,
+        level=card.confidence_level,
+        slope=slope,
+        learns=best == RECALIBRATED,
+    )
 
 
 def _differences(
@@ -166,7 +309,7 @@ def _differences(
 
 def _intervals(
     differences: dict[str, MeanOfRuns], units: Units, settings: EvaluationOptions, level: float
-) -> dict[str, tuple[float, float, float]]:
+) -> dict[str, Interval]:
     """Return value and interval of each difference."""
     if not differences or units.n_units < 2:
         return {}
@@ -180,105 +323,18 @@ def _intervals(
         random_state=settings.random_state,
     )
     return {
-        name: (float(mean[k]), float(low[k]), float(high[k])) for k, name in enumerate(differences)
+        name: Interval(float(mean[k]), float(low[k]), float(high[k]))
+        for k, name in enumerate(differences)
     }
 
 
-def _n_needed(
-    card: dict[str, Any], differences: dict[str, MeanOfRuns], slope: Slope | None, units: Units
-) -> int:
-    """Return about how many more runs decide the card with a chance of 0.8, in one digit."""
-    n = card["n_runs"] if differences else 0  # none tell anything of a signal without a map
-    matters, level = card["matters"], card["confidence_level"]
-    least = max(_WANTED * (n + 1) / (n_rarer(card) + 0.5) - n, n / 10)
-    more = ONE_DIGIT[least <= ONE_DIGIT]
-    more = more[: 1 + np.searchsorted(more, _MOST_TIMES * n)]
-    known = [form for form in FORMS if not math.isnan(card[form])]
-    best = max(known, key=lambda form: card[form], default="")
-    margin, low, high = (card[name] for name in columns_of(best)) if best else (0.0, 0.0, 0.0)
-    spread = _spread(differences[best], units) if best else 0.0
-    if spread <= SUM_ROUNDING * matters:
-        return int(more[0])
-    # with a flat prior, estimates from all runs by then vary around those of these
-    share = more / (n + more)
-    expected = np.full(len(more), margin)
-    if slope is not None and best == RECALIBRATED:  # whose map then has more runs
-        expected = expected + share * max(slope.worth - margin, 0.0)
-    error, reach = spread / np.sqrt(n) * np.sqrt(share), spread / np.sqrt(n + more)
-    reach *= float(ndtri((1 + level) / 2))
-    # what is wider, by skewness or by losses not seen yet, narrows with the number of runs
-    below, above = (np.fmax(reach, (1 - share) * width) for width in (margin - low, high - margin))
-    beats = ndtr((expected - np.maximum(below, matters)) / error)
-    avoids = ndtr((matters - above - expected) / error)
-    if slope is not None and slope.curvature > 0:
-        largest = np.sqrt(2 * matters / slope.curvature)
-        highest = slope.value + float(ndtri(level)) * slope.error * np.sqrt(1 - share)
-        avoids = np.minimum(avoids, ndtr((largest - highest) / (slope.error * np.sqrt(share))))
-    decided = np.maximum.accumulate(beats + avoids) >= MIN_ASSURANCE
-    return int(more[np.flatnonzero(decided)[0]] if decided.any() else more[-1])
-
-
-def _spread(mean: MeanOfRuns, units: Units) -> float:
-    """Return the standard deviation of runs that counts: of clusters, what they add to it."""
-    values = mean.pseudo_values()
-    influence = (values - values.mean())[:, None]
-    return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(len(values)))
-
-
-@dataclass(frozen=True)
-class Slope:
-    """Slope of the log-odds of success in a signal, to first order, and what it is worth.
-
-    A map fitted to few runs loses more than the signal is worth to a map of many, so that the
-    recalibrated form alone says too little of the signal.
-    """
-
-    value: float
-    error: float  # standard error, over runs or clusters
-    curvature: float  # of the score in the slope
-
-    @property
-    def worth(self) -> float:
-        """Estimate of what an increasing map of many runs gains over the base rate."""
-        unbiased = self.value * abs(self.value) - self.error**2
-        return self.curvature / 2 * max(unbiased, 0.0)
-
-    def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate."""
-        highest = self.value + float(ndtri(level)) * self.error
-        by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        # what maps fitted to one half each lose by the noise of their slopes and intercepts
-        noise = 2 * self.curvature * self.error**2
-        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
-
-
-def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
-    """Return the slope of a row as given: that of one Newton step from the best constant."""
-    X, family, of_runs = row.traces, get_family(score), weights.of(row.traces)
-    cells = logit(X.cells.clip(_LEAST, 1 - _LEAST)) if row.is_probability else X.cells
-    w = of_runs.cells() / of_runs.divisor().sum()
-    x = cells - np.average(cells, weights=w)
-    p = of_runs.rate(row.runs.labels)
-    information = p * (1 - p) * float(w @ x**2)
-    if not information > 0:
-        return Slope(0.0, 0.0, 0.0)
-    step = 1e-4 * p * (1 - p)
-    success = family.success(np.array([p - step, p + step]))
-    relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
-    moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
-    totals = (moved * (row.runs.labels - p))[:, None]
-    of_units = row.runs.units.sums(totals)
-    error = float(np.sqrt((of_units**2).sum())) / information
-    return Slope(float(totals.sum()) / information, error, relative * information)
-
-
-# -------------------------------------------------------------------- pairs
+# -------------------------------------------------------------------- pairs and ranks
 
 
 def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where none is a probability."""
     by_key = {row.key: row for row in rows.predictors}
-    chosen = [by_key[name, form_of(cards.loc[name])] for name in ranked(cards)]
+    chosen = [by_key[name, best.form] for name, best in ranked(cards).items()]
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
         return None
@@ -295,18 +351,32 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 
 
-# -------------------------------------------------------------------- reading cards
+def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
+    """Return what to do with each predictor, the best first: by action, then by margin."""
+    return {
+        each.predictor: each
+        for each in _in_order(
+            Recommendation.of_card(str(name), card) for name, card in cards.iterrows()
+        )
+    }
 
 
-def form_of(card: pd.Series) -> str:
-    """Return the form that a card speaks for: recalibrated if there is one, unless as it is."""
-    return AS_GIVEN if card["card"] == USE or pd.isna(card["recalibrated"]) else RECALIBRATED
+def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
+    """Put the best first, and those that do not vary last; of ties, those usable as they are."""
+
+    def place(each: Recommendation) -> tuple[int, bool, bool, bool, float]:
+        needs_map = each.tied and each.action != Action.USE
+        margin = each.margin.estimate
+        behind = math.inf if math.isnan(margin) else -margin
+        return _ORDER.get(each.action, 0), not each.varies, not each.tied, needs_map, behind
+
+    return sorted(recommendations, key=place)
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
     """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)
-    useful = [name for name in ranked(cards) if cards.loc[name, "card"] in (USE, RECALIBRATE)]
+    useful = [name for name, each in ranked(cards).items() if each.is_useful]
     if pairs is None or not useful:
         return tied
     best = useful[0]
@@ -316,28 +386,10 @@ def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series
     return tied
 
 
-def ranked(cards: pd.DataFrame) -> list[str]:
-    """Return predictors, best first: by card, then by margin; those that do not vary are last."""
-    order = {USE: 0, RECALIBRATE: 0, TOO_FEW: 1, UNSCORED: 1, AVOID: 2}
-    tied = cards.get("tied", pd.Series(False, index=cards.index))
-
-    def place(name: str) -> tuple[int, bool, bool, bool, float]:
-        card = cards.loc[name]
-        action, margin = card["card"], card[form_of(card)]
-        # of ties, those usable as they are come first
-        needs_map = bool(tied[name]) and action != USE
-        least = math.inf if pd.isna(margin) else -margin
-        return order[action], not varies(card), not tied[name], needs_map, least
-
-    return sorted(cards.index, key=place)
-
-
-class Interval(NamedTuple):
-    """An estimate with the ends of its interval; NaN where there is none."""
-
-    estimate: float
-    low: float
-    high: float
+def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
+    """Tell cards of so few runs of an outcome that no interval is believed."""
+    n_runs = cards["n_runs"]
+    return n_of_rarer_outcome(cards["success_rate"] * n_runs, n_runs) < MIN_RUNS_PER_OUTCOME
 
 
 def difference(pairs: pd.DataFrame, name: str, other: str) -> Interval:
@@ -349,11 +401,7 @@ def difference(pairs: pd.DataFrame, name: str, other: str) -> Interval:
     return Interval(value, high, low)
 
 
-def recommended(cards: pd.DataFrame) -> tuple[str, str]:
-    """Return the predictor to use, "" where there is none, and what to do with the best one."""
-    best = ranked(cards)[0]
-    action = cards["card"][best]
-    return best if action in (USE, RECALIBRATE) else "", action
+# -------------------------------------------------------------------- other choices of runs
 
 
 @dataclass(frozen=True)
@@ -361,22 +409,27 @@ class OtherChoice:
     """What would be recommended if some runs were counted otherwise."""
 
     n_runs: int  # that would be counted otherwise
-    cards: pd.DataFrame | None  # None where too few runs are left
-    predictor: str  # to use then; "" for none
-    action: str  # "" where too few runs are left
+    best: Recommendation | None  # of the predictor that is ahead then; None: too few runs are left
     stays: bool  # whether the recommendation is the same
 
 
 def other_choice(
-    n_runs: int, cards: pd.DataFrame | None, today: pd.DataFrame, pairs: pd.DataFrame | None
+    n_runs: int,
+    cards: pd.DataFrame | None,
+    today: dict[str, Recommendation],
+    pairs: pd.DataFrame | None,
 ) -> OtherChoice:
-    """Hold the cards under another choice of runs against those of today."""
+    """Hold the cards under another choice of runs against the recommendations of today."""
     if cards is None:
-        return OtherChoice(n_runs, None, "", "", stays=False)
-    name, action = recommended(today)
-    other, other_action = recommended(cards)
-    stays = (name, action) == (other, other_action)
-    if pairs is not None and name and other and name != other:  # the same if they are tied
-        _, low, high = difference(pairs, name, other)
-        stays = low <= 0 <= high and cards["card"].get(name) == action
-    return OtherChoice(n_runs, cards, other, other_action, bool(stays))
+        return OtherChoice(n_runs, None, stays=False)
+    here, there = next(iter(today.values())), ranked(cards)
+    best = next(iter(there.values()))
+    stays = here.action == best.action
+    if not (here.is_useful and best.is_useful):
+        return OtherChoice(n_runs, best, stays)
+    stays &= here.predictor == best.predictor
+    if pairs is not None and here.predictor != best.predictor:  # the same if they are tied
+        _, low, high = difference(pairs, here.predictor, best.predictor)
+        is_same = here.predictor in there and there[here.predictor].action == here.action
+        stays = bool(low <= 0 <= high) and is_same
+    return OtherChoice(n_runs, best, stays)

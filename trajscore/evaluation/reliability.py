@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.core.policy import MIN_RUNS_PER_BIN
-from trajscore.core.run_sums import PARTS, step_parts
+from trajscore.core.run_sums import PART_STARTS, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import run_numbers
@@ -53,7 +53,7 @@ def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None)
     weight, run = data.options.weights.of(X).cells(), run_numbers(X)
     used = weight > 0
     if part is not None:
-        used &= step_parts(X) == list(PARTS).index(part)
+        used &= step_parts(X) == list(PART_STARTS).index(part)
     cells, w, run = X.cells[used], weight[used], run[used]
     if not len(cells):
         return Bins(*np.empty((5, 0)))

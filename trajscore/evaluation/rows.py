@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration import AliveRate
-from trajscore.calibration._cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.calibrators import CalibratorMaker
+from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
@@ -39,9 +39,9 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.runs import EvaluatedRuns
-from trajscore.metrics._decomposition import recalibrated_sums
-from trajscore.metrics._steps import step_calibration_statistics
+from trajscore.metrics.decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
+from trajscore.metrics.steps import step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, differ
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, outcomes_vary
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.stops import (
     COMPLETE,
@@ -145,9 +145,9 @@ def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> Evaluate
         n_unstated = int((is_unobserved & ~is_stated).sum())
         exclusions[Exclusion(ExclusionKind.NO_STOP_REASON)] = n_unstated
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
-    exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.counts).sum())
+    exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.is_counted).sum())
     rows = sample.id_order()
-    rows = rows[(counts & labels.counts)[rows]]
+    rows = rows[(counts & labels.is_counted)[rows]]
     chosen = sample.take(rows)
     return EvaluatedRuns(
         chosen.traces, y[rows], labels.value[rows], chosen.groups, rows, +exclusions, settled
@@ -193,7 +193,7 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
         return f"evaluation needs at least 2 runs, got {len(y)}"
     if not len(observed):
         return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
-    if needs_both and not differ(y):
+    if needs_both and not outcomes_vary(y):
         n = len(y) - len(observed)
         hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
         if n and observed[0] == SUCCESS:
@@ -222,23 +222,23 @@ def leave_out_missing(
     An error proposes to repeat values, if that `may_fill` enough runs.
     """
     complete = {name: whole_runs(X) for name, X in runs.traces.items()}
-    traces = {name: X for name, X in runs.traces.items() if differ(runs.y[complete[name]])}
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
-    if traces and differ(runs.y[in_common]):
+    if traces and outcomes_vary(runs.y[in_common]):
         return leave_out_incomplete(replace(runs, traces=traces))
     filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
     if not traces:
         remedy = "give runs a value at every step"
-        if may_fill and any(differ(runs.y[rows]) for rows in filled):
+        if may_fill and any(outcomes_vary(runs.y[rows]) for rows in filled):
             remedy = "{argument} repeats the value before"
         raise ArgumentError(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
             *FFILL,
         )
-    helps = may_fill and differ(runs.y[np.logical_and.reduce(filled)])
+    helps = may_fill and outcomes_vary(runs.y[np.logical_and.reduce(filled)])
     raise ArgumentError(
         f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
         f"step, and they do not include both a success and a failure; judge one predictor at a "

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import comb
 
 from trajscore.calibration.calibrators import calibrator_maker
-from trajscore.core.outcomes import differ
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
@@ -173,7 +173,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     judged = runs.judged
     if predictor not in runs.predictors:
         raise ValueError(unknown_name("predictor", predictor, runs.predictors))
-    if not differ(judged.labels):
+    if not outcomes_vary(judged.labels):
         raise ValueError(
             f"all {len(judged)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"

@@ -123,7 +123,7 @@ class RunSet:
         outcomes = as_labels(codes, censored=censored)
         if problem := outcome_problem(codes[~self._faults], needs_both=False):
             raise ValueError(problem)
-        self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
+        self._rows: IntArray = rows[(outcomes.is_counted & ~self._faults)[rows]]  # that count
         self.n_runs = len(self._rows)
         self.predictors = [name for name in self._sample.traces if name]
         # of the runs that count, in order; outcomes are -1 where they were not observed

@@ -21,7 +21,7 @@ from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring._persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
-from trajscore.tracer._turns import check_runs
+from trajscore.tracer.turns import check_runs
 
 
 class Look(NamedTuple):

@@ -34,7 +34,8 @@ class Cache:
     """Answers by their keys, in a file, or in memory for a path of None."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path, self._lock = path, Lock()
+        self._path = path
+        self._lock = Lock()
         with self._usable():
             if path is not None:
                 check_file(path)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
 from trajscore.judging._cache import Answer
-from trajscore.judging._forms import ASK_NUMBER, Form
+from trajscore.judging.forms import ASK_NUMBER, Form
 
 _KEY = "OPENAI_API_KEY"
 _CHECK_URL = "check {argument:base_url}, which usually ends in /v1"
@@ -53,7 +53,9 @@ class Endpoint:
         self._client = self._openai.OpenAI(
             api_key=self._key, base_url=url, max_retries=0, http_client=http
         )
-        self._url, self._model, self._form = url, model, form
+        self._url = url
+        self._model = model
+        self._form = form
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -119,7 +121,8 @@ class Endpoint:
         """Say what an error means for who asks, never with the key."""
         words = self._clean(error.__cause__ or error)
         if isinstance(error, self._openai.APIStatusError):
-            status, reply = error.status_code, error.response
+            status = error.status_code
+            reply = error.response
             words = self._clean(reply.headers.get("location") or reply.text)
             remedy = _REMEDIES.get(status, "see the log of the server")
             if "logprob" in words:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trajscore.io import Run, Step
 from trajscore.io._unread import is_prose
-from trajscore.tracer._turns import call_text
+from trajscore.tracer.turns import call_text
 
 _FURTHER_LINE = "\n| "  # no line of a text can pose as the start of another, or as the question
 _END = "\nThe record ends here."
@@ -21,7 +21,8 @@ def make_prompt(record: str, question: str, answer: str) -> str:
 
 def prefixes(run: Run) -> Iterator[str]:
     """Write, for each turn of the agent, the task and the messages up to and including it."""
-    heard, task = _heard(run), (run.task or "").strip()
+    heard = _heard(run)
+    task = (run.task or "").strip()
     # an id says nothing of a task, an object may hold its answer, and most runs begin with the task
     is_text = is_prose(task) and not task.startswith(("{", "["))
     lines = [_entry("task", task)] if is_text and task not in run.steps[0].text else []

@@ -10,8 +10,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.judging._questions import CHANNEL, questions
-from trajscore.tracer._turns import RunTransformer
+from trajscore.judging.questions import CHANNEL, questions
+from trajscore.tracer.turns import RunTransformer
 
 QUESTION = "Will the agent succeed at its task in the end?"
 

@@ -1,7 +1,6 @@
 """Scores and diagnostics of traces: functions of ``(y_true, traces)``; and of answers."""
 
 from trajscore.metrics._answers import Answers
-from trajscore.metrics._decomposition import tps_decomposition
 from trajscore.metrics._ecuas import class_confidence, ecuas_from_confidence, ecuas_score
 from trajscore.metrics._scorers import (
     censored_tps_scorer,
@@ -12,10 +11,11 @@ from trajscore.metrics._scorers import (
     tps_scorer,
 )
 from trajscore.metrics._selective import aurc, risk_coverage_curve
-from trajscore.metrics._sensitivity import tps_sensitivity
-from trajscore.metrics._steps import step_calibration_error, step_profile
 from trajscore.metrics._tps import censored_tps_score, regret, tps_samples, tps_score
+from trajscore.metrics.decomposition import tps_decomposition
 from trajscore.metrics.run_metrics import trajectory_diagnostics
+from trajscore.metrics.sensitivity import tps_sensitivity
+from trajscore.metrics.steps import step_calibration_error, step_profile
 
 __all__ = [
     "Answers",

@@ -43,7 +43,8 @@ def check_decisions(
 def _pair(
     first: ArrayLike, second: ArrayLike, first_name: str, second_name: str
 ) -> tuple[FloatArray, FloatArray]:
-    a, b = as_numbers(first, first_name), as_numbers(second, second_name)
+    a = as_numbers(first, first_name)
+    b = as_numbers(second, second_name)
     if a.ndim != 1 or a.shape != b.shape or not len(a):
         raise ValueError(
             f"{first_name} has shape {a.shape} and {second_name} {b.shape}; give two lists of the "
@@ -109,9 +110,11 @@ def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     if adds_up.all() and (log or part.min() >= -UNIT_ROUNDING):
         return
     k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= -UNIT_ROUNDING))))
-    what, remedy = "probabilities", "log_proba=True for log-probabilities, or a softmax of logits"
+    what = "probabilities"
+    remedy = "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
-        what, remedy = "log-probabilities", "log_proba=False for probabilities, or a log_softmax"
+        what = "log-probabilities"
+        remedy = "log_proba=False for probabilities, or a log_softmax"
     total = float(np.exp(part[k]).sum() if log else part[k].sum())
     raise ValueError(
         f"row {rows.start + k}: {what} from {part[k].min():g} to {part[k].max():g} add up to "

@@ -22,7 +22,8 @@ from trajscore.metrics._answer_checks import (
     check_decisions,
     check_eps,
 )
-from trajscore.metrics._costs import (
+from trajscore.metrics._selective import class_table, confidence_table
+from trajscore.metrics.costs import (
     LOWEST,
     Cost,
     RejectionCurve,
@@ -38,7 +39,6 @@ from trajscore.metrics._costs import (
     largest_uncertainty,
     mean_cost,
 )
-from trajscore.metrics._selective import class_table, confidence_table
 
 
 class _Source(NamedTuple):
@@ -155,7 +155,8 @@ class Answers:
                 "ecuas_from_confidence(y, TraceAggregator().fit(X).predict_proba(X)[:, 1])"
             )
         P, y, weight = check_classes(y_true, y_proba, labels, sample_weight)
-        system, log = as_cost(cost, P.shape[1], eps), as_flag(log_proba, "log_proba")
+        system = as_cost(cost, P.shape[1], eps)
+        log = as_flag(log_proba, "log_proba")
         log_u, paid = decisions(P, y, system, log)
         return cls(log_u, paid, weight, system, _Source(P, log, y))
 
@@ -474,13 +475,15 @@ class Answers:
 
     def _naive_cost(self, n: float) -> float:
         """Cost of always stating the class frequencies; NaN where there is one class."""
-        source, cost = self.source, self.scale
+        source = self.source
+        cost = self.scale
         if source is None or source.y is None or isinstance(cost, Scale):
             raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
         counts = np.bincount(source.y, self.weight, source.values.shape[1])
         if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
             return np.nan
-        prior, K = counts / counts.sum(), len(counts)
+        prior = counts / counts.sum()
+        K = len(counts)
         log_u, paid = decisions(np.tile(prior, (K, 1)), np.arange(K), cost, log_proba=False)
         naive = mean_cost(ecuas_costs(log_u, paid, n, cost.u_max, cost.floor), prior)
         if naive <= 0:

@@ -188,7 +188,8 @@ def class_confidence(
     >>> class_confidence([1, 1, 1], ["a", "b", "b"], proba=[0.4, 0.3, 0.2])["decision"].item()
     'b'
     """
-    questions, answers = as_array(question, "question"), as_array(answer, "answer")
+    questions = as_array(question, "question")
+    answers = as_array(answer, "answer")
     if questions.ndim != 1:
         raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")
@@ -196,7 +197,8 @@ def class_confidence(
     weight = _weights(count, proba, len(asked))
     pair = pair_codes(asked, drawn)
     row_of_pair = np.unique(pair, return_index=True)[1]
-    in_question, class_ = asked[row_of_pair], drawn[row_of_pair]
+    in_question = asked[row_of_pair]
+    class_ = drawn[row_of_pair]
     # pairs are numbered by question, and within one by answer, both sorted
     mass = np.bincount(pair, weight).astype(np.float64)
     labels = _labels(questions, asked)

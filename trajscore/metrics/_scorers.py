@@ -134,7 +134,7 @@ class CensoredTPSScorer(TPSScorer):
         labels = as_labels(codes, censored=self.censored, q_z=self.q_z if q_z is None else q_z)
         if not labels.observed.all():
             self._check_agreement(estimator)
-        scored = labels.counts
+        scored = labels.is_counted
         self._warn_of_small_fold(int(scored.sum()))
         return censored_tps_score(
             codes[scored],

@@ -17,7 +17,7 @@ from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice, is_number
 from trajscore.metrics._answer_checks import check_answers, row_slices
-from trajscore.metrics._costs import mean_cost
+from trajscore.metrics.costs import mean_cost
 
 RULES = ("mean", "trapezoid")
 """How the area under a risk-coverage curve is summed."""
@@ -103,18 +103,21 @@ def risk_coverage_curve(
     right, c, weight = check_answers(correct, confidence, sample_weight)
     ties = ranking.TieGroups(c, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
-    accepted, used = np.cumsum(wrong + right), wrong + right > 0
+    accepted = np.cumsum(wrong + right)
+    used = wrong + right > 0
     risk = np.cumsum(wrong)[used] / accepted[used]
     return accepted[used] / accepted[-1], risk, ties.confidence[::-1][used]
 
 
 def area(wrong: FloatArray, right: FloatArray, rule: str) -> float:
     """AURC from the weights of each tie group, ascending in confidence."""
-    mean, n = float(ranking.aurc(wrong, right)), (wrong + right).sum()
+    mean = float(ranking.aurc(wrong, right))
+    n = (wrong + right).sum()
     if rule == "mean" or n <= 1:
         return mean
     used = wrong + right > 0
-    first, last = (wrong[used] / (wrong + right)[used])[-1], wrong.sum() / n
+    first = (wrong[used] / (wrong + right)[used])[-1]
+    last = wrong.sum() / n
     return float((mean * n - (first + last) / 2) / (n - 1))
 
 
@@ -184,7 +187,8 @@ def class_table(
     P: NDArray[Any], y: IntArray, weight: FloatArray, log: bool, eps: float
 ) -> dict[str, float]:
     """Losses over all classes, each over that of stating the class frequencies."""
-    losses, counts = _class_losses(P, y, log, eps), np.bincount(y, weight, P.shape[1])
+    losses = _class_losses(P, y, log, eps)
+    counts = np.bincount(y, weight, P.shape[1])
     p = counts / counts.sum()
     naive = (1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum())
     several = np.count_nonzero(counts) > 1  # counted before dividing, which may round 1 down
@@ -207,7 +211,8 @@ def _class_losses(P: NDArray[Any], y: IntArray, log_proba: bool, eps: float) -> 
     """Error, squared error and surprise of every sample, in columns; rows are trusted."""
     losses = np.empty((len(P), 3))
     for rows in row_slices(P):
-        here, true = np.arange(len(y[rows])), y[rows]
+        here = np.arange(len(y[rows]))
+        true = y[rows]
         p = P[rows].astype(np.float64)
         happened = p[here, true]
         losses[rows, 0] = p.argmax(axis=1) != true

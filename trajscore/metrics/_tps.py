@@ -245,7 +245,8 @@ def check_scored(
 ) -> Sample:
     """Check what is scored; warn, two frames up, of steps that do not count or never came."""
     runs = check_forecasts(y_true, traces, sample_weight=sample_weight, **options)
-    y, X = runs.y, runs.X
+    y = runs.y
+    X = runs.X
     if (y == CENSORED).any():
         refuse_own_stops({"": X})  # traces by predictor, of which there is one without a name
     weights.warn_unscored(X.lengths)
@@ -310,7 +311,8 @@ def regret(
         check_trajectories(X, probabilities=True, single_channel=True) for X in (q_true, traces)
     )
     check_same_runs(q, F, "q_true", "traces")
-    how, family = as_step_weights(weights, horizon), get_family(score)
+    how = as_step_weights(weights, horizon)
+    family = get_family(score)
     how.warn_unscored(F.lengths, stacklevel=2)
     if not len(F):
         return np.empty(0)

@@ -26,24 +26,15 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import (
-    StoppingRule,
-    one_of_each,
-)
+from trajscore.monitoring._stopping_rule import StoppingRule, one_of_each
 from trajscore.monitoring._thresholds import (
+    THRESHOLDS,
     TIE,
-    Conformal,
     HeldOut,
-    Pac,
-    PacMarginal,
     Threshold,
-    Ville,
     data_digest,
     run_uniforms,
 )
-
-HELD_OUT = ("pac", "conformal", "pac_marginal")
-FIXED = ("ville", "bonferroni", "randomized_ville")
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -89,9 +80,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     calibration_fraction : float, default=0.5
         That share. Of successes, "conformal" takes a number n for which alpha (n + 1) is whole, as
         far as there are enough.
-    wait : float, default=0.0
-        What is taken off log M while a run goes on: more runs are flagged in all, and fewer of them
-        before their end.
+    log_offset : float, default=0.0
+        Subtracted from log M while a run goes on, 0 or more: the process flags more runs in all,
+        and fewer of them before their end.
     end_worth : float, optional
         What a flag at the end of a run is worth, where one before all of its steps is worth 1; 0 or
         more. M then counts r_t + end_worth times, r_t the mean share of their steps that failing
@@ -163,7 +154,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         delta: float = 0.1,
         hold_out: str = "successes",
         calibration_fraction: float = 0.5,
-        wait: float = 0.0,
+        log_offset: float = 0.0,
         end_worth: float | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -174,7 +165,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.delta = delta
         self.hold_out = hold_out
         self.calibration_fraction = calibration_fraction
-        self.wait = wait
+        self.log_offset = log_offset
         self.end_worth = end_worth
         self.random_state = random_state
 
@@ -216,15 +207,18 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
-        rows = self._held_out_rows(labels, known, calibration, clusters, random)
+        kind = THRESHOLDS[self.threshold]
+        thresholds = [kind.build(alpha, seed, self) for alpha in self.alphas_.tolist()]
+        strictest = min(thresholds, key=lambda threshold: threshold.alpha)
+        rows = self._held_out_rows(strictest, labels, known, calibration, clusters, random)
         held_out = np.isin(known, rows)
-        runs, outcomes = traces[known].with_ended(), labels[known]
+        runs = traces[known].with_ended()
+        outcomes = labels[known]
         ratio = self._ratio(runs[~held_out], outcomes[~held_out])
         won = self._successes(held_out, outcomes, clusters[known], random)
         maxima = ratio.largest(runs[won])
         # not the uniforms of new runs with the same ids
         uniforms = run_uniforms(runs.ids[won], seed + 1)
-        thresholds = [self._threshold(alpha, seed) for alpha in self.alphas_.tolist()]
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
         self.forecaster_ = ratio.forecaster
@@ -234,7 +228,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
             thresholds=tuple(thresholds),
-            randomized_end=self.threshold == "randomized_ville",
             seed=seed,
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
@@ -333,35 +326,24 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ fitting
 
     def _check_parameters(self) -> None:
-        check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))
+        check_choice(self.threshold, "threshold", tuple(THRESHOLDS))
         check_choice(self.ties, "ties", ("strict", "randomized"))
         as_fraction(self.delta, "delta")
         as_fraction(self.calibration_fraction, "calibration_fraction")
         check_choice(self.hold_out, "hold_out", ("successes", "runs"))
-        as_amount(self.wait, "wait")
-        if self.end_worth is not None:
-            as_amount(self.end_worth, "end_worth")
-        if self.end_worth is not None and self.threshold in FIXED:
+        as_amount(self.log_offset, "log_offset")
+        if self.end_worth is None:
+            return
+        as_amount(self.end_worth, "end_worth")
+        if not THRESHOLDS[self.threshold].uses_held_out:
             raise ValueError(
                 f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
                 f'one on M itself; take threshold="conformal", or leave end_worth out'
             )
 
-    def _threshold(self, alpha: float, seed: int) -> Threshold:
-        """Return the threshold of a level, to be fitted."""
-        of_ties = seed if self.ties == "randomized" else None
-        if self.threshold == "bonferroni":
-            return Ville(alpha, n_steps=self.longest_)
-        if self.threshold in FIXED:
-            return Ville(alpha)
-        if self.threshold == "conformal":
-            return Conformal(alpha, seed=of_ties)
-        if self.threshold == "pac_marginal":
-            return PacMarginal(alpha, seed=of_ties)
-        return Pac(alpha, seed=of_ties, delta=self.delta)
-
     def _held_out_rows(
         self,
+        threshold: Threshold,
         y: IntArray,
         known: IntArray,
         calibration: ArrayLike | None,
@@ -369,13 +351,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         random: Any,
     ) -> IntArray:
         """Rows that the threshold is set on, and nothing is learned from."""
-        if self.threshold in FIXED:
+        if not isinstance(threshold, HeldOut):
             if calibration is not None:
                 raise ValueError(
                     f"threshold={self.threshold!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
-        share, seed = self.calibration_fraction, random.randint(2**31)
+        share = self.calibration_fraction
+        seed = random.randint(2**31)
         if calibration is not None:
             return held_out_rows(known, len(y), calibration, share, seed)
         _check_split(y[known])
@@ -384,26 +367,17 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
         # whole groups of which one succeeded; without groups every run is one
         winners = pd.unique(groups[known[y[known] == 1]])
-        drawn = random.permutation(winners)[: self._n_held_out(len(winners))]
+        n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
+        drawn = random.permutation(winners)[:n_held_out]
         return known[np.isin(groups[known], drawn)]
 
-    def _n_held_out(self, n_successes: int) -> int:
-        """How many of the successes set the threshold."""
-        n, alpha = int(self.calibration_fraction * n_successes), float(self.alphas_.min())
-        threshold = self._threshold(alpha, 0)
-        needed = threshold.needs() if isinstance(threshold, HeldOut) else 0
-        if needed > n_successes - 2:  # even all would be too few, and two are left to learn from
-            return max(n, 1)
-        if self.threshold == "conformal":  # the level is exact where alpha (n + 1) is whole
-            n = (needed + 1) * ((n + 1) // (needed + 1)) - 1
-        return max(n, needed)
-
     def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.wait), self.end_worth)
-        if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
+        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.log_offset), self.end_worth)
+        needs_end = THRESHOLDS[self.threshold].needs_end
+        if needs_end and ratio.forecaster and ratio.end is None:
             raise ValueError(
-                'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
-                'as PrefixForecaster(features="running", pooled=True, end="step")'
+                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
             )
         return ratio
 
@@ -412,7 +386,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     ) -> IntArray:
         """Draw one of the held-out successes of each group."""
         rows = np.flatnonzero(held_out & (y == 1))
-        if self.threshold in HELD_OUT and not len(rows):
+        if THRESHOLDS[self.threshold].uses_held_out and not len(rows):
             raise ValueError(
                 f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
                 f"be set; hold out other runs"
@@ -422,7 +396,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ using
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return self.test_.statistic(X)
+        return self.test_.statistic(X, self.test_.ratio.log_m(X))
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return self.test_.threshold(alpha).limits(X.ids)

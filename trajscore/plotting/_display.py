@@ -86,7 +86,8 @@ class DisplayMixin(ABC):
 
     def _new_axes(self) -> Any:
         """Make a figure whose labels are not cut off, however it is saved."""
-        n, size = self._n_panels, self._size()
+        n = self._n_panels
+        size = self._size()
         axes = pyplot().subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1][0]
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)

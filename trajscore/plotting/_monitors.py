@@ -134,7 +134,8 @@ class EProcessDisplay(DisplayMixin):
         transformed = process.transform(ended_where_known(X, outcome))
         log_m = check_trajectories(transformed, single_channel=True)
         known = outcome != CENSORED
-        log_m, outcome = log_m[known], outcome[known]
+        log_m = log_m[known]
+        outcome = outcome[known]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
         is_weighted = process.end_worth is not None
         threshold = np.nan if is_weighted else process._shown_threshold(level)
@@ -243,7 +244,8 @@ class FleetDisplay(DisplayMixin):
         traces: TrajectoryArray = check_trajectories(X, allow_missing=True, allow_empty=True)
         outcomes = None if y is None else check_outcomes(y, traces)
         tasks = None if groups is None else check_labels(groups, len(traces))
-        copy, rows = deepcopy(fleet), {}
+        copy = deepcopy(fleet)
+        rows = {}
         n_chunks = max(n_points, 2 * len(traces) // fleet.n_after)
         bounds = np.unique(np.linspace(0, len(traces), n_chunks + 1).astype(int)).tolist()
         for start, stop in pairwise(bounds):
@@ -277,7 +279,8 @@ class FleetDisplay(DisplayMixin):
                 text, (change.alarm, 1), xytext=(4, 6 + 26 * (k % _ROWS)),
                 textcoords="offset points", fontsize="small", color=ink(), va="bottom",
             )  # fmt: skip
-        low, high = self.evidence.min().min(), self.evidence.max().max()
+        low = self.evidence.min().min()
+        high = self.evidence.max().max()
         ax.set(xlabel="run", ylabel="log e-value, as a share of the alarm's")
         room = min(len(self.changes), _ROWS) * 0.3
         ax.set_ylim(min(low, 0) - 0.1, max(high, 1) + room + 0.1)

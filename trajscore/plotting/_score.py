@@ -13,7 +13,7 @@ from trajscore.core.score_families import family_name
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import tps_decomposition
-from trajscore.metrics._decomposition import TERMS
+from trajscore.metrics.decomposition import TERMS
 from trajscore.plotting._display import (
     BLUE,
     COLORS,
@@ -108,7 +108,8 @@ class ScoreDisplay(DisplayMixin):
         return 6.4, 1.4 + 0.3 * len(self.table)
 
 
-GAIN, LOSS = BLUE, ORANGE
+GAIN = BLUE
+LOSS = ORANGE
 
 
 @dataclass(eq=False, repr=False)
@@ -239,7 +240,9 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     place = np.arange(len(table))[::-1]
     score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
     best = gained - uncertainty
-    upper, lower, bars = place + 0.17, place - 0.17, {"height": 0.3, "linewidth": 0}
+    upper = place + 0.17
+    lower = place - 0.17
+    bars = {"height": 0.3, "linewidth": 0}
     ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
     ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
     ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
@@ -248,7 +251,8 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     digits = _digits(gained, lost)
     _write_changes(ax, gained, best, upper, digits)
     _write_changes(ax, -lost, best, lower, digits)
-    low, high = min(score.min(), -uncertainty.max()), best.max()
+    low = min(score.min(), -uncertainty.max())
+    high = best.max()
     span = (high - low) or 1e-3
     ax.set_yticks(place, [plain(key) for key in table.index])
     ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))

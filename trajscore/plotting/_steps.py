@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.censoring._termination_audit import TerminationAudit, termination_audit
+from trajscore.censoring.audit import TerminationAudit, termination_audit
 from trajscore.core.score_families import family_name
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
 from trajscore.metrics import step_profile

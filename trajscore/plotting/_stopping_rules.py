@@ -120,7 +120,8 @@ class PowerDisplay(DisplayMixin):
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
             for key, table in self.reports.items():
                 own = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
-                low, high = table[f"{rate}_low"], table[f"{rate}_high"]
+                low = table[f"{rate}_low"]
+                high = table[f"{rate}_high"]
                 line = draw_with_band(panel, table.index, table[rate], low, high, own)
                 crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
                 _mark_levels(panel, table.index, table[rate], crossed, line.get_color())
@@ -211,7 +212,8 @@ class SavingsDisplay(DisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         ends = next(iter(self.savings.values())).curve["cost_share"].iloc[[-1, 0]]
         ax.plot(ends, [0, 1], label="random runs at step 1", zorder=1, **REFERENCE)
-        lines, crossed = [], []
+        lines = []
+        crossed = []
         for key, saving in self.savings.items():
             label = f"{plain(key)}, area {saving.area:.2f}"
             own = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
@@ -234,7 +236,8 @@ def _exceeds_alpha(table: pd.DataFrame) -> BoolArray:
 
 def _mark_levels(ax: Any, x: Any, y: Any, crossed: BoolArray, color: str) -> None:
     """Draw a point for each level, a cross where it is crossed out."""
-    place, height = np.asarray(x), np.asarray(y)
+    place = np.asarray(x)
+    height = np.asarray(y)
     common = {"linestyle": "none", "color": color, "zorder": 4}
     ax.plot(place[~crossed], height[~crossed], marker="o", markersize=4, **common)
     ax.plot(place[crossed], height[crossed], **_CROSS, **common)

@@ -28,7 +28,7 @@ from trajscore.plotting._display import (
     step_axis,
 )
 from trajscore.tracer import early_warning
-from trajscore.tracer._early_warning import EarlyWarning
+from trajscore.tracer.detection import EarlyWarning
 
 
 @dataclass(eq=False, repr=False)
@@ -234,7 +234,8 @@ class TracerStripDisplay(DisplayMixin):
             **style,
         }
         ax.set_facecolor(_ABSENT)
-        steps, heights = np.arange(len(self.table) + 1) + 0.5, np.arange(len(rows) + 1)
+        steps = np.arange(len(self.table) + 1) + 0.5
+        heights = np.arange(len(rows) + 1)
         mesh = ax.pcolormesh(steps, heights, values, **style)
         self._frame_critical(ax, len(rows))
         ax.set_yticks(np.arange(len(rows)) + 0.5, [_ROWS[name] for name in rows])

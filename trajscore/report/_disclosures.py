@@ -107,8 +107,11 @@ def _reasons(n_by_reason: Mapping[str, int], most: int) -> str:
 
 def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
-    facts, options, weights = data.facts, data.options, data.options.weights
-    source, version = data.source, f"trajscore {data.source.version}"
+    facts = data.facts
+    options = data.options
+    weights = data.options.weights
+    source = data.source
+    version = f"trajscore {data.source.version}"
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     phi = options.settings.phi
@@ -174,7 +177,8 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
 
 def _intervals(data: Evaluation) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    settings, methods = data.options.settings, data.interval_methods
+    settings = data.options.settings
+    methods = data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
         BOOTSTRAP: f"bootstrap (BCa, {settings.n_resamples} replicates)",

@@ -182,7 +182,8 @@ def evaluate(
         Work(options.n_jobs, options.progress),
     )
     maker = calibrator_maker(calibrator, computed.weights)
-    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
+    stopping = monitoring_options(monitoring)
+    is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
             raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")

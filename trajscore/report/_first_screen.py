@@ -22,7 +22,6 @@ from trajscore.evaluation.acting import (
 )
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
-from trajscore.evaluation.recommendation import form_of, have_too_few_runs, ranked, varies
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.evaluation.worst_runs import WrongRun, worst_runs
 from trajscore.report._disclosures import RUN_SCORE, runs_that_count
@@ -33,7 +32,8 @@ from trajscore.report.wording import Answer, answer, outcome_of, succeeded
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
-_ACCEPT, _STOP = TEMPLATES["accept"], TEMPLATES["stop"]
+_ACCEPT = TEMPLATES["accept"]
+_STOP = TEMPLATES["stop"]
 _VERBS = ("won", "passed", "succeeded", "failed")
 
 
@@ -57,10 +57,11 @@ def first_screen(
     data: Evaluation, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
 ) -> FirstScreen:
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
-    decided, about = answer(data), _about(data)
-    varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
+    decided = answer(data)
+    about = _about(data)
+    varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
-    if not drawn or have_too_few_runs(data.cards).all():
+    if not drawn or all(each.has_too_few_runs for each in data.recommendations.values()):
         return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
@@ -72,7 +73,8 @@ def first_screen(
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
     number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
-    accept, before = accepting(number, data.runs.labels), decided.before
+    accept = accepting(number, data.runs.labels)
+    before = decided.before
     rules = {
         "accept": _say_accept(accept, PRICE, score),
         "stop": _say_stop(curves, drawn[0], LOST, form),
@@ -92,7 +94,8 @@ def first_screen(
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards.loc[name]), data.forms_of(name)
+    form = data.recommendations[name].form
+    forms = data.forms_of(name)
     return name, form if form in forms else forms[0]
 
 
@@ -110,7 +113,8 @@ def _say_thresholds(name: str, number_of_run: str) -> str:
 
 def _say_accept(curve: Accepting, price: float, form: str) -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
-    cost, best = curve.cost(price), curve.cheapest(price)
+    cost = curve.cost(price)
+    best = curve.cheapest(price)
     everything = price_text(cost[0])
     if best in (0, len(cost) - 1):
         return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
@@ -128,7 +132,8 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str
     """Say which runs to stop where at most this number of 100 good runs may be lost."""
     at = {name: curve.highest(lost / 100) for name, curve in curves.items()}
     saved = {name: curves[name].saved["steps"][k] for name, k in at.items() if k is not None}
-    curve, best = curves[shown], at[shown]
+    curve = curves[shown]
+    best = at[shown]
     if best is not None and of_hundred(saved[shown]) != "0":
         kinds = [kind for kind in curve.saved if kind != "steps"]
         also = [f" ({of_hundred(curve.saved[kind][best])}% of the {kind})" for kind in kinds]
@@ -173,7 +178,8 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
 
 def _about(data: Evaluation) -> str:
     """Say what was judged, when, and by which version."""
-    facts, source = data.facts, data.source
+    facts = data.facts
+    source = data.source
     rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"
     hidden = f" of {facts.n_known:,} observed, {rate}" if facts.n_known < facts.n_counted else ""
     parts = [

@@ -16,7 +16,7 @@ from trajscore.io import Run
 from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.text import to_text
+from trajscore.report.render.as_text import to_text
 from trajscore.report.verdicts import verdicts
 from trajscore.report.wording import answer
 
@@ -189,7 +189,8 @@ class Report(Evaluation):
         """
         from trajscore.plotting import ScoreDisplay  # which is imported where it is used
 
-        name, known = metric or self.score_name, self.options.metrics
+        name = metric or self.score_name
+        known = self.options.metrics
         if name not in known:
             raise ValueError(unknown_name("metric", name, known))
         return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
@@ -22,19 +21,8 @@ from trajscore.evaluation.options import (
     OVER_ALIVE_END,
     REFERENCES,
     Note,
-    columns_of,
 )
-from trajscore.evaluation.recommendation import (
-    AVOID,
-    CARDS,
-    GAINED,
-    RECALIBRATE,
-    USE,
-    form_of,
-    n_rarer,
-    ranked,
-    varies,
-)
+from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.report.numbers import digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
@@ -52,9 +40,11 @@ def verdicts(data: Evaluation) -> list[str]:
     """Return a sentence for each predictor, in the order of the table."""
     sentences = []
     for name in data.predictors:
-        card = data.cards.loc[name]
-        reason = "it " * (not varies(card)) + card_reason(card, data)
-        parts = [f"{name}: {card['card']}", reason, *against_counting(data, name)]
+        best = data.recommendations[name]
+        reason = card_reason(best, data)
+        if not best.varies:
+            reason = f"it {reason}"
+        parts = [f"{name}: {best.action}", reason, *against_counting(data, name)]
         by = [] if data.by is None else data.by.index.unique("by")
         groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
         sentences.append("; ".join(parts) + "." + "".join(groups))
@@ -84,53 +74,55 @@ def without_variation(value: float) -> str:
     return f"does not vary: it is {value:.4g} at every step"
 
 
-def card_reason(card: pd.Series, data: Evaluation) -> str:
-    """Say by what a card was decided, with the intervals that decided it."""
-    if not varies(card):
-        return without_variation(card["only_value"])
-    action, is_probability, form = card["card"], not pd.isna(card[AS_GIVEN]), form_of(card)
-    how, matters = FORMS[form], amount(card["matters"], data)
-    if action == AVOID and is_probability and form != AS_GIVEN:
+def card_reason(best: Recommendation, data: Evaluation) -> str:
+    """Say by what it was decided what to do with a predictor, with the intervals."""
+    if not best.varies:
+        return without_variation(best.only_value)
+    is_probability = not math.isnan(best.as_given.estimate)
+    how = FORMS[best.form]
+    matters = amount(best.matters, data)
+    if best.action == Action.AVOID and is_probability and best.form != AS_GIVEN:
         how = "recalibrated or not"
     elif not is_probability:
         how += " (as given it is not a probability)"
-    if action in (USE, RECALIBRATE):
-        worth = f"{how}, {_size(card, form, data)} better than the base rate"
-        if pd.isna(card[GAINED]):
+    if best.is_useful:
+        worth = f"{how}, {_size(best.margin, data)} better than the base rate"
+        if math.isnan(best.gain.estimate):
             return worth
-        gain = _size(card, GAINED, data)
+        gain = _size(best.gain, data)
         return f"{worth}; recalibration gains {gain}, where less than {matters} does not matter"
-    if action == AVOID:
-        most = np.nanmax([0, *card[["as_given_high", "recalibrated_high", "signal_high"]]])
+    if best.action == Action.AVOID:
+        most = np.nanmax([0, best.as_given.high, best.recalibrated.high, best.signal_high])
         return (
             f"{how}, better than the base rate by no more than {amount(most, data)}; less than "
             f"{matters} does not matter"
         )
-    if n_rarer(card) < MIN_RUNS_PER_OUTCOME:
-        return _too_few_runs(card)
-    if pd.isna(card[form]):
+    if best.has_too_few_runs:
+        return _too_few_runs(best)
+    if math.isnan(best.margin.estimate):
         return "not a probability, so that it has no score until it is recalibrated"
-    low, high = (fixed(card[end], data.digits, "+") for end in columns_of(form)[1:])
+    low, high = (fixed(end, data.digits, "+") for end in best.margin[1:])
     return (
-        f"{how}, anywhere from {low} to {high} over the base rate; about {card['n_needed']:,} more "
+        f"{how}, anywhere from {low} to {high} over the base rate; about {best.n_needed:,} more "
         f"runs would settle this"
     )
 
 
-def _too_few_runs(card: pd.Series) -> str:
+def _too_few_runs(best: Recommendation) -> str:
     """Say that one outcome is too rare to draw a conclusion."""
-    outcome, enough = "succeeded", MIN_RUNS_PER_OUTCOME
-    if card["success_rate"] > 0.5:
+    outcome = "succeeded"
+    enough = MIN_RUNS_PER_OUTCOME
+    if best.success_rate > 0.5:
         outcome = "failed"
     return (
-        f"only {n_rarer(card):.0f} of {card['n_runs']:,} runs {outcome}; at least {enough} "
-        f"successes and {enough} failures are needed to draw a conclusion"
+        f"only {best.n_rarer:.0f} of {best.n_runs:,} runs {outcome}; at least {enough} successes "
+        f"and {enough} failures are needed to draw a conclusion"
     )
 
 
-def _size(card: pd.Series, name: str, data: Evaluation) -> str:
-    value, low, high = card[columns_of(name)]
-    return f"{amount(value, data)} {interval(low, high, digits_that_show(value, data.digits))}"
+def _size(of: Interval, data: Evaluation) -> str:
+    ends = interval(of.low, of.high, digits_that_show(of.estimate, data.digits))
+    return f"{amount(of.estimate, data)} {ends}"
 
 
 def amount(value: float, data: Evaluation) -> str:
@@ -143,9 +135,9 @@ def amount(value: float, data: Evaluation) -> str:
 
 def against_counting(data: Evaluation, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
-    if not varies(data.cards.loc[name]):
+    if not data.recommendations[name].varies:
         return []
-    form = form_of(data.cards.loc[name])
+    form = data.recommendations[name].form
     metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
     return [
         _counting(data, (name, form, metric), way, what)
@@ -158,7 +150,7 @@ def against_counting(data: Evaluation, name: str) -> list[str]:
 def not_above_counting(data: Evaluation, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
     key = _acted_on(data, name)
-    if data.cards.loc[name, "card"] not in (USE, RECALIBRATE) or key not in data.intervals.index:
+    if not data.recommendations[name].is_useful or key not in data.intervals.index:
         return ""
     row = data.intervals.loc[key]
     way = min(_ways(data, key), key=lambda way: row[way[1]] > 0)
@@ -172,12 +164,13 @@ def is_above_live_counting(data: Evaluation, name: str) -> bool:
 
 def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
     """Place in the intervals of the leading score, in the form that a card speaks for."""
-    return name, form_of(data.cards.loc[name]), data.score_name
+    return name, data.recommendations[name].form, data.score_name
 
 
 def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
     """Return the ways of counting steps to compare with, by what the predictor knows."""
-    knows, row = data.facts.knows_end, data.intervals.loc[key]
+    knows = data.facts.knows_end
+    row = data.intervals.loc[key]
     if knows is not None:
         return [OVER_ALIVE_END if knows else OVER_ALIVE]
     is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])
@@ -187,7 +180,8 @@ def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
 def _counting(data: Evaluation, key: tuple[str, str, str], way: list[str], subject: str) -> str:
     """Say on which side of counting steps a number lies: "it is better than counting steps"."""
     margin, low, high = data.intervals.loc[key, way]
-    side, digits = _side(low, high), digits_of(key[2])
+    side = _side(low, high)
+    digits = digits_of(key[2])
     if side is not Side.EITHER:
         digits = digits_that_show(margin, digits)
     number = with_interval((margin, low, high), digits, "+")
@@ -208,13 +202,16 @@ def _side(low: float, high: float) -> Side:
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     assert data.by is not None
-    name = name or ranked(data.cards)[0]
+    name = name or next(iter(data.recommendations))
     cards = data.by.loc[kind].xs(name, level="predictor")
-    p, n_by_card = float(cards["p_value"].iloc[0]), cards["card"].value_counts()
-    differs, advice = "is not shown to differ", "go by all runs"
+    p = float(cards["p_value"].iloc[0])
+    n_by_card = cards["card"].value_counts()
+    differs = "is not shown to differ"
+    advice = "go by all runs"
     if p < GROUP_ERROR_RATE:
-        actions = [f"{card} in {n_by_card[card]}" for card in CARDS if card in n_by_card]
-        differs, advice = "differs", ", ".join(actions)
+        actions = [f"{card} in {n_by_card[card]}" for card in Action if card in n_by_card]
+        differs = "differs"
+        advice = ", ".join(actions)
     return (
         f"how well {visible(name)} works {differs} between the {len(cards)} groups (p = {p:.2g}): "
         f"{advice}."
@@ -246,9 +243,11 @@ def of_stopping(data: Evaluation) -> str:
 
 def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
     """Say at which levels a stopping rule can flag no run, and what it needs."""
-    held_out, more = "successes", "runs"
+    held_out = "successes"
+    more = "runs"
     if is_by_task:
-        held_out, more = "tasks with a success", "tasks"
+        held_out = "tasks with a success"
+        more = "tasks"
     alphas = " and ".join(f"{level:g}" for level in levels)
     return (
         f"Stopping early flags no run at alpha = {alphas}: too few {held_out} are held out to set "
@@ -265,17 +264,19 @@ def note_text(note: Note) -> str:
 
 
 def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
-    where, mistake = "outside [0, 1]", "a probability"
+    where = "outside [0, 1]"
+    mistake = "a probability"
     if not math.isnan(low):
-        where, mistake = f"far outside the others, {low:g} to {high:g}", "an error"
+        where = f"far outside the others, {low:g} to {high:g}"
+        mistake = "an error"
     first = f" (the first of {n} such values)" if n > 1 else ""
     return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
 
 
 def _leakage(leak: Leak) -> str:
     return (
-        f"{LEAKS[leak]}. If it is the outcome or an id, or was made from one, ignore all results of "
-        f"this predictor."
+        f"{LEAKS[leak]}. If it is the outcome or an id, or was made from one, ignore all results "
+        f"of this predictor."
     )
 
 

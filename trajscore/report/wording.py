@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-import pandas as pd
-
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import (
     GROUP_ERROR_RATE,
@@ -22,20 +20,13 @@ from trajscore.core.policy import (
 )
 from trajscore.core.visible import visible
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, Note, columns_of
+from trajscore.evaluation.options import AS_GIVEN, Note
 from trajscore.evaluation.recommendation import (
-    AVOID,
-    RECALIBRATE,
-    TOO_FEW,
-    UNSCORED,
-    USE,
+    Action,
     OtherChoice,
+    Recommendation,
     difference,
-    form_of,
     have_too_few_runs,
-    ranked,
-    recommended,
-    varies,
 )
 from trajscore.evaluation.reliability import reliability
 from trajscore.evaluation.runs import number_of_runs
@@ -93,19 +84,20 @@ class Answer(NamedTuple):
 
 def answer(data: Evaluation) -> Answer:
     """Return which predictor to use, what would change that, and how sound the data are."""
-    name, card = _best(data)
+    best = _best(data)
     problems = [visible(text) for text in _problems(data)]
     looks = [visible(text) for text in _looks(data)]
     light = Light.SOUND
     if problems or looks:
         light = Light.PROBLEM if problems else Light.LOOK
-    doubts, hidden = problems + looks, visible(of_unobserved(data))
+    doubts = problems + looks
+    hidden = visible(of_unobserved(data))
     is_unsaid = bool(data.facts.n_censored and doubts and hidden not in doubts)
     question, text = reason(data)
     by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
     return Answer(
-        predictor="" if card["card"] == AVOID or _is_small(card) else name,
-        action=card["card"],
+        predictor="" if best.action == Action.AVOID or _is_small(best) else best.predictor,
+        action=str(best.action),
         headline=visible(headline(data)),
         reason=Reason(question, visible(text)),
         advice=visible(next_step(data)),
@@ -122,33 +114,28 @@ def answer(data: Evaluation) -> Answer:
 
 def headline(data: Evaluation) -> str:
     """Say what to do with the predictor that is ahead."""
-    name, card = _best(data)
-    action, more = card["card"], f"{card['n_needed']:,}"
-    if action == AVOID:
+    best = _best(data)
+    name = _quoted(best.predictor)
+    more = f"{best.n_needed:,}"
+    if best.action == Action.AVOID:
         return _use_none(data, name)
-    if _is_small(card):
-        n = number_of_runs(int(card["n_runs"]))
+    if _is_small(best):
+        n = number_of_runs(best.n_runs)
         return f"Too few runs to say anything: read these {n}, and collect about {more} more."
-    if action == UNSCORED:
-        return f"Not known yet whether to use {_quoted(name)}: it has no score."
-    if action == TOO_FEW:
-        return (
-            f"Not known yet whether to use {_quoted(name)}: about {more} more runs could settle it."
-        )
-    how = " as it is" if action == USE else " and recalibrate it"
-    return f"Use {_quoted(name)}{how}{_not_in(data, name)}{_proviso(data, name, action)}."
+    if best.action == Action.UNSCORED:
+        return f"Not known yet whether to use {name}: it has no score."
+    if best.action == Action.TOO_FEW:
+        return f"Not known yet whether to use {name}: about {more} more runs could settle it."
+    how = " as it is" if best.action == Action.USE else " and recalibrate it"
+    return f"Use {name}{how}{_not_in(data, best.predictor)}{_proviso(data, best)}."
 
 
 def _use_none(data: Evaluation, name: str) -> str:
     """Say that no predictor is to be used, and whether that is because none varies."""
-    why = ""
-    if len(data.cards) == 1:
-        if not varies(data.cards).any():
-            why = ": it does not vary"
-        return f"Do not use {_quoted(name)}{why}."
-    if not varies(data.cards).any():
-        why = ": no predictor varies"
-    return f"Use none of these{why}."
+    varies = any(each.varies for each in data.recommendations.values())
+    if len(data.recommendations) == 1:
+        return f"Do not use {name}." if varies else f"Do not use {name}: it does not vary."
+    return "Use none of these." if varies else "Use none of these: no predictor varies."
 
 
 def _not_in(data: Evaluation, name: str) -> str:
@@ -156,21 +143,21 @@ def _not_in(data: Evaluation, name: str) -> str:
     if data.by is None:
         return ""
     cards = data.by.xs(name, level="predictor")
-    is_bad = (cards["card"] == AVOID) | (cards["recalibrated_high"] < 0)
+    is_bad = (cards["card"] == Action.AVOID) | (cards["recalibrated_high"] < 0)
     is_shown = ~have_too_few_runs(cards) & (cards["p_value"] < GROUP_ERROR_RATE)
     groups = cards.index[is_bad & is_shown]
     return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
-def _proviso(data: Evaluation, name: str, action: str) -> str:
+def _proviso(data: Evaluation, best: Recommendation) -> str:
     """Say what the answer depends on; else what values mean, where that is not what they say."""
     if not _is_settled(data):
         return f", if the {_hidden(data)} without an outcome {_stands_for(data)}"
-    if AS_GIVEN not in data.forms_of(name):
+    if AS_GIVEN not in data.forms_of(best.predictor):
         return ": as given it is not a probability"
-    bins = reliability(data, (name, AS_GIVEN))
+    bins = reliability(data, (best.predictor, AS_GIVEN))
     gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]
-    if action != USE:
+    if best.action != Action.USE:
         return f": where it says {' and where it says '.join(gaps)}" if gaps else ""
     if gaps:
         return f": at worst, where it says {gaps[0]}"
@@ -182,8 +169,9 @@ def _proviso(data: Evaluation, name: str, action: str) -> str:
 
 def reason(data: Evaluation) -> Reason:
     """Say why, and what would change or settle the answer."""
-    name, card = _best(data)
-    action, base = card["card"], base_rate(data)
+    best = _best(data)
+    base = base_rate(data)
+    name = _quoted(best.predictor)
     if not _is_settled(data):
         drop = "--censored drop" if data.source.command else "censored='drop'"
         other = _other_answer(data, data.other_choice("observed"))
@@ -193,76 +181,74 @@ def reason(data: Evaluation) -> Reason:
             f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
             f"answer is: {other}.** Leave them out then: {drop}.",
         )
-    if action == AVOID and not varies(data.cards).any():
+    if not any(each.varies for each in data.recommendations.values()):
         return Reason("Why", "A number that never changes cannot tell good runs from bad.")
-    if action == AVOID:
+    if best.action == Action.AVOID:
         return Reason(
             "Why",
             f"No predictor, even recalibrated, cuts the loss of always saying {base} by "
             f"{MATERIAL_SHARE:.0%}, the least that matters.",
         )
-    if _is_small(card):
+    if _is_small(best):
         enough = MIN_RUNS_PER_OUTCOME
         return Reason(
             "Why",
             f"With fewer than {enough} successes or {enough} failures, chance alone makes a "
             f"predictor look good or bad.",
         )
-    if action == UNSCORED:
-        text = f"Only a probability has a score: {_quoted(name)} is none until it is recalibrated."
+    if best.action == Action.UNSCORED:
+        text = f"Only a probability has a score: {name} is none until it is recalibrated."
         return Reason("Why", text)
-    margin = _margin(data.cards, name, data)
-    if action == TOO_FEW:
+    margin = _margin(best, data)
+    if best.action == Action.TOO_FEW:
         return Reason(
             "What would settle it",
-            f"{card['n_needed']:,} more runs with an outcome, if {_quoted(name)} keeps its margin "
-            f"of {margin}.",
+            f"{best.n_needed:,} more runs with an outcome, if {name} keeps its margin of {margin}.",
         )
     better = f"It is {margin} better than always saying {base}"
-    if counting := not_above_counting(data, name):
+    if counting := not_above_counting(data, best.predictor):
         return Reason("Why", f"{better}, but {counting}, which costs nothing.")
     return Reason("Why", f"{better}. What would change the choice: {_what_would_change(data)}.")
 
 
 def _what_would_change(data: Evaluation) -> str:
     """Say what would make another predictor the better choice: a better one, or what it costs."""
-    (best, *_), useful = ranked(data.cards), _useful_others(data)
-    if not useful:
-        if len(data.cards) > 1:
-            return "A better predictor; no other one is useful"
+    best, *others = data.recommendations.values()
+    useful = [each for each in others if each.is_useful]
+    if not others:
         return "A better predictor; this is the only one here"
+    if not useful:
+        return "A better predictor; no other one is useful"
     if tied := _tied(data):
         return f"Cost, as {listed(tied, _FEW_NAMED)} may be as good"
-    other = next((name for name in useful if data.cards["card"][name] == USE), useful[0])
-    how = " as it is"
-    if data.cards["card"][other] == RECALIBRATE:
-        how = ", recalibrated,"
+    other = next((each for each in useful if each.action == Action.USE), useful[0])
+    how = " as it is" if other.action == Action.USE else ", recalibrated,"
     behind = ""
     if data.pairs is not None:
-        text = with_interval(difference(data.pairs, best, other), data.digits)
-        behind = f" and is {text}{data.options.unit} behind"
-    return f"Cost, as {_quoted(other)}{how} is useful{behind}"
+        lead = difference(data.pairs, best.predictor, other.predictor)
+        behind = f" and is {with_interval(lead, data.digits)}{data.options.unit} behind"
+    return f"Cost, as {_quoted(other.predictor)}{how} is useful{behind}"
 
 
 def next_step(data: Evaluation) -> str:
     """Say what to do next."""
-    name, card = _best(data)
-    action = card["card"]
+    best = _best(data)
+    name = best.predictor
     if not _is_settled(data):
         return (
             f"Find out what became of the {_hidden(data)} without an outcome, before you act on "
             f"these scores."
         )
-    if action == AVOID:
+    if best.action == Action.AVOID:
         return (
             "Try another predictor, or ask the model another way: the user guide's page \u201cGet "
             "confidences\u201d says how."
         )
-    if action in (TOO_FEW, UNSCORED):
-        collect = "Collect more runs" if action == TOO_FEW else "Recalibrate it"
+    if best.is_open:
+        collect = "Collect more runs" if best.action == Action.TOO_FEW else "Recalibrate it"
         return f"{collect}. Until then, read runs, and do not act on these scores."
     act = "Accept and stop new runs by the thresholds below"
-    if action == RECALIBRATE:
+    if best.action == Action.RECALIBRATE:
         act = "Recalibrate new runs, then accept and stop them by the thresholds below"
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
@@ -270,14 +256,14 @@ def next_step(data: Evaluation) -> str:
             f"rate of the runs that get as far (calibration.AliveRate)."
         )
     if tied := _tied(data):
-        best = listed([_quoted(name), *tied], _FEW_NAMED)
-        return f"{act}, or use another of {best} if it costs you less."
+        names = listed([_quoted(name), *tied], _FEW_NAMED)
+        return f"{act}, or use another of {names} if it costs you less."
     return f"{act}."
 
 
 def before_rules(data: Evaluation) -> str:
     """Say what comes before thresholds to accept and stop by, where they may not hold."""
-    if _best(data)[1]["card"] not in (USE, RECALIBRATE):
+    if not _best(data).is_useful:
         return (
             "**Do not act on this yet: no predictor is shown to beat the base rate.** The rule "
             "would be: "
@@ -293,8 +279,11 @@ def before_rules(data: Evaluation) -> str:
 def of_choice(data: Evaluation, choice: str) -> str:
     """Say how many runs could be counted otherwise, and what the answer would be then."""
     other = data.other_choice(choice)
-    n, n_all, alone = other.n_runs, data.facts.n_runs, other.n_runs == 1
-    counted, otherwise = "counted as recorded", "Without them"
+    n = other.n_runs
+    n_all = data.facts.n_runs
+    alone = other.n_runs == 1
+    counted = "counted as recorded"
+    otherwise = "Without them"
     if choice == "observed":
         what = "has no outcome" if alone else "have no outcome"
         counted = f"counted {COUNTED_AS[data.facts.censored]}"
@@ -302,7 +291,9 @@ def of_choice(data: Evaluation, choice: str) -> str:
             what += _stopped_by(data)
     elif choice == "lost":
         what = "was lost by the harness" if alone else "were lost by the harness"
-        counted, otherwise, n_all = "left out", "Counted as recorded,", n_all + n
+        counted = "left out"
+        otherwise = "Counted as recorded,"
+        n_all = n_all + n
     else:
         what = "ended for reasons that are not known"
     runs = f"{n:,} of {number_of_runs(n_all)} {what}"
@@ -320,25 +311,25 @@ def _what_stays(data: Evaluation, other: OtherChoice) -> str:
     """Say whether the answer stays under another choice of runs, or what it would be."""
     if not other.stays:
         return f"the answer would be: {_other_answer(data, other)}"
-    name, action = recommended(data.cards)
-    if action in (TOO_FEW, UNSCORED):
+    best = _best(data)
+    if best.is_open:
         return "it is still not known"
-    if name == other.predictor:
+    if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
         return "the choice stays"
     return "a predictor that is tied with it leads"
 
 
 def _other_answer(data: Evaluation, other: OtherChoice) -> str:
     """Say what the answer would be under another choice of runs."""
-    if other.cards is None:
+    best = other.best
+    if best is None:
         return "none, as too few runs are left"
-    if other.action == AVOID:
+    if best.action == Action.AVOID:
         return "use none of these"
-    if not other.predictor:
+    if best.is_open:
         return "not known yet"
-    how = " as it is" if other.action == USE else ", recalibrated"
-    margin = _margin(other.cards, other.predictor, data)
-    return f"use {_quoted(other.predictor)}{how} ({margin})"
+    how = " as it is" if best.action == Action.USE else ", recalibrated"
+    return f"use {_quoted(best.predictor)}{how} ({_margin(best, data)})"
 
 
 def _stopped_by(data: Evaluation) -> str:
@@ -363,9 +354,10 @@ def _problems(data: Evaluation) -> Iterator[str]:
     if not _is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
-    few = data.cards[have_too_few_runs(data.cards) & varies(data.cards)]
-    if len(few):
-        yield f"{opening(card_reason(few.iloc[0], data))}."
+    few = [data.recommendations[name] for name in data.cards.index]
+    few = [each for each in few if each.has_too_few_runs and each.varies]
+    if few:
+        yield f"{opening(card_reason(few[0], data))}."
 
 
 def _looks(data: Evaluation) -> Iterator[str]:
@@ -425,15 +417,14 @@ def outcome_of(data: Evaluation, y: float) -> str:
     return next((name for code, name in names.items() if code == y), f"graded {y:g}")
 
 
-def _best(data: Evaluation) -> tuple[str, pd.Series]:
-    """Return the predictor that is ahead, and its card."""
-    name = ranked(data.cards)[0]
-    return name, data.cards.loc[name]
+def _best(data: Evaluation) -> Recommendation:
+    """Return what to do with the predictor that is ahead."""
+    return next(iter(data.recommendations.values()))
 
 
-def _is_small(card: pd.Series) -> bool:
+def _is_small(best: Recommendation) -> bool:
     """Whether there are too few runs of an outcome to say anything."""
-    return card["card"] == TOO_FEW and bool(have_too_few_runs(card))
+    return best.action == Action.TOO_FEW and best.has_too_few_runs
 
 
 def _is_settled(data: Evaluation) -> bool:
@@ -455,16 +446,10 @@ def _stands_for(data: Evaluation) -> str:
     return "failed" if data.facts.censored == "failure" else "have the q_z of a success"
 
 
-def _useful_others(data: Evaluation) -> list[str]:
-    """Return the other predictors to be used, best first."""
-    return [
-        name for name in ranked(data.cards)[1:] if data.cards["card"][name] in (USE, RECALIBRATE)
-    ]
-
-
 def _tied(data: Evaluation) -> list[str]:
     """Return the other useful predictors that these runs do not tell from the best."""
-    return [_quoted(name) for name in _useful_others(data) if data.cards["tied"][name]]
+    _, *others = data.recommendations.values()
+    return [_quoted(each.predictor) for each in others if each.is_useful and each.tied]
 
 
 def _quoted(name: str) -> str:
@@ -472,7 +457,6 @@ def _quoted(name: str) -> str:
     return f"\u201c{name}\u201d" if " " in name else name
 
 
-def _margin(cards: pd.DataFrame, name: str, data: Evaluation) -> str:
-    """Write the margin of the form that a card speaks for, with its interval."""
-    three = cards.loc[name, columns_of(form_of(cards.loc[name]))]
-    return f"{with_interval(three, data.digits)}{data.options.unit}"
+def _margin(best: Recommendation, data: Evaluation) -> str:
+    """Write the margin of the form that is spoken of, with its interval."""
+    return f"{with_interval(best.margin, data.digits)}{data.options.unit}"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration._cross_fit import CrossFitCalibrator
+from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PARTS, collapse
+from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, collapse, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray
@@ -18,7 +18,7 @@ from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.units import t_quantile
-from trajscore.metrics._decomposition import TERMS, Mass
+from trajscore.metrics.decomposition import TERMS, Mass
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
@@ -72,7 +72,8 @@ class RankingAccumulator(Accumulator):
         bounds: tuple[float, float] | None = None,
     ) -> None:
         check_choice(phi, "phi", AGGREGATORS)
-        self.phi, self.weights = phi, as_step_weights(weights, horizon)
+        self.phi = phi
+        self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_RANK_CELLS)
         self.sums: FloatArray = np.zeros((3, _N_RANK_CELLS))  # failures, successes, confidence
 
@@ -118,8 +119,10 @@ class RankingAccumulator(Accumulator):
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
         rows = {}
-        ranked = {k: m.function for k, m in DIAGNOSTICS.items() if isinstance(m, RankMetric)}
-        for name, statistic in ranked.items():
+        for name, metric in DIAGNOSTICS.items():
+            if not isinstance(metric, RankMetric):
+                continue
+            statistic = metric.function
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             if name == "AUPRC":
@@ -141,7 +144,8 @@ def _split_cells(
 ) -> tuple[FloatArray, FloatArray]:
     """Split each cell in two; the failures are the lower half where `first` is 0."""
     split = np.zeros((2, len(failures), 2))
-    split[0, :, first], split[1, :, 1 - first] = failures, successes
+    split[0, :, first] = failures
+    split[1, :, 1 - first] = successes
     return split[0].ravel(), split[1].ravel()
 
 
@@ -151,7 +155,8 @@ def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
     before = np.cumsum(failures) - failures + passed
     # the k-th failure of a cell has precision 1 - passed / (before + k)
     area = failures - passed * (harmonic(before + failures) - harmonic(before))
-    return float(area.sum() / failures.sum()) if failures.any() else np.nan
+    with np.errstate(invalid="ignore"):  # NaN without failures
+        return float(area.sum() / failures.sum())
 
 
 _N_CELLS = 1 << 14
@@ -210,7 +215,8 @@ class CalibrationAccumulator(Accumulator):
     ) -> None:
         self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_CELLS)
-        self.n_runs, self.divisor = 0, 0.0
+        self.n_runs = 0
+        self.divisor = 0.0
         # weight of successes, of failures, and of either times the value; by part and cell
         self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
 
@@ -218,7 +224,7 @@ class CalibrationAccumulator(Accumulator):
         """Add trusted runs with one value a step."""
         self.n_runs += len(runs.label)
         self.divisor += float(runs.of_runs.divisor().sum())
-        key = runs.part * _N_CELLS + self.grid.cells(values)
+        key = step_parts(runs.X).astype(np.int64) * _N_CELLS + self.grid.cells(values)
         parts = (runs.success, runs.failure, runs.success * values, runs.failure * values)
         for place, part in enumerate(parts):
             self.sums[place] += np.bincount(key, part, 3 * _N_CELLS).reshape(3, _N_CELLS)
@@ -228,7 +234,8 @@ class CalibrationAccumulator(Accumulator):
         constant = CalibrationAccumulator(self.weights)
         (cell,) = constant.grid.cells(np.array([forecast]))
         weight = self.sums[:2].sum(axis=2)
-        constant.n_runs, constant.divisor = self.n_runs, self.divisor
+        constant.n_runs = self.n_runs
+        constant.divisor = self.divisor
         constant.sums[:, :, cell] = [*weight, *(weight * forecast)]
         return constant
 
@@ -246,7 +253,8 @@ class CalibrationAccumulator(Accumulator):
         total = weight[outcome, cell]
         values = moments[outcome, cell] / total
         order = np.argsort(values)
-        success, failure = (np.where(outcome == k, total, 0.0)[order] for k in (0, 1))
+        success = np.where(outcome == 0, total, 0.0)[order]
+        failure = np.where(outcome == 1, total, 0.0)[order]
         return CalibrationSample(values[order], success, failure, self.n_runs)
 
     def fit(self, calibrator: CrossFitCalibrator) -> Any:
@@ -279,7 +287,9 @@ class CalibrationAccumulator(Accumulator):
                 f"give both the same weights"
             )
         # a step function would otherwise separate the successes and failures of one cell
-        sample = self._pooled() if calibrator._is_stepwise else self._by_outcome()
+        sample = self._by_outcome()
+        if calibrator._is_stepwise:
+            sample = self._pooled()
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("Calibration needs both successes and failures; add more runs")
         # as in memory, the weights of a run add up to one on average: penalties mean the same
@@ -306,18 +316,18 @@ class CalibrationAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
-        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS)}
+        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PART_STARTS)}
         values = {
             name: binned_error(success + failure, success - np.add(*moments), n_bins)
             for name, (success, failure, *moments) in errors.items()
         }
-        family, sample = get_family(score), self._pooled()
+        sample = self._pooled()
         mass = Mass(
             sample.values,
             sample.success / self.divisor,
             sample.failure / self.divisor,
             np.zeros(len(sample.values), dtype=np.int64),
         )
-        parts = mass.parts(family)
+        parts = mass.parts(get_family(score))
         values |= {name: parts[name][0] for name in TERMS} | {"success_rate": sample.base_rate}
         return pd.Series(values)

@@ -26,7 +26,7 @@ from trajscore.tracer._risk_scorer import (
     components_of,
     running_mean,
 )
-from trajscore.tracer._turns import Turns, check_runs, take_turns
+from trajscore.tracer.turns import Turns, check_runs, take_turns
 
 
 class ChannelRisk(RiskScorer):

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.io.text import whole_text
-from trajscore.tracer._turns import Turns, Words
+from trajscore.tracer.turns import Turns, Words
 
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
@@ -116,7 +116,8 @@ def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: in
     run = turns.run_of
     pairs = [np.empty((2, 0), dtype=np.int64)]
     for back in range(1, min(window, len(among) - 1) + 1):
-        now, before = among[back:], among[:-back]
+        now = among[back:]
+        before = among[:-back]
         there = (run[now] == run[before]) & (text[now] >= 0) & (text[before] >= 0)
         pairs.append(np.stack([now[there], before[there]]))
     turn, before = np.concatenate(pairs, axis=1)
@@ -159,7 +160,8 @@ def compare(
     rows: Any, texts: list[str], pairs: PairsOfTurns, n_lexical: int, words: Words
 ) -> tuple[FloatArray, FloatArray]:
     """Return the cosine of each pair, and the word overlap of the first `n_lexical`."""
-    first, second = pairs.first[:n_lexical], pairs.second[:n_lexical]
+    first = pairs.first[:n_lexical]
+    second = pairs.second[:n_lexical]
     used, place = np.unique(np.stack([first, second]), return_inverse=True)
     a, b = place.reshape(2, -1)
     table = words.table([texts[place] for place in used])
@@ -225,7 +227,8 @@ def _products(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
     out = np.empty(len(first))
     for start in range(0, len(first), _PAIRS):
         here = slice(start, start + _PAIRS)
-        a, b = rows[first[here]], rows[second[here]]
+        a = rows[first[here]]
+        b = rows[second[here]]
         if sparse.issparse(rows):
             out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
         else:

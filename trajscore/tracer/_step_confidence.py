@@ -14,8 +14,8 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count
 from trajscore.io import Step
 from trajscore.io.logprobs import NOT_RECORDED
-from trajscore.tracer._stated_confidence import StatedConfidence, compile_with_group
-from trajscore.tracer._turns import (
+from trajscore.tracer.stated_confidence import StatedConfidence, compile_with_group
+from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,
     Turns,

@@ -93,7 +93,8 @@ def tuned(
             "tune needs runs that have an outcome and a recorded component; no run has both"
         )
     rows = rows[id_order(X.ids[rows])]
-    sample, labels = X[rows], codes[rows]
+    sample = X[rows]
+    labels = codes[rows]
 
     def best(**grid: ArrayLike) -> tuple[dict[str, float], float]:
         values = {name: np.atleast_1d(np.asarray(grid[name], dtype=float)) for name in TUNED}
@@ -157,7 +158,8 @@ def grid_scores(
     shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
     out = np.empty((*shape, len(X)))
     sizes = np.stack([tail_size(X.lengths, float(fraction)) for fraction in k])  # (n_k, n_runs)
-    runs, largest_size = np.arange(len(X)), int(sizes.max())
+    runs = np.arange(len(X))
+    largest_size = int(sizes.max())
 
     def ordered(risk: FloatArray) -> FloatArray:
         # the largest first; components are 0 or more, so that padding with 0 comes last
@@ -173,10 +175,12 @@ def grid_scores(
     for i, j in np.ndindex(shape[:2]):
         weights = alpha[i], beta[j], gamma[:, None, None]
         if aggregation == "separate":
-            mean, other = surprisal, tail_means(ordered(parts.penalty(*weights)))
+            mean = surprisal
+            other = tail_means(ordered(parts.penalty(*weights)))
         else:
             falling = ordered(parts.risk(*weights, aggregation))
-            mean, other = tail_means(falling), falling[:, None, :, 0]
+            mean = tail_means(falling)
+            other = falling[:, None, :, 0]
         out[i, j] = mixed(mean[:, :, None], other[:, :, None], w[:, None])
     out[..., nothing_recorded(X)] = np.nan
     return out

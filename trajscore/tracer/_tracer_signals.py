@@ -23,8 +23,8 @@ from trajscore.tracer._similarity import (
     pairs_with_earlier,
     repeated_calls,
 )
-from trajscore.tracer._stated_confidence import StatedConfidence
-from trajscore.tracer._turns import (
+from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,
     Turns,
@@ -164,7 +164,8 @@ class TracerSignals(RunTransformer):
         tokens = take_tokens(turns, None if reset else self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
-        results, answers = calls_and_results(turns, texts), self._answers(turns, texts)
+        results = calls_and_results(turns, texts)
+        answers = self._answers(turns, texts)
         parts = (speech, results, answers)
         pairs = PairsOfTurns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         embed = check_memory(self.memory).cache(fit_and_embed)
@@ -189,13 +190,15 @@ class TracerSignals(RunTransformer):
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
             kept = turns.is_agent == (self.actors == "agent")
-            turns, cells = turns.only(kept, self.actors), cells[kept]
+            turns = turns.only(kept, self.actors)
+            cells = cells[kept]
         return turns.container(cells, CHANNELS)
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
         if self.definition == "paper":  # the window counts turns of both sides
-            among, text = np.arange(len(turns.steps)), np.where(turns.is_agent, texts.whole, -1)
+            among = np.arange(len(turns.steps))
+            text = np.where(turns.is_agent, texts.whole, -1)
             return pairs_with_earlier(turns, among, text, self.window), np.empty(0, np.int64)
         speech = pairs_with_earlier(
             turns, np.flatnonzero(turns.is_agent), texts.speech, self.window

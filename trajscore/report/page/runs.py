@@ -9,8 +9,7 @@ import numpy as np
 
 from trajscore.evaluation.worst_runs import worst_runs
 from trajscore.report.page.screen import run_line
-from trajscore.report.page.transcripts import transcripts
-from trajscore.report.page.view import Drawer, View
+from trajscore.report.page.view import Drawer, View, transcripts
 from trajscore.report.wording import outcome_of
 
 _MOST = 60

@@ -16,7 +16,8 @@ from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.verdicts import verdicts
 
-FORMAT, VERSION = "trajscore report", 2
+FORMAT = "trajscore report"
+VERSION = 2
 
 
 def to_json(data: Evaluation) -> str:
@@ -26,8 +27,10 @@ def to_json(data: Evaluation) -> str:
 
 def document(data: Evaluation) -> dict[str, Any]:
     """Return what the JSON of a report holds."""
-    facts, options = data.facts, data.options
-    metrics, screen = _metrics(data), first_screen(data)
+    facts = data.facts
+    options = data.options
+    metrics = _metrics(data)
+    screen = first_screen(data)
     return {
         "format": FORMAT,
         "version": VERSION,

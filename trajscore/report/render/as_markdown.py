@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from trajscore.core.visible import visible
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.recommendation import ranked
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
@@ -60,10 +59,9 @@ def _actions(screen: FirstScreen) -> str:
 
 
 def _cards(data: Evaluation) -> Iterator[list[str]]:
-    for name in ranked(data.cards):
-        card = data.cards.loc[name]
-        why = filter(None, [card_reason(card, data), not_above_counting(data, name)])
-        yield [name, card["card"], "; ".join(why)]
+    for name, best in data.recommendations.items():
+        why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
+        yield [name, str(best.action), "; ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

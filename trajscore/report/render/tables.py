@@ -30,7 +30,7 @@ from trajscore.evaluation.options import (
     REFERENCES,
     columns_of,
 )
-from trajscore.evaluation.recommendation import GAINED, ranked
+from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
 from trajscore.report.glossary import GLOSSARY, arrow, explain
 from trajscore.report.numbers import fixed, short_number, with_interval
@@ -106,7 +106,7 @@ def _main(data: Evaluation) -> Table:
 
 def _in_order(data: Evaluation, table: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the keys of a table, the best predictor first, the references last."""
-    names = [*ranked(data.cards), *REFERENCES]
+    names = [*data.recommendations, *REFERENCES]
     return sorted(table.index, key=lambda key: names.index(key[0]))
 
 
@@ -124,7 +124,9 @@ def _margins(data: Evaluation) -> Table:
         own = data.table.loc[(name, form)]
         if form == CONSTANT or pd.isna(own[columns[data.score_name][0]]):
             continue
-        threes = {score: own[ends] for score, ends in columns.items()}
+        threes: dict[str, Sequence[float]] = {
+            score: tuple(own[ends]) for score, ends in columns.items()
+        }
         threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
         rows[name, FORMS[form]] = {
             score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
@@ -133,17 +135,19 @@ def _margins(data: Evaluation) -> Table:
     return Table(MARGINS, _frame(rows, "predictor", "form"), about)
 
 
-def _of_card(data: Evaluation, name: str, column: str, own: pd.Series) -> pd.Series:
+def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float]) -> Sequence[float]:
     """Return the interval of a margin that its card has, for all cards at once, if there is one."""
-    if name not in data.cards.index:
-        return own
-    three = data.cards.loc[name, columns_of(column)]
-    return three if math.isclose(three.iloc[0], own.iloc[0], rel_tol=1e-6, abs_tol=1e-9) else own
+    if name not in data.recommendations:
+        return alone
+    shared = data.recommendations[name].interval(estimate)
+    is_same = math.isclose(shared.estimate, alone[0], rel_tol=1e-6, abs_tol=1e-9)
+    return shared if is_same else alone
 
 
 def _pairs(data: Evaluation) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    names, digits = ranked(data.cards)[:_MOST_PAIRED], data.digits
+    names = list(data.recommendations)[:_MOST_PAIRED]
+    digits = data.digits
     rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
     pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
     for name, other, value, low, high in pairs:
@@ -159,11 +163,14 @@ def _pairs(data: Evaluation) -> Table:
 
 def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    names, metrics, rows = ranked(data.cards), data.options.metrics, {}
+    names = data.recommendations
+    metrics = data.options.metrics
+    rows = {}
     table = data.calibration_gain
     for name, metric in (key for key in product(names, metrics) if key in table.index):
-        row, digits = table.loc[(name, metric)], digits_of(metric)
-        gain = row[GAIN]
+        row = table.loc[(name, metric)]
+        digits = digits_of(metric)
+        gain: Sequence[float] = tuple(row[GAIN])
         if metric == data.score_name:
             gain = _of_card(data, name, GAINED, gain)
         rows[name, metric] = {
@@ -202,7 +209,9 @@ def _groups(data: Evaluation) -> Iterator[Table]:
 
 def _stopping(data: Evaluation) -> Table:
     """Return how often runs would be flagged early and what that saves, if asked for."""
-    table, options, cells = data.monitoring, data.facts.monitoring, {}
+    table = data.monitoring
+    options = data.facts.monitoring
+    cells = {}
     if table is not None and not table.empty and options is not None:
         runs = zip(table["n_success"], table["n_failure"], strict=True)
         cells = {
@@ -267,7 +276,7 @@ def _left_out(data: Evaluation) -> Table:
 def _values(data: Evaluation) -> Table:
     """Return range and ties of each predictor as given."""
     rows = {}
-    for name in ranked(data.cards):
+    for name in data.recommendations:
         cells = data.traces[name, AS_GIVEN].cells
         is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
@@ -283,7 +292,8 @@ def _values(data: Evaluation) -> Table:
 
 def _sensitivity(data: Evaluation) -> Table:
     """Return margins on the observed runs alone, and with other clips, where these change any."""
-    table, digits = data.sensitivity.dropna(subset="margin"), data.digits
+    table = data.sensitivity.dropna(subset="margin")
+    digits = data.digits
     heads = {"margin": "all runs", "observed_only": "observed alone"}
     if "clipped" in table and table["clipped"].any():
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}

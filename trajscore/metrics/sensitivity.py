@@ -114,7 +114,8 @@ def tps_sensitivity(
     margin = wide - wide[-1]
     rank = np.stack([ranks(column) for column in wide.T], axis=1)
     sign = np.sign(rank[-1] - rank)  # of the margin, where rounding is no difference
-    table["margin"], table["rank"] = margin.ravel(), rank.ravel()
+    table["margin"] = margin.ravel()
+    table["rank"] = rank.ravel()
     table["rank_flip"] = (rank != rank[:, :1]).ravel()
     table["sign_flip"] = (sign * sign[:, :1] < 0).ravel()
     return table

@@ -15,7 +15,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_sum
 from trajscore.io import Run, Step, ToolCall
 from trajscore.tracer._similarity import repeated_calls
-from trajscore.tracer._turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
+from trajscore.tracer.turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
 
 # Channels that count, and those that are sizes, each with the fact that counts turns for its mean.
 COUNTS = (
@@ -149,14 +149,16 @@ class ActionSignals(RunTransformer):
         return turns.container(np.stack(columns, axis=1), signals)
 
     def _learn_tools(self, turns: Turns) -> None:
-        writes, transfers = as_names(self.writes, "writes"), as_names(self.transfers, "transfers")
+        writes = as_names(self.writes, "writes")
+        transfers = as_names(self.transfers, "transfers")
         names = {call.name for step in turns.steps for call in step.tool_calls}
         if writes is None:
             changing = tools_with_effects(turns.runs) | {name for name in names if is_write(name)}
             writes = frozenset(changing - (transfers or frozenset()))
         if transfers is None:
             transfers = frozenset(name for name in names - writes if is_transfer(name))
-        self.writes_, self.transfers_ = writes, transfers
+        self.writes_ = writes
+        self.transfers_ = transfers
 
     def _kind(self, name: str) -> str:
         """Tell as which signal a call counts: as in `fit`, or by a name that was not seen there."""
@@ -178,7 +180,8 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     names = ("writes", "reads", "transfers")
     calls = {name: np.array([own.count(name) for own in kinds]) for name in names}
 
-    text_size, tokens = of_turns(lambda step: len(step.text)), of_turns(n_tokens)
+    text_size = of_turns(lambda step: len(step.text))
+    tokens = of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
     repeats[repeated_calls(turns, window=int(turns.lengths.max()))] = 1
     of_agent = {
@@ -248,7 +251,8 @@ _LOOKS_WORDS = """
     parse plan preview print query read recall retrieve scan search select show status summarize
     tail test think validate verify view
 """
-_CHANGES, _LOOKS = frozenset(_CHANGES_WORDS.split()), frozenset(_LOOKS_WORDS.split())
+_CHANGES = frozenset(_CHANGES_WORDS.split())
+_LOOKS = frozenset(_LOOKS_WORDS.split())
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TO_HUMAN = re.compile("human|escalat|supervisor|representative|live_?agent", re.IGNORECASE)
 # a first word such as Error or ValueError, but not "error": null

@@ -31,14 +31,17 @@ class ZeroOneCost:
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
     def __init__(self, n_classes: float, eps: float) -> None:
-        self.u_max, self.floor = 1 - 1 / n_classes, eps
+        self.u_max = 1 - 1 / n_classes
+        self.floor = eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         chosen = P.argmax(axis=1)
         likeliest = P[np.arange(len(P)), chosen].astype(np.float64)
         return np.log(np.maximum(1 - likeliest, 0)), (chosen != y).astype(np.float64)
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         chosen = log_p.argmax(axis=1)
         return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
 
@@ -47,14 +50,17 @@ class LogCost:
     """Stating the distribution itself costs -log p_y: u is its entropy."""
 
     def __init__(self, n_classes: int, eps: float) -> None:
-        self.u_max, self.floor = float(np.log(n_classes)), eps
+        self.u_max = float(np.log(n_classes))
+        self.floor = eps
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         floored = np.maximum(P, self.floor, dtype=np.float64)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
         return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         paid = -log_p[np.arange(len(log_p)), y].astype(np.float64)
         return _log_entropy(log_p.astype(np.float64)), paid
 
@@ -63,22 +69,27 @@ class MatrixCost:
     """Each decision costs what its column of a matrix says: u = min over decisions of P @ C."""
 
     def __init__(self, cost: FloatArray, eps: float) -> None:
-        self.cost, self.eps = cost, eps
+        self.cost = cost
+        self.eps = eps
 
     @cached_property
     def u_max(self) -> float:
+        """Return the largest uncertainty."""
         return largest_uncertainty(self.cost)
 
     @property
     def floor(self) -> float:
+        """Return the smallest uncertainty that is taken under a logarithm."""
         # the same share of u_max as for the 0-1 cost: whatever the unit of costs, and far below
         # u_max also where one cost is much larger than the others
         return self.eps * self.u_max / (1 - 1 / len(self.cost))
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of probabilities."""
         return self._cheapest(np.log(P @ self.cost), y)
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         # a column at a time, so that small expected costs are not rounded to 0
         columns = [logsumexp(log_p + column, axis=1) for column in np.log(self.cost).T]
         return self._cheapest(np.stack(columns, axis=1), y)
@@ -171,7 +182,8 @@ def decisions(
 ) -> tuple[FloatArray, FloatArray]:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
     decide = cost.decide_log if log_proba else cost.decide
-    log_u, paid = np.empty(len(P)), np.empty(len(P))
+    log_u = np.empty(len(P))
+    paid = np.empty(len(P))
     for rows in row_slices(P):
         check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
@@ -182,7 +194,8 @@ def decisions(
 
 def _log_entropy(log_p: FloatArray) -> FloatArray:
     """Logarithm of -sum p log p, also where all but one p are too small for a float."""
-    rows, top = np.arange(len(log_p)), log_p.argmax(axis=1)
+    rows = np.arange(len(log_p))
+    top = log_p.argmax(axis=1)
     others = log_of_others(log_p, top)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(log_p > -np.inf, log_p + np.log(-log_p), -np.inf)
@@ -237,10 +250,13 @@ def ecuas_costs(
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
 
 # Panels in log(gamma): their width, how far below u_M they start at first, and the lowest of all
-_WIDTH, _DEPTH = 0.05, 35.0
+_WIDTH = 0.05
+_DEPTH = 35.0
 LOWEST = float(np.log(1e-300))
 # Relative error that is aimed at and that is accepted, and into how many parts panels are cut
-_AIM, _LARGEST_ERROR, _MAX_PARTS = 1e-12, 1e-8, 500
+_AIM = 1e-12
+_LARGEST_ERROR = 1e-8
+_MAX_PARTS = 500
 
 
 class UACost(NamedTuple):
@@ -312,7 +328,8 @@ class _Panels:
         self, weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
     ) -> None:
         self._weight = weight
-        self._start, self._width = edges[:-1], np.diff(edges)
+        self._start = edges[:-1]
+        self._width = np.diff(edges)
         self._a, self._b = curve.lines(self._start + self._width / 2)
         self._n_low = int(np.searchsorted(edges[:-1], edges[0] + 1))
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
-from trajscore.calibration._cross_fit import cross_fit_sample
+from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
@@ -113,7 +113,8 @@ def early_warning(
     )
     final = sample.X.cells[last_cells(sample.X)].ravel()
     known = np.flatnonzero((sample.y != CENSORED) & ~np.isnan(final))
-    sample, final = sample.take(known), final[known]
+    sample = sample.take(known)
+    final = final[known]
     codes = np.asarray(sample.y)
     limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
     # at the threshold a run is flagged, and a crossing is strict
@@ -126,7 +127,8 @@ def early_warning(
 def _by_step(sample: Sample) -> pd.DataFrame:
     """Judge minus the risk as a confidence at each step, and its calibrated form."""
     runs = sample.in_id_order()
-    confidence, success = runs.X.with_cells(-runs.X.cells.ravel()), runs.y.astype(np.float64)
+    confidence = runs.X.with_cells(-runs.X.cells.ravel())
+    success = runs.y.astype(np.float64)
     forecasts = None
     if has_both(success):
         platt = PlattCrossFitCalibrator(link="identity", increasing=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, earned, run_sums
+from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, run_sums, weighted_score
 from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
@@ -58,14 +58,15 @@ class Mass:
 
     def score(self, family: Any) -> FloatArray:
         """Total score of each group, times the weights."""
-        scored = earned(self.success, family.success(self.forecast))
-        scored += earned(self.failure, family.failure(self.forecast))
+        scored = weighted_score(self.success, family.success(self.forecast))
+        scored += weighted_score(self.failure, family.failure(self.forecast))
         return np.add.reduceat(scored, _starts(self.group))
 
     def parts(self, family: Any) -> dict[str, FloatArray]:
         """Score of each group and its parts, by name."""
         forecast = self.score(family)
-        best, constant = self.recalibrated().score(family), self.constant().score(family)
+        best = self.recalibrated().score(family)
+        constant = self.constant().score(family)
         parts = (best - forecast, best - constant, -constant)
         return {"score": forecast} | dict(zip(TERMS, parts, strict=True))
 
@@ -193,7 +194,8 @@ def weighted_mass(
     All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
     each group (from 1, zero where all are one) and how many forecasts it has.
     """
-    X, of_runs = runs.X, weights.of(runs.X)
+    X = runs.X
+    of_runs = weights.of(runs.X)
     w = of_runs.cells()
     w *= np.repeat(runs.weight, X.lengths)
     if not w.any():
@@ -201,7 +203,8 @@ def weighted_mass(
     w /= runs.weight @ of_runs.divisor()
     step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
     used = slice(None) if w.all() else np.flatnonzero(w)
-    w, step = w[used], step[used]
+    w = w[used]
+    step = step[used]
     forecast, tie = group_ties(X.cells[used], step)
     step_of_tie = np.empty(len(forecast), dtype=np.int64)
     step_of_tie[tie] = step

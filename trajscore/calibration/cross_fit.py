@@ -204,7 +204,8 @@ def cross_fit_sample(
     new runs. Others are given `runs`, the same ones as in a log, in place of their traces.
     """
     check_refitted(forecaster)
-    traces, codes = sample.X, np.asarray(sample.y)
+    traces = sample.X
+    codes = np.asarray(sample.y)
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
@@ -216,8 +217,8 @@ def cross_fit_sample(
     weight = sample.weight if is_weighted else None
     every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
     metadata = {name: values for name, values in every.items() if values is not None}
-    counts = labels.counts & (sample.weight > 0)
-    fold = assign_folds(cv, traces.ids, labels.stratum, counts=counts, groups=sample.groups)
+    counts = labels.is_counted & (sample.weight > 0)
+    fold = assign_folds(cv, traces.ids, labels.stratum, is_counted=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
     def taken(rows: IntArray) -> Any:
@@ -242,7 +243,8 @@ def cross_fit_sample(
         lengths[np.argsort(fold, kind="stable")] = np.concatenate([part.lengths for part in parts])
         known = {"ids": traces.ids, "meta": traces.meta, "ended": traces.ended}
         traces = TrajectoryArray(np.zeros(int(lengths.sum())), lengths, **known)
-    cells, cell_fold = np.empty(int(traces.lengths.sum())), np.repeat(fold, traces.lengths)
+    cells = np.empty(int(traces.lengths.sum()))
+    cell_fold = np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
     return with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
@@ -423,7 +425,8 @@ class CrossFitCalibrator(LearnedForecaster):
         require_y(self, y)
         traces = self._check_runs(X, reset=True)
         n_runs = len(traces)
-        codes, groups = check_outcomes(y, traces), metadata["groups"]
+        codes = check_outcomes(y, traces)
+        groups = metadata["groups"]
         labels = as_labels(codes, censored=self.censored, q_z=metadata["q_z"])
         weight = check_sample_weight(metadata["sample_weight"], n_runs)
         clusters = None if groups is None else check_groups(groups, n_runs)
@@ -443,8 +446,10 @@ class CrossFitCalibrator(LearnedForecaster):
         track_channels(self, traces, reset=True)
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")
-        weight = np.where(labels.counts, weight, 0.0)
-        fold = assign_folds(self.cv, traces.ids, labels.stratum, counts=weight > 0, groups=groups)
+        weight = np.where(labels.is_counted, weight, 0.0)
+        fold = assign_folds(
+            self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=groups
+        )
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
         self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])
@@ -465,9 +470,11 @@ class CrossFitCalibrator(LearnedForecaster):
     def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""
         fold = steps.fold
-        letters, n_folds = string.ascii_uppercase, int(fold.max()) + 1
+        letters = string.ascii_uppercase
+        n_folds = int(fold.max()) + 1
         names = [letters[k] if k < len(letters) else f"fold{k + 1}" for k in range(n_folds)]
-        maps, calibrated = {}, np.empty(len(steps.X.cells))
+        maps = {}
+        calibrated = np.empty(len(steps.X.cells))
         cell_fold = np.repeat(fold, steps.X.lengths)
         fits = out_of_fold(fold, lambda train: self._fit_map(steps.of(train)))
         for k, (_, fitted) in enumerate(fits):

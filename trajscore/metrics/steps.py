@@ -9,7 +9,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import PARTS, WeightedSteps, row_chunks, score_cells, weighted_steps
+from trajscore.core.run_sums import (
+    PART_STARTS,
+    WeightedSteps,
+    row_chunks,
+    score_cells,
+    weighted_steps,
+)
 from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
@@ -92,14 +98,14 @@ def step_calibration_error(
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
     if part is not None:
-        check_choice(part, "part", tuple(PARTS))
+        check_choice(part, "part", tuple(PART_STARTS))
     statistics = step_calibration_statistics(
         weighted_steps(runs.y.astype(np.float64), runs.X, how, runs.weight),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=strategy,
         by_part=part is not None,
     )
-    return float(statistics[list(PARTS).index(part) if part else 0](np.ones(len(runs))))
+    return float(statistics[list(PART_STARTS).index(part) if part else 0](np.ones(len(runs))))
 
 
 def step_calibration_statistics(
@@ -113,7 +119,8 @@ def step_calibration_statistics(
 
     With `by_part`, return that of the early, of the middle and of the late steps.
     """
-    X, n_parts = steps.X, len(PARTS) if by_part else 1
+    X = steps.X
+    n_parts = len(PART_STARTS) if by_part else 1
     part = (steps.part if by_part else np.zeros_like(steps.part)).astype(np.int64)
     if strategy == "quantile":
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
@@ -130,9 +137,11 @@ def step_calibration_statistics(
     gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
     total = np.empty((len(X), n_parts))
     for chunk in row_chunks(X.offsets):
-        cells, lengths = slice(X.offsets[chunk.start], X.offsets[chunk.stop]), X.lengths[chunk]
+        cells = slice(X.offsets[chunk.start], X.offsets[chunk.stop])
+        lengths = X.lengths[chunk]
         # each run of the chunk has places of its own, for each part of it as many as bins
-        weight, first = steps.weight[cells], np.repeat(np.arange(len(lengths)) * n_parts, lengths)
+        weight = steps.weight[cells]
+        first = np.repeat(np.arange(len(lengths)) * n_parts, lengths)
         gap = weight * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
         of_bins = np.bincount(first * n_bins + place[cells], gap, size.size * len(lengths))
         of_bins = of_bins.reshape(len(lengths), n_parts, n_bins)

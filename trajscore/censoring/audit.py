@@ -71,7 +71,8 @@ class TerminationAudit:
         the runs where the audit knows none; `q_z` are in that order, too. `informative` is that of
         `scored`: "administrative" makes the sensitivity run of Appendix G.2.
         """
-        X, scored = self._forecasts(traces), self.scored(informative)
+        X = self._forecasts(traces)
+        scored = self.scored(informative)
         refuse_own_stops({"": X})
         if not scored.any():
             raise ValueError(
@@ -175,12 +176,17 @@ def termination_audit(
 
 def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, NDArray[Any] | None]:
     """Return what is known of the runs, their lengths and their identifiers."""
-    meta, lengths, ids = pd.DataFrame(index=range(n_runs)), None, None
+    meta = pd.DataFrame(index=range(n_runs))
+    lengths = None
+    ids = None
     if isinstance(X, pd.DataFrame):
-        meta, ids = X, X["run"].to_numpy(dtype=object) if "run" in X else None
+        meta = X
+        ids = X["run"].to_numpy(dtype=object) if "run" in X else None
     elif X is not None:
         runs = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
-        meta, lengths, ids = runs.meta, runs.lengths, runs.ids
+        meta = runs.meta
+        lengths = runs.lengths
+        ids = runs.ids
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths, ids

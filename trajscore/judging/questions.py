@@ -17,9 +17,9 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, as_path, check_choice, number_of
 from trajscore.judging._cache import Answer, Cache, key_of
 from trajscore.judging._endpoint import Endpoint, url_of
-from trajscore.judging._forms import FORMS, Form
 from trajscore.judging._prompts import cut, make_prompt, prefixes
-from trajscore.tracer._turns import Turns, take_turns
+from trajscore.judging.forms import FORMS, Form
+from trajscore.tracer.turns import Turns, take_turns
 
 CHANNEL = "judge"
 
@@ -108,7 +108,8 @@ def questions(judge: Any, runs: Any) -> Questions:
     most = as_count(judge.max_chars, "max_chars", least=200)
     work = Work(as_count(judge.concurrency, "concurrency"), judge.progress)
     cache = None if judge.cache is None else as_path(judge.cache, "cache")
-    url, form = url_of(judge.base_url), FORMS[judge.answer]
+    url = url_of(judge.base_url)
+    form = FORMS[judge.answer]
     turns = take_turns(runs, ("agent",), type(judge).__name__)
     begun = (run for run in turns.runs if not run.ended_before_start)
     records = [record for run in begun for record in prefixes(run)]
