@@ -39,7 +39,7 @@ from trajscore.evaluation.recommendation import (
     ranked,
 )
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.evaluation.runs import Coverage
+from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
@@ -131,8 +131,7 @@ class Evaluation:
     rows: Rows = field(repr=False)
     intervals: pd.DataFrame
     interval_methods: pd.DataFrame
-    left_out: Mapping[str, int]  # runs that do not count, by reason
-    unscored: Mapping[str, int]  # runs that count in success rates alone, by reason
+    exclusions: Mapping[Exclusion, int]  # number of runs that are left out
     monitoring: pd.DataFrame | None
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
@@ -147,7 +146,7 @@ class Evaluation:
     # -------------------------------------------------------------------- what was judged
 
     @property
-    def runs(self) -> Coverage:
+    def runs(self) -> EvaluatedRuns:
         """The runs that every row is of."""
         return self.rows.runs
 
@@ -222,13 +221,6 @@ class Evaluation:
             for column in over if metric == "AUROC" else MARGIN + over:
                 table[f"{metric} {column}"] = differences[column]
         return table
-
-    @cached_property
-    def excluded(self) -> pd.DataFrame:
-        """How many runs do not count, or in success rates alone, by reason."""
-        reasons = [*self.left_out.items(), *self.unscored.items()]
-        rows = [("all", why, n_runs) for why, n_runs in reasons if n_runs]
-        return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
     @cached_property
     def calibration_gain(self) -> pd.DataFrame:

@@ -173,9 +173,9 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     judged = runs.judged
     if predictor not in runs.predictors:
         raise ValueError(unknown_name("predictor", predictor, runs.predictors))
-    if not outcomes_vary(judged.runs.labels):
+    if not outcomes_vary(judged.labels):
         raise ValueError(
-            f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "
+            f"all {len(judged)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"
         )
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
@@ -185,7 +185,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
-    places = runs.places(alone.runs.source_rows)
+    places = runs.places(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))

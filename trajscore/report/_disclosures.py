@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pandas as pd
+
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
-from trajscore.evaluation.runs import NO_STEP, number_of_runs
+from trajscore.evaluation.runs import (
+    EvaluatedRuns,
+    Exclusion,
+    ExclusionKind,
+    number_of_runs,
+    outcome_problem,
+)
 
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
 """What runs without an outcome count as."""
@@ -24,17 +32,61 @@ RUN_SCORE = {
 """What a threshold is compared with, by how a run's forecasts become one number."""
 
 
+def exclusion_text(exclusion: Exclusion) -> str:
+    """Say why runs are left out."""
+    *others, last = exclusion.predictors or ("",)
+    if others:
+        return f"values of {', '.join(others)} and {last} are missing"
+    texts = {
+        ExclusionKind.LOST: f"lost by the harness: {exclusion.stop_reason}",
+        ExclusionKind.STOPPED: f"no outcome; stopped by {exclusion.stop_reason}, not by a budget",
+        ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
+        ExclusionKind.UNOBSERVED: "the outcome was not observed",
+        ExclusionKind.NO_STEP: "ended before the first step",
+        ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
+    }
+    return texts[exclusion.kind]
+
+
+def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
+    """Return the number of runs left out of every number, or of scores alone, by reason."""
+    return {
+        exclusion_text(exclusion): n
+        for exclusion, n in exclusions.items()
+        if exclusion.is_of_scores == of_scores
+    }
+
+
+def excluded_table(data: Evaluation) -> pd.DataFrame:
+    """Return how many runs do not count, or in success rates alone, by reason."""
+    rows = [
+        ("all", reason, n)
+        for of_scores in (False, True)
+        for reason, n in exclusion_texts(data.exclusions, of_scores).items()
+    ]
+    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+
+def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
+    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
+    if problem := outcome_problem(runs.y, needs_both):
+        reasons = exclusion_texts(runs.exclusions, of_scores=False)
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in reasons.items())
+        raise ValueError(problem + "".join(lost))
+
+
 def left_out(data: Evaluation, most: int = 1000) -> str:
     """Say how many runs were left out of every number or of scores, and for which reasons."""
-    if data.excluded.empty:
+    if not data.exclusions:
         return "Left out: no run"
-    text = ""
-    if data.left_out:
-        text = f"Left out of every number: {_reasons(data.left_out, most)}"
-    if data.unscored:
-        aside = f"Counted in success rates alone: {_reasons(data.unscored, most)}"
-        text = f"{text}. {aside}" if text else aside
-    if data.unscored.keys() - {NO_STEP} and data.options.settings.missing != "ffill":
+    parts = []
+    if reasons := exclusion_texts(data.exclusions, of_scores=False):
+        parts.append(f"Left out of every number: {_reasons(reasons, most)}")
+    if reasons := exclusion_texts(data.exclusions, of_scores=True):
+        parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
+    text = ". ".join(parts)
+    is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)
+    if is_missing and data.options.settings.missing != "ffill":
         ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
         text += f"; {ffill} repeats the value before"
     return text

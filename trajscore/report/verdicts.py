@@ -12,6 +12,7 @@ import numpy as np
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
 from trajscore.core.visible import visible
+from trajscore.evaluation.doubts import LEAKS, Leak
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
     AS_GIVEN,
@@ -272,10 +273,10 @@ def _outside(place: str, value: float, n: int, low: float = np.nan, high: float 
     return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
 
 
-def _leakage(how: str) -> str:
+def _leakage(leak: Leak) -> str:
     return (
-        f"{how}. If it is the outcome or an id, or was made from one, ignore all results of this "
-        f"predictor."
+        f"{LEAKS[leak]}. If it is the outcome or an id, or was made from one, ignore all results "
+        f"of this predictor."
     )
 
 

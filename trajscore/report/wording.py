@@ -373,7 +373,7 @@ def _looks(data: Evaluation) -> Iterator[str]:
     for note in data.remarks:
         if note.kind in _LOOK and not _has_few_tasks(note):
             yield note_text(note)
-    if data.excluded["n_runs"].sum() > limit:
+    if sum(data.exclusions.values()) > limit:
         yield f"{left_out(data)}."
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from trajscore.core.plain import plain
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
-from trajscore.report._disclosures import disclosures
+from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.verdicts import verdicts
 
@@ -44,7 +44,7 @@ def document(data: Evaluation) -> dict[str, Any]:
             "rate_over_forecasts": facts.rate,
             "censored": facts.censored,
             "clustered": data.runs.groups is not None,
-            "left_out": _records(data.excluded),
+            "left_out": _records(excluded_table(data)),
             "steps_not_scored": facts.n_unscored,
         },
         "options": {

@@ -123,7 +123,7 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
-    if len(data.excluded) and not stated.doubts[0].startswith(left_out(data)):
+    if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
     how = ", with how to recalibrate new runs" * (stated.action == Action.RECALIBRATE)
     return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]

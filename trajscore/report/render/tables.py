@@ -31,6 +31,7 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.recommendation import GAINED
+from trajscore.report._disclosures import excluded_table
 from trajscore.report.glossary import GLOSSARY, arrow, explain
 from trajscore.report.numbers import fixed, short_number, with_interval
 from trajscore.report.verdicts import of_groups
@@ -267,7 +268,7 @@ def _stops(data: Evaluation) -> Table:
 def _left_out(data: Evaluation) -> Table:
     rows = {
         (predictor, reason): {"runs": f"{n:,}"}
-        for predictor, reason, n in data.excluded.itertuples(index=False)
+        for predictor, reason, n in excluded_table(data).itertuples(index=False)
     }
     return Table("Runs left out", _frame(rows, "predictor", "reason"))
 
