@@ -90,7 +90,7 @@ def without_leaky_columns(
             "scores",
         )
     notes = [
-        f"Left out: column {name!r} {how}; name it with --score to judge it"
+        f"Left out: column {name!r} {how}; name it with {{argument:scores}} to judge it"
         for name, how in why.items()
         if how
     ]

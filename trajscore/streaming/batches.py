@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
@@ -82,8 +83,10 @@ class Columns:
         except ValueError as error:
             if self.scattered or not re.search("starts at step|has no step", str(error)):
                 raise
-            raise ValueError(
-                f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
+            raise ArgumentError(
+                f"{error}; if its other rows stand elsewhere in the source, pass {{argument}}",
+                "scattered",
+                True,
             ) from error
         groups = None if self.group is None else X.meta[self.group].to_numpy()
         return Batch(y, X, groups)
