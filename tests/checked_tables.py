@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from trajscore.cli import check
 from trajscore.cli.main import main
-from trajscore.gates import RunSet
 
 
 def write_table(path, table):
@@ -53,14 +53,14 @@ class Tables:
 
     def runs(self, path, *options):
         """Return what was made of a file or a folder."""
-        gates, read, found = self.folder / "gates.toml", RunSet.read, []
+        gates, read, found = self.folder / "gates.toml", check.read, []
         gates.write_text("[[gate]]\nversus = 0.5\n")
 
         def remember(*args, **named):
             found.append(read(*args, **named))
             return found[-1]
 
-        with patch.object(RunSet, "read", side_effect=remember):
+        with patch.object(check, "read", side_effect=remember):
             code = main(["check", str(path), "--gates", str(gates), *options])
         said = self.capsys.readouterr()
         assert code != 2, said.err

@@ -10,11 +10,12 @@ from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
+    load_request,
     note_if_same,
-    reading,
 )
 from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
+from trajscore.loading.load import load
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
     with refusals(path, named=False):
-        runs = RunSet.read(path, censored=arguments.censored, **reading(arguments))
-    for line in runs.notes.splitlines():
+        inputs = load(path, load_request(arguments, needs_scores=False))
+        runs = RunSet._from_inputs(inputs, arguments.censored)
+    for line in inputs.describe(arguments.options).splitlines():
         print(f"{path}: {line}")
     return runs

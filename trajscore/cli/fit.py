@@ -13,7 +13,13 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import add_command, add_input_options, check_folder, number, reading
+from trajscore.cli.inputs import (
+    add_command,
+    add_input_options,
+    check_folder,
+    load_request,
+    number,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.errors import ArgumentError
@@ -22,10 +28,10 @@ from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
+from trajscore.loading.load import RISKS, load
 from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.monitoring._thresholds import THRESHOLDS
-from trajscore.report._inputs import RISKS, load
 
 _N_SPLITS = 10
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
@@ -82,7 +88,7 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
         raise ValueError(
             "--score is not used with --guard, which learns from messages; leave it out"
         )
-    inputs = load(arguments.table, **reading(arguments), needs_scores=False)
+    inputs = load(arguments.table, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
     begun = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]

@@ -17,6 +17,7 @@ from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import ANY_PARTS, Fields
+from trajscore.loading.tables import LoadRequest
 
 _HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -120,8 +121,8 @@ def note_if_same(path: Path, other: Path) -> None:
         print(f"note: both sets of runs are the same file, {path}", file=sys.stderr)
 
 
-def reading(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what `load` is to know beside the file."""
+def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
+    """Return what the options ask of a file."""
     ids = tuple(arguments.id)
     fields = Fields(
         id=ids[0] if len(ids) == 1 else ids or None,
@@ -141,17 +142,18 @@ def reading(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ArgumentError(
                 f"{{argument}} and --field name the {part} both; name it once", part
             )
-    return {
-        "fields": fields.over(Fields(**parts)),
-        "format": arguments.format,
-        "outcome_map": ",".join(arguments.outcome_map) or None,
-        "outcomes": arguments.outcomes,
-        "rule": dict(arguments.rule) or None,
-        "first_step": arguments.first_step,
-        "embedder": arguments.embedder,
-        "max_size": arguments.max_size,
-        "roles": ",".join(arguments.roles) or None,
-    }
+    return LoadRequest(
+        fields.over(Fields(**parts)),
+        format=arguments.format,
+        outcome_map=",".join(arguments.outcome_map) or None,
+        outcomes=arguments.outcomes,
+        rule=dict(arguments.rule) or None,
+        first_step=arguments.first_step,
+        embedder=arguments.embedder,
+        max_size=arguments.max_size,
+        roles=",".join(arguments.roles) or None,
+        **more,
+    )
 
 
 def _parts(text: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
+    load_request,
     progress_bar,
-    reading,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
@@ -25,7 +25,8 @@ from trajscore.io.spreadsheets import to_csv
 from trajscore.judging import StepJudge
 from trajscore.judging.forms import FORMS
 from trajscore.judging.questions import CHANNEL, questions
-from trajscore.report._inputs import Inputs, load
+from trajscore.loading.load import load
+from trajscore.loading.tables import Inputs
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--out: {out} must end in .parquet or .csv")
     if out.suffix == ".parquet":
         optional("pyarrow", f"--out: {out} needs pyarrow", "data", ", or name a .csv")
-    inputs = load(arguments.log, **reading(arguments), needs_scores=False)
+    inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")
     names = ("model", "base_url", "answer", "question", "max_chars", "concurrency")
@@ -67,7 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(asked.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(asked.texts) - len(left):,} from {cache}"
     spent = "about {:,} tokens asked, at most {:,} answered".format(*asked.tokens(left))
-    print(*filter(None, [str(inputs)]), f"{size}: {requests}; {spent}", sep="\n", flush=True)
+    if notes := inputs.describe(arguments.options):
+        print(notes)
+    print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:
         return
     judged = asked.ask()

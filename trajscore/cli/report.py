@@ -18,9 +18,9 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
+    load_request,
     number,
     progress_bar,
-    reading,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
@@ -32,9 +32,10 @@ from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
+from trajscore.loading.load import load
+from trajscore.loading.tables import Inputs, describe_notes
 from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
-from trajscore.report._inputs import Inputs, load
 from trajscore.report.verdicts import without_threshold
 from trajscore.tracer.action_signals import n_tokens
 from trajscore.tracer.turns import take_turns
@@ -94,11 +95,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a table or a log, what was guessed, and the runs of a log."""
-    known = reading(arguments)
-    inputs = load(
-        arguments.table, **known, by=arguments.by, missing=arguments.missing, keep_lost=True
-    )
-    guesses = str(inputs)
+    asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
+    inputs = load(arguments.table, load_request(arguments, **asked))
+    guesses = inputs.describe(arguments.options)
     if guesses:
         print(f"{guesses}\n")
     report = evaluate(
@@ -113,18 +112,20 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
 
 def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
     """Return the report of a folder of Parquet files, and what was guessed."""
-    options, known = _options(arguments), reading(arguments)
-    for scattered in (False, True):
-        batches, reason, guesses = batches_of(arguments.table, known, arguments.by, scattered)
-        if guesses and not scattered:
-            print(f"{guesses}\n", flush=True)
-        try:
-            report = evaluate(batches, stop_reason=reason, **options)
-            break
-        except ArgumentError as error:
-            if scattered or error.part != "scattered":
-                raise
-            print("the rows of a run lie apart: putting them together\n", flush=True)
+    request = load_request(arguments, by=arguments.by)
+    batches, reason, notes = batches_of(arguments.table, request)
+    guesses = describe_notes(notes, arguments.options)
+    if guesses:
+        print(f"{guesses}\n", flush=True)
+    options = {"stop_reason": reason, **_options(arguments)}
+    try:
+        report = evaluate(batches, **options)
+    except ArgumentError as error:
+        if error.part != "scattered":
+            raise
+        print("the rows of a run lie apart: putting them together\n", flush=True)
+        batches.columns = replace(batches.columns, scattered=True)
+        report = evaluate(batches, **options)
     source = replace(report.source, outcome=batches.columns.outcome)
     return replace(report, source=source), guesses, []
 

@@ -13,9 +13,9 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
+    load_request,
     note_if_same,
     number,
-    reading,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
@@ -26,10 +26,10 @@ from trajscore.core.values import are_probabilities, number_of
 from trajscore.core.visible import visible
 from trajscore.gates import RunSet, compare
 from trajscore.io.refusals import refusals
+from trajscore.loading.load import load
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet_runs import FleetChange, run_hashes
 from trajscore.plotting import FleetDisplay
-from trajscore.report._inputs import load
 
 _QUANTITIES = {
     "length": "the lengths of runs changed",
@@ -103,11 +103,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs in their order, and say what was guessed and left out."""
     with refusals(path, named=False):
-        inputs = load(path, **reading(arguments))
+        inputs = load(path, load_request(arguments))
     X = inputs.predictors
     if isinstance(X, dict):
         X = TrajectoryArray.stack(list(X.values()), channels=list(X))
-    notes = str(inputs).splitlines()
+    notes = inputs.describe(arguments.options).splitlines()
     y = None if (inputs.y == CENSORED).all() else inputs.y
     if y is None:
         notes.append("no run has an outcome: lengths and forecasts alone are watched")

@@ -106,7 +106,7 @@ def without_leaky_columns(
     if not leaks:
         return X, []
     return X[[name for name in names if name not in leaks]], [
-        f"Left out: column {name!r} {LEAKS[leak]}; name it with --score to judge it"
+        f"Left out: column {name!r} {LEAKS[leak]}; name it with {{argument:scores}} to judge it"
         for name, leak in leaks.items()
     ]
 

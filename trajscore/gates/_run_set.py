@@ -28,8 +28,9 @@ from trajscore.evaluation.runs import (
     select_runs,
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.loading.load import load
+from trajscore.loading.tables import Inputs, LoadRequest
 from trajscore.report._disclosures import exclusion_text, refuse_without_outcomes
-from trajscore.report._inputs import load
 
 
 class RunSet:
@@ -162,16 +163,20 @@ class RunSet:
         RunSet
             The runs; its `notes` say what was guessed.
         """
-        inputs = load(as_path(path), fields, needs_scores=False, **reading)
+        request = LoadRequest(fields, needs_scores=False, **reading)
+        return cls._from_inputs(load(as_path(path), request), censored)
+
+    @classmethod
+    def _from_inputs(cls, inputs: Inputs, censored: str) -> Self:
         runs = cls(
             inputs.predictors,
             inputs.y,
             tasks=inputs.groups,
-            spent=inputs.spent,
+            spent=inputs.costs,
             censored=censored,
         )
         runs.n_unread = inputs.n_left_out
-        runs.notes = str(inputs)
+        runs.notes = inputs.describe({})
         runs.has_ids = inputs.has_ids
         return runs
 

@@ -1,0 +1,274 @@
+"""Loading predictors from a table, a log or bundled data; and how a log is loaded."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from trajscore import io
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.outcomes import outcomes_vary
+from trajscore.core.stops import EXCLUDED
+from trajscore.core.values import number_of, parse_numbers, unknown_name
+from trajscore.core.within_runs import last_cells, whole_runs
+from trajscore.datasets import load_chess
+from trajscore.io.fields import usual_names
+from trajscore.io.reading import stream_runs
+from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.runs import count_left_out
+from trajscore.loading.tables import (
+    COSTS,
+    NO_SCORE,
+    Inputs,
+    LoadRequest,
+    Note,
+    check_by,
+    load_table,
+    note_on_clusters,
+    notes_on_rule,
+)
+from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
+from trajscore.tracer.stated_confidence import StatedConfidence
+
+RISKS = {
+    "TRACER": TracerScorer(),
+    "repetition": TracerScorer(beta=0, gamma=0),
+    "agent gap": TracerScorer(alpha=0, gamma=0),
+    "user gap": TracerScorer(alpha=0, beta=0),
+    "tool calls": ChannelRisk("tool_calls", kind="count"),
+}
+"""A log without a confidence is judged by minus each of these risks."""
+
+_SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
+
+
+def load(path: Path | None, request: LoadRequest) -> Inputs:
+    """Load the predictors of a table with one row a step, of a log of runs, or of bundled data.
+
+    What the fields do not name is looked for under usual names. A file without a score, where none
+    is needed, gives one predictor that has no name and nothing but steps.
+    """
+    fields = request.fields
+    if path is None:
+        X, y = load_chess(return_X_y=True)
+        if fields.scores:
+            X = X[list(fields.scores)]
+        note = "no table was given: judging the bundled chess data (see datasets.load_chess)"
+        return Inputs(X, y, notes=(note,), outcome="won")
+    parts = fields.named_parts
+    name = request.format
+    if parts:
+        if name not in (None, "jsonl"):
+            raise ArgumentError(
+                f"{{argument}} names the parts of JSON in no known format, and the format is "
+                f"{name}; leave one of them out",
+                "fields",
+            )
+        name = "jsonl"
+    log_format = detect_log(path, request.max_size) if name is None else find_format(name)
+    if log_format is None:
+        of_logs = {"embedder": request.embedder, "roles": request.roles}
+        _refuse(of_logs, f"is for logs, but {path} is a table")
+        return load_table(path, request)
+    of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
+    of_tables["first_step"] = request.first_step
+    if log_format.name == "jsonl" and fields.step is not None:
+        parts["step"] = of_tables.pop("step")
+    _refuse(of_tables, f"is for tables, but {path} is a log")
+    inputs = _load_log(path, log_format, request, parts)
+    check_by(request.by, list(io.meta(inputs.log)))
+    return inputs
+
+
+def _refuse(arguments: dict[str, Any], reason: str) -> None:
+    for name, value in arguments.items():
+        if value not in (None, ()):
+            raise ArgumentError(f"{{argument}} {reason}; leave it out", name)
+
+
+def _load_log(
+    path: Path, log_format: Format, request: LoadRequest, parts: dict[str, str]
+) -> Inputs:
+    fields = request.fields
+    names = ("outcome_map", "outcomes", "rule", "max_size", "roles")
+    options = {name: getattr(request, name) for name in names}
+    for name in ("id", "outcome", "confidence", "stop_reason"):
+        options[name] = getattr(fields, name)
+    if parts:
+        options["fields"] = parts
+    stream = stream_runs(path, log_format, options)
+    log = io.Runs(stream)
+    if not log:
+        raise ValueError(f"{path}: the log holds no run that can be judged")
+    if problem := stream.findings.problem():
+        raise ArgumentError(f"{path}: {problem}")
+    lost = _lost_runs(log) if request.keep_lost else []
+    runs = [*log, *lost]
+    notes: list[Note] = []
+    if log.left_out:
+        notes.append(count_left_out(log.left_out, len(log)))
+    is_unread = stream.findings.tally.unread_logprobs
+    predictors = _predictors(log, lost, request, bool(is_unread), notes)
+    notes += map(ArgumentError, stream.findings.notes())
+    excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
+    notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
+    if "verbal" not in dict(fields.scales):
+        notes += _note_on_scale(log)
+    group, groups = _groups(runs, fields.group, len(log))
+    if group is not None:
+        notes.append(note_on_clusters(group, groups[: len(log)]))
+    return Inputs(
+        predictors,
+        io.outcomes(runs),
+        groups,
+        tuple(notes),
+        _costs(runs),
+        runs,
+        n_left_out=len(log.left_out),
+        group=group,
+    )
+
+
+def _lost_runs(runs: io.Runs) -> list[io.Run]:
+    """Return the runs that an infrastructure error ended, if readable and not run again."""
+    readable = {run.id for run in runs}
+    lost = {left.run.id: left.run for left in runs.left_out if left.run is not None}
+    return [run for name, run in lost.items() if name not in readable]
+
+
+def _predictors(
+    log: io.Runs, lost: list[io.Run], request: LoadRequest, is_unread: bool, notes: list[Note]
+) -> dict[str, TrajectoryArray]:
+    """Return the confidences of a log, else minus risks, else its steps alone; note which."""
+    fields = request.fields
+    scales = dict(fields.scales)
+    for name in scales.keys() - {"verbal"}:
+        problem = unknown_name("predictor with a scale", name, ["verbal"])
+        raise ArgumentError(f"{{argument}}: {problem}", "scales")
+    predictors = _confidences(log, lost, request.missing, scales.get("verbal", "auto"), notes)
+    if not predictors and (request.needs_scores or fields.scores):
+        reason = "the log has no confidence (neither token log-probabilities nor stated ones)"
+        if is_unread:
+            reason = "no confidence of the log could be read"
+        notes.append(f"{reason}; judging it by minus TRACER's risk")
+        predictors = _confidences_of_risks(log, lost, request.embedder or "char", notes)
+    elif not predictors:
+        steps = StepConfidence().fit_transform([*log, *lost])
+        predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
+    for name in fields.scores:
+        if name not in predictors:
+            problem = unknown_name("predictor", name, list(predictors))
+            raise ArgumentError(f"{{argument}}: {problem}", "scores")
+    return {name: predictors[name] for name in fields.scores or predictors}
+
+
+def _confidences(
+    runs: io.Runs, lost: list[io.Run], missing: str | None, scale: str | float, notes: list[Note]
+) -> dict[str, TrajectoryArray]:
+    """Return the confidences that enough runs have at every turn of the agent; note how many."""
+    signals = StepConfidence(scale=scale)
+    X = signals.fit_transform(runs)
+    y = io.outcomes(runs)
+    filled = X.ffill()
+    shares = (~np.isnan(X.cells)).mean(axis=0)
+    of_all = _followed_by(X, signals, lost)
+    predictors = {}
+    too_rare: list[Note] = []
+    for name, share in zip(X.channels or (), shares, strict=True):
+        frequency = f"{name}: in {share:.0%} of the agent's turns"
+        is_enough = outcomes_vary(y[whole_runs(X[name])])
+        is_enough_filled = outcomes_vary(y[whole_runs(filled[name])])
+        if is_enough or (is_enough_filled and missing == "ffill"):
+            predictors[name] = of_all[name]
+            notes.append(frequency)
+        elif share:
+            text = f"{frequency}; too few runs have it at every turn"
+            if missing is not None and is_enough_filled:
+                text += " ({argument} uses the value before)"
+            too_rare.append(ArgumentError(text, "missing", "ffill"))
+    notes += too_rare
+    return predictors
+
+
+def _note_on_scale(runs: io.Runs) -> list[Note]:
+    """Say how many stated confidences are missing because their scale is not known."""
+    steps = [step for run in runs for step in run.steps if step.actor == "agent"]
+    percent = StatedConfidence(scale=100.0)(steps)
+    unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(percent)
+    if not unread.any():
+        return []
+    count = number_of(int(unread.sum()), "stated confidence")
+    top = 100 if (percent > 0.1).any() else 10
+    text = f"{count} not read; pass {{argument}}, if {top} means certainty"
+    return [ArgumentError(text, "scales", f"verbal={top}")]
+
+
+def _confidences_of_risks(
+    runs: io.Runs, lost: list[io.Run], embedder: str, notes: list[Note]
+) -> dict[str, TrajectoryArray]:
+    """Return minus TRACER's risk, its parts, and the number of calls; note the signals present."""
+    signals = TracerSignals(embedder)
+    S = signals.fit_transform(runs)
+    begun = S[S.lengths > 0]
+    counts = (~np.isnan(S[list(_SIGNALS)].cells)).sum(axis=0).tolist()
+    of_all = _followed_by(S, signals, lost)
+    started = of_all[of_all.lengths > 0]
+    predictors = {}
+    with warnings.catch_warnings(record=True) as caught:  # TRACER says it by warnings only
+        warnings.simplefilter("always")
+        for name, scorer in RISKS.items():
+            risk = clone(scorer).fit(begun).transform(started)
+            values = -risk.cells.ravel()
+            # 0 before the first risk of a run, missing where a run has none
+            has_risk = np.repeat(~np.isnan(values[last_cells(risk)]), risk.lengths)
+            values[np.isnan(values) & has_risk] = 0.0
+            predictors[name] = of_all.with_cells(values)
+    present = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, counts, strict=True))
+    notes.append(f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {present}")
+    notes += dict.fromkeys(str(warning.message) for warning in caught)
+    return predictors
+
+
+def _followed_by(X: TrajectoryArray, signals: Any, lost: list[io.Run]) -> TrajectoryArray:
+    """Put the signals of the runs that an infrastructure error ended after those of the others."""
+    return X.concat([X, signals.transform(lost)]) if lost else X
+
+
+def _groups(runs: Sequence[io.Run], group: str | None, n_counted: int) -> tuple[str | None, Any]:
+    """Return the column asked for, else that of the tasks if all runs have one, and its values."""
+    table = io.meta(runs)
+    column = group or "task"
+    if column not in table:
+        problem = unknown_name("column", column, list(table.columns))
+        raise ArgumentError(f"{{argument}}: {problem}", "group")
+    counted = table[column].iloc[:n_counted]
+    if counted.isna().any() or counted.nunique() < 2:
+        if group is None:
+            return None, None
+        problem = f"column {group!r} does not name two clusters of runs"
+        raise ArgumentError(f"{{argument}}: {problem}", "group")
+    return column, table[column].astype(str).to_numpy(dtype=object)
+
+
+def _costs(runs: Sequence[io.Run]) -> dict[str, NDArray[Any]]:
+    """What each run cost by what its log says of it, or of all of its steps."""
+    table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
+    costs = {}
+    parts = {name: part for part in COSTS for name in usual_names(part, table.columns)[:1]}
+    for name in table.columns:
+        if name in parts or str(name).endswith(("_cost", "_tokens")):
+            costs[parts.get(name, str(name))] = parse_numbers(table[name]).to_numpy(np.float64)
+    if "cost" not in costs:
+        steps = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
+        # NaN of a run without a turn, or with one whose cost is not known
+        sums = [np.array(values or [None], dtype=np.float64).sum() for values in steps]
+        costs["cost"] = np.array(sums)
+    return {name: values for name, values in costs.items() if not np.isnan(values).all()}

@@ -1,0 +1,331 @@
+"""What is asked of a file and what it gives; and how a table with one row a step is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import joined_ids, runs_of_table
+from trajscore.core.meanings import (
+    bare_name,
+    check_map,
+    check_polarity,
+    note_on_words,
+    turned_note,
+)
+from trajscore.core.stops import (
+    EXCLUDED,
+    Rule,
+    Stops,
+    normalize_reasons,
+    notes_on_stops,
+    stop_columns,
+)
+from trajscore.core.values import number_of, parse_numbers, unknown_name
+from trajscore.core.visible import visible
+from trajscore.evaluation.doubts import without_leaky_columns
+from trajscore.io import Run
+from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
+from trajscore.io.outcome_tables import join_outcomes
+from trajscore.io.tables import (
+    PARTS,
+    agent_rows,
+    beyond_unit,
+    choose_columns,
+    guess_first_step,
+    notes_on_trials,
+    read_table,
+    unused_columns,
+    with_scales,
+)
+from trajscore.io.wide_tables import as_long
+
+NO_SCORE = ""
+"""The name of the predictor that has steps and no values, where a file holds no score."""
+
+COSTS = ("cost", "tokens")
+
+Note = str | ArgumentError
+"""A sentence, or one that names an argument, which a command line knows as an option."""
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """What to take from a file, and how to read it."""
+
+    fields: Fields = USUAL_FIELDS  # of a log, `scores` are predictors, `group` a column of io.meta
+    format: str | None = None
+    outcome_map: Any = None
+    outcomes: Any = None
+    rule: Rule | None = None
+    first_step: int | None = None
+    embedder: str | None = None  # of TracerSignals
+    by: Sequence[str] = ()  # columns of a table that go into the meta of the predictors
+    missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
+    needs_scores: bool = True  # if not, a table may have a row a run
+    keep_lost: bool = False  # keep the runs that an infrastructure error ended
+    max_size: int | None = None
+    roles: Any = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Predictors and outcomes as `evaluate` takes them; the meta says why runs ended."""
+
+    predictors: TrajectoryArray | dict[str, TrajectoryArray]
+    y: NDArray[Any]
+    groups: NDArray[Any] | None = None
+    notes: tuple[Note, ...] = ()  # what was guessed, and what was left out
+    costs: dict[str, NDArray[Any]] = field(default_factory=dict)
+    log: Sequence[Run] = ()
+    outcome: str = ""  # column of outcomes
+    n_left_out: int = 0  # runs of a log
+    has_ids: bool = True
+    group: str | None = None  # column of `groups`
+
+    def describe(self, options: Mapping[str, str]) -> str:
+        """Return the notes for a person to read; see `describe_notes`."""
+        return describe_notes(self.notes, options)
+
+
+def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
+    """Return a note a line, with options for the arguments that have one."""
+    errors = [ArgumentError(note) if isinstance(note, str) else note for note in notes]
+    return visible("\n".join(error.in_options(options) for error in errors))
+
+
+def load_table(path: Path, request: LoadRequest) -> Inputs:
+    """Load the predictors of a table, or its steps alone if it has no score and needs none."""
+    fields = request.fields
+    try:
+        return _load_table(path, request, fields)
+    except ArgumentError as error:
+        if request.needs_scores or fields.scores or error.part != "scores":
+            raise
+    return _load_table(path, request, replace(fields, scores=(NO_SCORE,)))
+
+
+def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
+    meanings = check_map(request.outcome_map)
+    check_polarity(fields.outcome, meanings)
+    frame, fields, in_table, notes = _read_steps(path, request, fields)
+    ids = fields.ids or usual_names("id", frame.columns)[:1]
+    has_ids = True
+    if not request.needs_scores and _has_row_per_run(frame, fields.step, ids):
+        notes.append("no column has steps, so each row is a run of one step")
+        has_ids = bool(ids)
+        if not has_ids:
+            ids = ("run",)
+            frame = frame.assign(run=np.arange(len(frame)))
+        fields = replace(fields, id=ids, step=ROWS)
+    if fields.scores == (NO_SCORE,):
+        frame = frame.assign(**{NO_SCORE: 0.0})
+    chosen, guessed = choose_columns(frame, fields, in_table)
+    notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
+    frame = with_scales(frame, chosen)
+    step = chosen.step
+    if step == ROWS and ROWS not in frame:
+        step = None
+    frame, role_notes = agent_rows(frame, replace(chosen, step=step))
+    notes += role_notes
+    if NO_SCORE in frame and step is not None:  # a row without a step has no value
+        frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
+    first_step = request.first_step
+    if first_step is None:
+        first_step = guess_first_step(frame, chosen)
+    group = chosen.group or task_column(frame, chosen)
+    check_by(request.by, in_table)
+    per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
+    X, y, ended = runs_of_table(
+        TrajectoryArray,
+        frame,
+        id=list(chosen.ids),
+        step=step,
+        value=list(chosen.scores),
+        outcome=chosen.outcome,
+        outcome_map=request.outcome_map,
+        horizon=None,
+        meta=per_run,
+        first_step=first_step,
+        missing="allow",
+        stop_reason=fields.stop_reason or stop_columns(frame.drop(columns=list(chosen.scores))),
+        rule=request.rule,
+        keep_lost=request.keep_lost,
+    )
+    is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
+    if ended is not None:
+        is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
+    notes += _notes_on_stops(X, ended, request.rule)
+    notes += notes_on_trials(frame, chosen.ids)
+    column_notes: list[Note] = []
+    if "scores" in guessed:
+        X, leaks = without_leaky_columns(X, y, is_counted)
+        column_notes += map(ArgumentError, leaks)
+        guessed["scores"] = X.channels or ()
+    column_notes += note_on_unused(frame.drop(columns=per_run), chosen)
+    column_notes += _notes_on_scales(frame, chosen, X.channels or ())
+    groups = None
+    if group is not None:
+        groups = X.meta[group]
+        if pd.api.types.infer_dtype(groups).startswith("mixed"):
+            groups = groups.astype(str)
+        notes.append(note_on_clusters(group, groups[is_counted]))
+    notes = [*note_on_guesses(guessed, first_step, request.first_step), *column_notes, *notes]
+    costs = _costs(frame, joined_ids(frame, chosen.ids), X)
+    return Inputs(
+        X,
+        y,
+        groups,
+        tuple(notes),
+        costs,
+        outcome=str(chosen.outcome),
+        has_ids=has_ids,
+        group=group,
+    )
+
+
+def _read_steps(
+    path: Path, request: LoadRequest, fields: Fields
+) -> tuple[pd.DataFrame, Fields, list[Any], list[Note]]:
+    """Return a table with one row a step, its names, the columns of the file, and notes."""
+    frame = read_table(path, request.max_size)
+    if frame.empty:
+        raise ValueError("the table has no rows; give at least one step of one run")
+    frame, fields, wide_notes = as_long(frame, fields)
+    columns = {*frame.columns, "stop_reason"}
+    frame, fields, join_notes = join_outcomes(
+        frame, fields, request.outcomes, request.rule, request.max_size
+    )
+    in_table = [name for name in frame.columns if name in columns]
+    return frame, fields, in_table, [*wide_notes, *join_notes]
+
+
+def _has_row_per_run(frame: pd.DataFrame, step: str | None, ids: Sequence[str]) -> bool:
+    """Whether a table has no column of steps, and no run has two rows."""
+    if step is not None or usual_names("step", frame.columns) or not set(ids) <= set(frame):
+        return False
+    return not ids or not joined_ids(frame, ids).duplicated().any()
+
+
+def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
+    """Return the column of tasks, if every run is of one, and there are several."""
+    keys = [frame[name] for name in chosen.ids]
+    for name in usual_names("task", frame.columns):
+        if frame[name].dtype == object and not frame[name].map(pd.api.types.is_hashable).all():
+            continue
+        codes = pd.Series(pd.factorize(frame[name])[0], index=frame.index)
+        is_of_run = (codes == codes.groupby(keys).transform("first")).all()
+        if is_of_run and codes.min() == 0 and codes.max() > 0:
+            return str(name)
+    return None
+
+
+def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
+    """Refuse groups by a column that is not there."""
+    for name in by:
+        if name not in columns:
+            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
+
+
+def _costs(frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+    """What each run cost: of a column that says the same at each step that, else the sum."""
+    costs = {}
+    for part in COSTS:
+        for name in usual_names(part, frame.columns)[:1]:
+            runs = parse_numbers(frame[name]).groupby(ids)
+            totals = runs.sum(min_count=1)
+            if runs.nunique(dropna=False).max() == 1:
+                totals = runs.first()
+            costs[part] = totals.reindex(X.ids).to_numpy(dtype=np.float64)
+    return costs
+
+
+# ------------------------------------------------------------------ notes
+
+
+def note_on_guesses(
+    guessed: Mapping[str, Sequence[str]], first_step: int, requested_step: int | None
+) -> list[str]:
+    """Say which columns were taken for what, and from which step runs are counted."""
+    parts = [
+        f"{PARTS.get(part, part)}: column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+        for part, names in guessed.items()
+    ]
+    if first_step not in (1, requested_step):
+        parts.append(f"steps are counted from {first_step}")
+    return ["guessed " + "; ".join(parts)] if parts else []
+
+
+def _notes_on_outcome(
+    frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]
+) -> list[str]:
+    """Say how outcomes were read, where their name or their words are not plain."""
+    column = bare_name(outcome, frame.columns)
+    notes = [note_on_words(frame[column].dropna(), meanings)]
+    if column != outcome:
+        notes.insert(0, turned_note(column))
+    return [note for note in notes if note]
+
+
+def _notes_on_scales(frame: pd.DataFrame, chosen: Fields, scores: Sequence[str]) -> list[Note]:
+    """Name the scores without a scale that look like shares of one."""
+    scaled = {*chosen.risks, *dict(chosen.scales)}
+    return [
+        ArgumentError(
+            f"column {name!r} has values above 1, which are judged as they are; if one means "
+            f"certainty, such as 100, pass {{argument}}",
+            "scales",
+            f"{name}=100",
+        )
+        for name in beyond_unit(frame, [name for name in scores if name not in scaled])
+    ]
+
+
+def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
+    """Name the columns that have neither a part nor a usual name, if there are any."""
+    unused, numbers = unused_columns(frame, chosen)
+    if not unused:
+        return []
+    names = ", ".join(map(str, unused[:10])) + ", ..." * (len(unused) > 10)
+    text = f"{number_of(len(unused), 'column')} not used ({names})"
+    if not numbers:
+        return [text]
+    return [ArgumentError(f"{text}; to judge one, pass {{argument}}", "scores", numbers[0])]
+
+
+def _notes_on_stops(X: TrajectoryArray, ended: Stops | None, rule: Rule | None) -> list[Note]:
+    """Say what stop reasons mean, and which of a rule are in no run."""
+    if ended is not None:
+        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
+        notes = map(ArgumentError, notes_on_stops(ended.stop_counts, len(ended.y)))
+        return [*notes, *notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])]
+    if rule is None:
+        return []
+    text = "no column of stop reasons was found; name it with {argument:stop_reason}"
+    return [ArgumentError(f"{{argument}}: {text}", "rule")]
+
+
+def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
+    """Say which stop reasons of a rule no run has."""
+    if not isinstance(rule, Mapping):
+        return []
+    in_runs = normalize_reasons(reasons)
+    names = ", ".join(name for name in dict.fromkeys(in_runs.tolist()) if name) or "none"
+    return [
+        ArgumentError(f"{{argument}}: no run was stopped by {name!r}; there are: {names}", "rule")
+        for name in rule
+        if normalize_reasons([name])[0] not in in_runs
+    ]
+
+
+def note_on_clusters(group: str, groups: Any) -> str:
+    """Say how many clusters some runs are of."""
+    return f"{number_of(pd.Series(groups).nunique(), 'cluster')} of runs by {group!r}"
