@@ -10,6 +10,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from trajscore import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.metrics import tps_score
 from trajscore.streaming import (
     CalibrationAccumulator,
@@ -141,8 +142,9 @@ def test_scattered_rows_come_together(rows, tmp_path):
 def test_bad_sources(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gap = table(3).take([0, 2])
-    with pytest.raises(ValueError, match="no step 2.*scattered=True"):
+    with pytest.raises(ArgumentError, match="no step 2.*scattered=True") as caught:
         ids(gap)
+    assert caught.value.part == "scattered"
     with pytest.raises(ValueError, match="no step 2") as caught:
         ids(gap, scattered=True)
     assert "scattered" not in str(caught.value)
