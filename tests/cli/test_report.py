@@ -13,6 +13,7 @@ from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.report import EvaluationOptions
+from trajscore.streaming import batches
 
 
 @pytest.fixture
@@ -178,6 +179,14 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
     Path("steps/log.json").write_text(json.dumps(log))  # beside which a judge writes its table
     assert main(["report", "steps", "--resamples", "10"]) == 0
     assert "the log has no confidence" in capsys.readouterr().out
+
+
+def test_rows_of_a_run_that_lie_apart_are_put_together(frame, capsys, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_ROWS", 50)
+    Path("steps").mkdir()
+    frame.sort_values("step").to_parquet("steps/0.parquet")
+    assert main(["report", "steps", "--resamples", "10", "--calibrator", "none"]) == 0
+    assert "lie apart: putting them together" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------ what cannot be

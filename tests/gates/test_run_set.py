@@ -83,8 +83,9 @@ def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
         {"run": [1, 1, 2], "step": [1, 2, 1], "p": [0.1, 0.2, 0.3], "solved": [1, 1, 0],
          "task_id": list("aab"), "cost": [1.0, 1.0, 3.0]},
     )  # fmt: skip
-    table.to_csv(path, index=False)
+    table.assign(extra=[1, 2, 1]).to_csv(path, index=False)
     found = RunSet.read(path)
+    assert "to judge one, pass scores='extra'" in found.notes  # an argument, not an option
     assert (found.n_runs, found.labels.tolist(), found.lengths.tolist()) == (2, [1, 0], [2, 1])
     assert found.has_ids
     assert "solved" in found.notes

@@ -65,6 +65,8 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None
 
 def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list[Note]]:
     """Return columns and first step, by the first rows as for a table, and what was guessed."""
+    import pyarrow.compute as pc
+
     head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
     check_by(request.by, list(head.columns))
     chosen, guessed = choose_columns(head, request.fields)
@@ -73,7 +75,7 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
     if agent_rows(head, chosen)[1]:
         raise ValueError("not all rows are the agent's, by a column of roles; write these alone")
     task = task_column(head, chosen)
-    if task is not None and _has_missing(files, task):
+    if task is not None and files.count_rows(filter=pc.field(task).is_null(nan_is_null=True)):
         task = None
     chosen = replace(chosen, group=chosen.group or task)
     notes = note_on_unused(head.drop(columns=list(request.by)), chosen)
@@ -101,9 +103,3 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
     if chosen.group is not None:
         notes.append(f"clusters of runs by {chosen.group!r}")
     return chosen, first_step, notes
-
-
-def _has_missing(files: Any, name: str) -> bool:
-    import pyarrow.compute as pc
-
-    return bool(files.count_rows(filter=pc.field(name).is_null(nan_is_null=True)))

@@ -39,11 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         check_folder("--json", arguments.json)
     rules = _rules(arguments)
-    path = arguments.baseline
-    baseline = None if path is None else read(path, arguments)
+    baseline = None
+    if arguments.baseline is not None:
+        baseline = read(arguments.baseline, arguments)
     new = read(arguments.new, arguments)
-    if path is not None:
-        note_if_same(path, arguments.new)
+    if baseline is not None:
+        note_if_same(arguments.baseline, arguments.new)
     result = check(new, baseline, rules)
     print(result)
     if arguments.json is not None:
@@ -55,12 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _margin(text: str) -> float | str:
     try:
-        float(text.removesuffix("%"))
+        share = float(text.removesuffix("%"))
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a margin; give a number such as 0.05, or a share such as 5%"
         ) from None
-    return text if text.endswith("%") else float(text)
+    return text if text.endswith("%") else share
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:
@@ -70,4 +71,6 @@ def _rules(arguments: argparse.Namespace) -> Rules:
         raise ValueError("--margin does not go with --gates; write margin in the file")
     else:
         rules = read_gates(arguments.gates)
-    return rules if arguments.undecided is None else replace(rules, undecided=arguments.undecided)
+    if arguments.undecided is not None:
+        rules = replace(rules, undecided=arguments.undecided)
+    return rules

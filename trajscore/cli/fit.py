@@ -33,6 +33,7 @@ from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._persistence import save_fitted
 from trajscore.monitoring._thresholds import THRESHOLDS
 
+_ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
@@ -44,7 +45,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="MODEL.skops")
     add("--alpha", type=number, action="append")
     add("--threshold", choices=tuple(THRESHOLDS), default="conformal")
-    add("--end", choices=("step", "after", "unknown"), default="step")
+    add("--end", choices=_ENDS, default="step")
     add("--end-worth", type=number, metavar="SHARE")
     add("--guard", action="store_true")
     add_input_options(parser)
@@ -55,13 +56,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Fit a process, alone or in a guard, and write it."""
     check_folder("--out", arguments.out, ".skops")
-    (_fit_guard if arguments.guard else _fit_process)(arguments)
+    if arguments.guard:
+        _fit_guard(arguments)
+    else:
+        _fit_process(arguments)
 
 
 def _fit_process(arguments: argparse.Namespace) -> None:
     """Fit a process on the predictors of a table or a log, and write it."""
     runs = read(arguments.table, arguments)
-    X, whole = _channels(runs, arguments.scores)
+    X = _predictors(runs, arguments.scores)
+    complete = np.flatnonzero(whole_runs(X))
+    if not len(complete):
+        raise ValueError(f"no run has {', '.join(runs.traces)} at every step")
     process = _process(arguments)
     outcome = np.repeat(runs.y, X.lengths)[:, None]
     if (as_table(X.cells) == outcome).all(axis=0).any():
@@ -69,14 +76,19 @@ def _fit_process(arguments: argparse.Namespace) -> None:
             "{argument} names the outcome itself; name a score that is known while a run goes on",
             "scores",
         )
-    X, y, groups = X[whole], runs.y[whole], None if runs.tasks is None else runs.tasks[whole]
+    X = X[complete]
+    y = runs.y[complete]
+    groups = runs.tasks
+    if groups is not None:
+        groups = groups[complete]
     process.fit(X, y, groups=groups)
     save_fitted(process, arguments.out)
-    _describe(process, X, y, groups, runs.n_runs)
-    names = process.channels_in_ or ()
-    first = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
-    score = dict(zip(names, first, strict=True)) if len(first) > 1 else first[0]
-    print(f"send lines such as {json.dumps({'id': 'run 1', 'step': 1, 'score': score})}")
+    _describe(process, X, groups, runs.n_runs)
+    scores = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
+    line = {"id": "run 1", "step": 1, "score": scores[0]}
+    if len(scores) > 1:
+        line["score"] = dict(zip(process.channels_in_ or (), scores, strict=True))
+    print(f"send lines such as {json.dumps(line)}")
     quoted = shlex.quote(str(arguments.out))
     print(f"wrote {arguments.out}; use it with: trajscore monitor --model {quoted}")
     _try_out(process, X, y, groups)
@@ -91,13 +103,16 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     inputs = load(arguments.table, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
-    begun = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]
-    runs, y = [inputs.log[row] for row in begun], inputs.y[begun]
-    groups = None if inputs.groups is None else inputs.groups[begun]
+    started = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]
+    runs = [inputs.log[row] for row in started]
+    y = inputs.y[started]
+    groups = inputs.groups
+    if groups is not None:
+        groups = groups[started]
     guard = Guard(process=_process(arguments)).fit(runs, y, groups=groups)
     guard.save(arguments.out)
     X = guard.signals_.transform(runs)
-    _describe(guard.process_, X, y, groups, len(inputs.y))
+    _describe(guard.process_, X, groups, len(inputs.y))
     print(
         f"wrote {arguments.out}; use it with: "
         f"trajscore.integrations.Guard.load({str(arguments.out)!r})"
@@ -106,18 +121,15 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
 
 
 def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
-    end = None if arguments.end == "unknown" else arguments.end
     return DensityRatioEProcess(
-        PrefixForecaster(features="running", pooled=True, end=end),
+        PrefixForecaster(features="running", pooled=True, end=_ENDS[arguments.end]),
         threshold=arguments.threshold,
         alpha=arguments.alpha or 0.05,
         end_worth=arguments.end_worth,
     )
 
 
-def _describe(
-    process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any, n_runs: int
-) -> None:
+def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_runs: int) -> None:
     """Print what a process was fitted on, and when it flags a run."""
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
@@ -125,18 +137,22 @@ def _describe(
             "if runs of a task are independent, name the column of run ids with --group",
             file=sys.stderr,
         )
-    words = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
+    counts = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
     if process.n_dropped_:
-        words += f"; {process.n_dropped_} without an outcome"
-    print(
-        words + (f"; {n_runs - len(X)} with a missing value or no step" if len(X) < n_runs else "")
-    )
+        counts += f"; {process.n_dropped_} without an outcome"
+    if len(X) < n_runs:
+        counts += f"; {n_runs - len(X)} with a missing value or no step"
+    print(counts)
     if n := process.n_calibration_successes_:
         print(f"threshold set by {number_of(n, 'success')}")
-    weighted = "," if process.end_worth is None else ", times what a flag is worth there,"
+    evidence = "M, its evidence of failing,"
+    if process.end_worth is not None:
+        evidence += " times what a flag is worth there,"
     for alpha, limit in process.thresholds_.items():
-        flagged = f"a run is flagged once M, its evidence of failing{weighted} is above {limit:.3g}"
-        print(f"alpha = {alpha:g}: {flagged if np.isfinite(limit) else 'no run will be flagged'}")
+        effect = "no run will be flagged"
+        if np.isfinite(limit):
+            effect = f"a run is flagged once {evidence} is above {limit:.3g}"
+        print(f"alpha = {alpha:g}: {effect}")
 
 
 def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any) -> None:
@@ -151,16 +167,16 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, gro
         return
     print(f"on a fifth of the runs, held out (mean of {_N_SPLITS} random splits):")
     for alpha, rates in table.iterrows():
-        flagged = (
+        effect = (
             f"flagged {rates['false_alarm_rate']:.0%} of successes, {rates['power']:.0%} of "
             f"failures ({rates['power_before_end']:.0%} before their last step, which saves "
             f"{rates['steps_saved']:.0%} of the steps of failures)"
         )
-        print(f"  alpha = {alpha:g}: {_TOO_FEW if rates['too_few'] else flagged}")
+        print(f"  alpha = {alpha:g}: {_TOO_FEW if rates['too_few'] else effect}")
 
 
-def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
-    """Put the predictors side by side, and find the runs without a missing value."""
+def _predictors(runs: RunSet, names: list[str]) -> TrajectoryArray:
+    """Put the predictors side by side."""
     traces = runs.traces
     if not runs.predictors:
         raise ArgumentError(
@@ -168,14 +184,10 @@ def _channels(runs: RunSet, named: list[str]) -> tuple[TrajectoryArray, Any]:
             f"what TRACER sees in the dialogue: {', '.join(RISKS)}",
             "scores",
         )
-    if len(traces) > 1 and not named:
+    if len(traces) > 1 and not names:
         raise ArgumentError(
             f"there are several predictors, {', '.join(traces)}; name those by {{argument}} "
             f"that the monitor will be sent at every step",
             "scores",
         )
-    X = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
-    whole = np.flatnonzero(whole_runs(X))
-    if not len(whole):
-        raise ValueError(f"no run has {', '.join(traces)} at every step")
-    return X, whole
+    return TrajectoryArray.stack(list(traces.values()), channels=list(traces))

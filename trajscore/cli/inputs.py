@@ -60,14 +60,14 @@ class _HelpAll(argparse.Action):
 def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
     """Add a command; return its parser, and what adds an argument to it."""
     words = _HELP[name]
-    raw = {"formatter_class": argparse.RawDescriptionHelpFormatter} if "examples" in words else {}
     parser = commands.add_parser(
         name,
         description=words["description"],
         epilog=words.get("examples"),
         usage=f"%(prog)s [options] {words['takes']}",
-        **raw,
     )
+    if parser.epilog is not None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
     return parser, _adder(parser, name)
 
@@ -158,7 +158,9 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
 
 def _parts(text: str) -> dict[str, Any]:
     """Read the parts of a log of any JSON, steps=events,text=body.text."""
-    pairs = split_pairs(text) if text else []
+    if not text:
+        return {}
+    pairs = split_pairs(text)
     for part, name in pairs:
         if part not in ANY_PARTS or not name:
             raise ArgumentError(

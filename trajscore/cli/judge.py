@@ -32,17 +32,17 @@ from trajscore.loading.tables import Inputs
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "judge")
-    own = StepJudge("")
+    defaults = StepJudge("")
     count: dict[str, Any] = {"type": whole_number, "metavar": "N"}
     add("log", type=Path)
     add("--model", required=True)
     add("--base-url", metavar="URL")
     add("--out", type=Path, required=True)
-    add("--answer", choices=FORMS, default=own.answer)
-    add("--question", default=own.question)
-    add("--max-chars", **count, default=own.max_chars)
+    add("--answer", choices=FORMS, default=defaults.answer)
+    add("--question", default=defaults.question)
+    add("--max-chars", **count, default=defaults.max_chars)
     add("--cache", type=Path)
-    add("--concurrency", **count, default=own.concurrency)
+    add("--concurrency", **count, default=defaults.concurrency)
     add("--dry-run", action="store_true")
     add_input_options(parser)
     parser.set_defaults(stopped="; the same command goes on where it stopped")
@@ -63,17 +63,17 @@ def run(arguments: argparse.Namespace) -> None:
     names = ("model", "base_url", "answer", "question", "max_chars", "concurrency")
     options = {name: getattr(arguments, name) for name in names}
     cache = arguments.cache or out.with_name(f"{out.name}.cache.sqlite")
-    asked = questions(StepJudge(**options, cache=cache, progress=progress_bar()), inputs.log)
-    left = asked.left
-    size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(asked.keys), 'step')}"
-    requests = f"{number_of(len(left), 'request')}, {len(asked.texts) - len(left):,} from {cache}"
-    spent = "about {:,} tokens asked, at most {:,} answered".format(*asked.tokens(left))
+    batch = questions(StepJudge(**options, cache=cache, progress=progress_bar()), inputs.log)
+    left = batch.left
+    size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(batch.keys), 'step')}"
+    requests = f"{number_of(len(left), 'request')}, {len(batch.texts) - len(left):,} from {cache}"
+    spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.tokens(left))
     if notes := inputs.describe(arguments.options):
         print(notes)
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:
         return
-    judged = asked.ask()
+    judged = batch.ask()
     table = _table(inputs, judged.traces)
     with replacing(out) as file:
         if out.suffix == ".csv":
@@ -85,16 +85,18 @@ def run(arguments: argparse.Namespace) -> None:
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
     if n_unknown := sum(None in answer[2:] for answer in judged.new):
         spent += f", not counted by the endpoint for {number_of(n_unknown, 'answer')}"
-    made = f"{number_of(len(judged.new), 'request')} made: {spent}"
-    print(*judged.notes, made, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
+    requests = f"{number_of(len(judged.new), 'request')} made: {spent}"
+    print(*judged.notes, requests, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
 
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     """Return a row a step, or for a run without one: its task, stop, outcome, and confidences."""
-    steps, runs = traces.to_frame(), traces.meta
-    names = [name for name in ("task", inputs.group, "stop_reason") if name in runs]
-    kept = runs[list(dict.fromkeys(names))].dropna(axis=1, how="all").assign(outcome=inputs.y)
-    kept = kept.loc[kept.index.repeat(np.maximum(traces.lengths, 1))].reset_index(drop=True)
+    steps = traces.to_frame()
+    runs = traces.meta
+    names = dict.fromkeys(("task", inputs.group, "stop_reason"))
+    runs = runs[[name for name in names if name in runs]].dropna(axis=1, how="all")
+    runs = runs.assign(outcome=inputs.y).loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
     predictors: Any = inputs.predictors
-    own = pd.DataFrame({n: X.to_frame(value=n).iloc[:, 2] for n, X in predictors.items() if n})
-    return pd.concat([steps[["run", "step"]], kept, own, steps[[CHANNEL]]], axis=1)
+    scores = {name: X.to_frame(value=name)[name] for name, X in predictors.items() if name}
+    columns = [steps[["run", "step"]], runs.reset_index(drop=True), pd.DataFrame(scores)]
+    return pd.concat([*columns, steps[[CHANNEL]]], axis=1)

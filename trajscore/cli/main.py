@@ -37,8 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     no table was given: ...
     0
     """
-    words = sys.argv[1:] if argv is None else list(argv)
-    parser = _parser(words[0] if words else "")
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(words[:1])
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
     if unknown:
         command = f"trajscore {words[0]}"
@@ -71,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"trajscore: {message}; see {self.prog} --help\n")
 
 
-def _parser(called: str) -> argparse.ArgumentParser:
+def _parser(called: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="trajscore", description="Evaluate the step-by-step confidence of agents."
     )
@@ -79,17 +79,17 @@ def _parser(called: str) -> argparse.ArgumentParser:
     parser.set_defaults(stopped="")  # what a command says when it is interrupted
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, purpose in _COMMANDS.items():
-        if name != called:
+        if [name] != called:
             commands.add_parser(name, help=purpose)
             continue
         command = import_module(f"trajscore.cli.{name}")
-        own = command.add_parser(commands)
+        command_parser = command.add_parser(commands)
         # the option for each argument of Python that the command takes
-        named = [action for action in own._actions if action.option_strings]
+        named = [action for action in command_parser._actions if action.option_strings]
         options = {action.dest: action.option_strings[0] for action in named}
         if "group" in options:
             options["groups"] = options["group"]  # one column here, labels of runs in Python
-        own.set_defaults(run=command.run, options=options)
+        command_parser.set_defaults(run=command.run, options=options)
     return parser
 
 
@@ -97,9 +97,13 @@ def _sentence(error: Exception, options: dict[str, str]) -> str:
     """Say what is wrong in the words of the command line."""
     if isinstance(error, ArgumentError):
         return error.in_options(options)
-    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    text = str(error)
+    if isinstance(error, KeyError) and error.args:
+        text = str(error.args[0])
     argument, _, rest = text.partition(" ")  # what is wrong with a value begins with its name
-    return f"{options[argument]} {rest}" if argument in options and rest else text
+    if argument in options and rest:
+        return f"{options[argument]} {rest}"
+    return text
 
 
 if __name__ == "__main__":

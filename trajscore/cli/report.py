@@ -46,6 +46,8 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 
+_Judged = tuple[Report, str, str, Sequence[Run]]  # with guesses, column of outcomes, runs of a log
+
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command; an option that Python knows by another name has that as its dest."""
@@ -76,12 +78,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
     if arguments.table is not None and is_folder_of_tables(arguments.table):
-        report, guesses, log = _judge_folder(arguments)
+        report, guesses, outcome, log = _judge_folder(arguments)
     else:
-        report, guesses, log = _judge(arguments)
-    name = "the bundled chess data" if arguments.table is None else str(arguments.table)
+        report, guesses, outcome, log = _judge(arguments)
+    name = str(arguments.table or "the bundled chess data")
     command = shlex.join(["trajscore", *arguments.argv])
-    source = replace(report.source, name=name, command=command, guesses=guesses)
+    source = replace(report.source, name=name, command=command, guesses=guesses, outcome=outcome)
     report = replace(report, source=source)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
@@ -93,25 +95,20 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"\nwrote {write(report, arguments.out, log)}")
 
 
-def _judge(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
-    """Return the report of a table or a log, what was guessed, and the runs of a log."""
+def _judge(arguments: argparse.Namespace) -> _Judged:
+    """Return the report of a table or a log."""
     asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
     inputs = load(arguments.table, load_request(arguments, **asked))
     guesses = inputs.describe(arguments.options)
     if guesses:
         print(f"{guesses}\n")
-    report = evaluate(
-        inputs.predictors,
-        inputs.y,
-        groups=inputs.groups,
-        **_options(arguments, inputs),
-    )
-    report = replace(report, source=replace(report.source, outcome=inputs.outcome))
-    return report, guesses, inputs.log
+    options = _options(arguments, inputs)
+    report = evaluate(inputs.predictors, inputs.y, groups=inputs.groups, **options)
+    return report, guesses, inputs.outcome, inputs.log
 
 
-def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[Run]]:
-    """Return the report of a folder of Parquet files, and what was guessed."""
+def _judge_folder(arguments: argparse.Namespace) -> _Judged:
+    """Return the report of a folder of Parquet files."""
     request = load_request(arguments, by=arguments.by)
     batches, reason, notes = batches_of(arguments.table, request)
     guesses = describe_notes(notes, arguments.options)
@@ -126,14 +123,14 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         print("the rows of a run lie apart: putting them together\n", flush=True)
         batches.columns = replace(batches.columns, scattered=True)
         report = evaluate(batches, **options)
-    source = replace(report.source, outcome=batches.columns.outcome)
-    return replace(report, source=source), guesses, []
+    return report, guesses, batches.columns.outcome, []
 
 
 def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
+    end = arguments.end and arguments.end == "known"
     return {
         "weights": arguments.weights,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
@@ -145,7 +142,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
             horizon=arguments.horizon,
             phi=arguments.phi,
             missing=arguments.missing,
-            end=None if arguments.end is None else arguments.end == "known",
+            end=end,
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
             n_jobs=arguments.n_jobs,
@@ -155,27 +152,33 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
 
 
 def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:
-    options = {"known_share": arguments.known_share, "n_splits": arguments.n_splits}
-    options = {name: value for name, value in options.items() if value is not None}
+    options: dict[str, Any] = {
+        name: value
+        for name in ("known_share", "n_splits")
+        if (value := getattr(arguments, name)) is not None
+    }
     if not arguments.monitor:
         if options:
             raise ValueError("--known-share and --splits need --monitor; add it")
         return False
-    cost = _tokens_of(inputs.log, inputs.predictors) if inputs and inputs.log else None
-    return MonitoringOptions(**options, cost=cost)
+    if inputs is not None and inputs.log:
+        options["cost"] = _tokens_of(inputs.log, inputs.predictors)
+    return MonitoringOptions(**options)
 
 
 def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     """Return the agent's tokens in each step of predictors made of a log; None if not known."""
-    X = next(iter(predictors.values())) if isinstance(predictors, dict) else predictors
+    lengths = next(iter(predictors.values())).lengths
     for actors in (("agent",), ("agent", "user")):
         turns = take_turns(runs, actors, "monitoring")
-        if np.array_equal(turns.lengths, X.lengths):
+        if np.array_equal(turns.lengths, lengths):
             tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
             agent = np.flatnonzero(turns.is_agent)
             opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
             tokens[opening] = np.nan_to_num(tokens[opening])
-            return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
+            if not np.isnan(tokens).any():
+                return turns.container(tokens, ["tokens"])
+            break
     return None
 
 

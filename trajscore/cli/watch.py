@@ -68,8 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
         _forecaster(*reference[:2]), alpha=arguments.alpha, n_after=arguments.n_after
     )
     fleet.fit(*reference)
-    n_left_out, n_without = fleet.n_left_out_, fleet.n_without_forecast_
-    display = FleetDisplay.from_estimator(fleet, *new) if arguments.picture is not None else None
+    n_left_out = fleet.n_left_out_
+    n_without = fleet.n_without_forecast_
+    if arguments.picture is not None:
+        display = FleetDisplay.from_estimator(fleet, *new)
     fleet.update(*new)
     n_left_out = fleet.n_left_out_ - n_left_out
     if n_left_out == fleet.n_runs_:
@@ -94,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     if n_left_out:
         print(f"{n_left_out:,} of them not counted: their task came before")
     print(f"If nothing changes, the chance of any alarm is at most {fleet.alpha:g}")
-    if display is not None:
+    if arguments.picture is not None:
         with replacing(arguments.picture) as file:
             display.figure_.savefig(file, format="png", dpi=150)
     return int(bool(fleet.changes_))
@@ -108,12 +110,15 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     if isinstance(X, dict):
         X = TrajectoryArray.stack(list(X.values()), channels=list(X))
     notes = inputs.describe(arguments.options).splitlines()
-    y = None if (inputs.y == CENSORED).all() else inputs.y
-    if y is None:
+    y: Any = inputs.y
+    if (y == CENSORED).all():
+        y = None
         notes.append("no run has an outcome: lengths and forecasts alone are watched")
     for line in notes:
         print(f"{path}: {line}")
-    groups = None if inputs.groups is None else np.asarray(inputs.groups).astype(str)
+    groups = inputs.groups
+    if groups is not None:
+        groups = np.asarray(groups).astype(str)
     return X, y, groups
 
 
@@ -133,7 +138,7 @@ def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:
 
 def _describe(change: FleetChange, n_after: int, chance: float) -> list[str]:
     """Say what changed, since when, how sure that is, and what to do."""
-    of = f" of {change.predictor}" if change.predictor else ""
+    of = f" of {change.predictor}" * bool(change.predictor)
     words = _QUANTITIES[change.quantity].format(of=of)
     lines = [
         f"Alarm at run {change.alarm:,}: {words}, since about run {change.since:,}.",

@@ -98,7 +98,7 @@ class Inputs:
 
 def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
     """Return a note a line, with options for the arguments that have one."""
-    errors = [ArgumentError(note) if isinstance(note, str) else note for note in notes]
+    errors = (ArgumentError(note) if isinstance(note, str) else note for note in notes)
     return visible("\n".join(error.in_options(options) for error in errors))
 
 
@@ -131,9 +131,7 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
-    step = chosen.step
-    if step == ROWS and ROWS not in frame:
-        step = None
+    step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, role_notes = agent_rows(frame, replace(chosen, step=step))
     notes += role_notes
     if NO_SCORE in frame and step is not None:  # a row without a step has no value
