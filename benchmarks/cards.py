@@ -18,8 +18,8 @@ from shared import options, over, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.policy import MATERIAL_SHARE
 from trajscore.datasets import make_trajectories
+from trajscore.evaluation.recommendation import Action
 from trajscore.report import EvaluationOptions
-from trajscore.report._cards import AVOID, CARDS, TOO_FEW, USE
 
 Made = tuple[TrajectoryArray, np.ndarray]
 SURE = 1 - 1e-6
@@ -69,11 +69,11 @@ def noise(rng: np.random.Generator, size: int) -> np.ndarray:
 
 # what is made, of so many runs, and the card that is wrong, or the one that is right
 DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] = {
-    "noise": (trajectories, {"cells": noise}, (30, 150, 500), USE, AVOID),
-    "true": (trajectories, {}, (60, 150, 500), AVOID, USE),
-    "sure, .985 right": (sure, {}, (100, 400), USE, ""),
-    "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), AVOID, ""),
-    "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), USE, AVOID),
+    "noise": (trajectories, {"cells": noise}, (30, 150, 500), Action.USE, Action.AVOID),
+    "true": (trajectories, {}, (60, 150, 500), Action.AVOID, Action.USE),
+    "sure, .985 right": (sure, {}, (100, 400), Action.USE, ""),
+    "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), Action.AVOID, ""),
+    "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), Action.USE, Action.AVOID),
 }
 
 
@@ -81,7 +81,7 @@ def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str
     """Return the card that a report gives."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
-        return TOO_FEW
+        return Action.TOO_FEW
     options = EvaluationOptions(families="log")
     return str(evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]["card"])
 
@@ -94,7 +94,7 @@ def main() -> None:
         for n_runs in sizes:
             seeds = range(args.seed, args.seed + args.simulations)
             decisions = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
-            share = {card: decisions.count(card) / len(decisions) for card in CARDS}
+            share = {card: decisions.count(card) / len(decisions) for card in Action}
             of_kind = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
             rows[f"{name}, {n_runs} runs"] = share | of_kind
     show(f"{args.simulations} simulations of each", rows)

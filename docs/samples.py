@@ -17,7 +17,7 @@ from stored_output import STORED, public_data
 
 from trajscore import Report, datasets
 from trajscore.cli.main import main
-from trajscore.report._sentences import GLOSSARY
+from trajscore.report.glossary import GLOSSARY
 
 HOME = Path(__file__).resolve().parent / "generated" / "data"
 os.environ.setdefault("SCIKIT_LEARN_DATA", str(HOME))

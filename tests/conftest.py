@@ -23,6 +23,8 @@ from trajscore import TrajectoryArray
 
 mpl.use("Agg")
 
+pytest_plugins = ["evaluated"]  # reports that several rooms ask
+
 # scikit-learn 1.6 codes two classes by the first label that it sees, later releases by the smaller
 CODED_BY_FIRST_LABEL = (
     "check_pipeline_consistency",

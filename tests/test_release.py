@@ -28,9 +28,9 @@ def test_what_a_release_should_not_have_or_has_not_is_named(tmp_path):
     ours = [str(path.relative_to(PROJECT)) for path in package if path.suffix != ".pyc"]
     sdist = [*ours, *check.IN_SDIST]
     assert check.problems(pack(tmp_path, [*ours, f"{NAME}.dist-info/RECORD"], sdist)) == []
-    ours.remove("trajscore/report/sentences.toml")
+    ours.remove("trajscore/report/glossary.toml")
     found = "; ".join(check.problems(pack(tmp_path, [*ours, "tests/a.py"], sdist[1:]), "v9.9"))
-    for text in ("sentences.toml", "tests/a.py, which is not source", sdist[0], "the tag is v9.9"):
+    for text in ("glossary.toml", "tests/a.py, which is not source", sdist[0], "the tag is v9.9"):
         assert text in found
     (tmp_path / "old.whl").touch()
     assert "old.whl" in check.problems(tmp_path)[0]

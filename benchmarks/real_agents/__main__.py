@@ -62,9 +62,8 @@ def risks(runs: list, y: np.ndarray) -> dict:
     }
     risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
     success = (y == 1).astype(float)
-    rows = np.arange(len(y))
     statistic = all_at_once(
-        {name: OfTies(TieGroups(-risk, success), auroc, rows) for name, risk in risk_of.items()}
+        {name: OfTies(TieGroups(-risk, success), auroc) for name, risk in risk_of.items()}
     )
     values = np.ravel(statistic(np.ones((1, len(y)))))
     drawn = bootstrap(statistic, len(y), random_state=0).reshape(-1, len(risk_of))

@@ -104,29 +104,29 @@ def late():
     return Runs(scores, lengths, ended=True), y
 
 
-def added_to_log_m(lengths, knows_end, wait, end_worth):
+def added_to_log_m(lengths, knows_end, log_offset, end_worth):
     """What is added after each of 7 steps and beyond, and at the end, by a loop over runs."""
     if end_worth is None:
-        return [-wait] * 8, 0.0
+        return [-log_offset] * 8, 0.0
     lost = [L for L in lengths.tolist() if L]
     at = [[L for L in lost if (t < L if knows_end else t <= L)] for t in range(1, 9)]
     left = [sum((L - t) / L for L in here) for t, here in enumerate(at, start=1)]
     n = [len(here) for here in at]
     overall = (sum(left) + 0.5) / (sum(n) + 1)
     shares = [(a + 10 * overall) / (b + 10) for a, b in zip(left, n, strict=True)]
-    return [np.log(share + end_worth) - wait for share in shares], np.log(end_worth or 1e-300)
+    return [np.log(share + end_worth) - log_offset for share in shares], np.log(end_worth or 1e-300)
 
 
 @pytest.mark.parametrize("end", ["step", "after", None])
 @pytest.mark.parametrize(
-    ("wait", "end_worth"), [(0.0, None), (0.3, None), (0.0, 0.3), (0.2, 1.0), (0.0, 0)]
+    ("log_offset", "end_worth"), [(0.0, None), (0.3, None), (0.0, 0.3), (0.2, 1.0), (0.0, 0)]
 )
-def test_what_is_compared_with_the_threshold_by_a_loop(end, wait, end_worth):
+def test_what_is_compared_with_the_threshold_by_a_loop(end, log_offset, end_worth):
     X, y = late()
     process = DensityRatioEProcess(
-        PrefixForecaster(**RUNNING, end=end), alpha=0.2, wait=wait, end_worth=end_worth
+        PrefixForecaster(**RUNNING, end=end), alpha=0.2, log_offset=log_offset, end_worth=end_worth
     ).fit(X, y, calibration=np.flatnonzero(y == 1)[:25])
-    going, at_end = added_to_log_m(X.lengths[y == 0], end == "step", wait, end_worth)
+    going, at_end = added_to_log_m(X.lengths[y == 0], end == "step", log_offset, end_worth)
     for ended in (False, True):
         new = X.with_ended(ended)
         log_m, open_log_m = process.transform(new), process.transform(X.with_ended(False))
@@ -365,34 +365,32 @@ def test_a_score_on_another_scale_is_named():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("options", "arguments", "message"),
     [
-        [({"threshold": "pax"}, {}, "threshold must be"),
-         ({"ties": "maybe"}, {}, "ties must be"),
-         ({"hold_out": "failures"}, {}, "hold_out must be"),
-         ({"forecaster": "passthru"}, {}, 'forecaster must .*"passthrough"'),
-         ({"forecaster": LogisticRegression()}, {}, r"PrefixForecaster\(Logi")],
-        [({"alpha": 1.0}, {}, "alpha must lie"), ({"alpha": 0}, {}, "alpha must lie"),
-         ({"alpha": []}, {}, "alpha must lie"), ({"alpha": [[0.1]]}, {}, "alpha must lie"),
-         ({"alpha": np.nan}, {}, "alpha must lie"), ({"alpha": "a"}, {}, "alpha must be .*'a'"),
-         ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha names a level more than once")],
-        [({"delta": 0}, {}, "delta must lie"), ({"delta": "a"}, {}, "delta must lie"),
-         ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
-         ({"wait": -1}, {}, "wait must be .*-1"), ({"end_worth": -1}, {}, "end_worth must be"),
-         ({"end_worth": np.inf}, {}, "end_worth must be"),
-         ({"end_worth": 0.3, "threshold": "ville"}, {}, 'end_worth.*threshold="conformal"')],
-        [({"forecaster": PrefixForecaster(), "threshold": "randomized_ville"}, {}, "end=")],
-        [({}, {"calibration": [0, 1] * 60}, "calibration names a row more than once"),
-         ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville'.*calibration"),
-         ({}, {"calibration": [1, 500]}, "calibration must be rows of .* from 0 to 119"),
-         ({}, {"calibration": [True, False]}, "calibration must be .* mask of 120")],
+        ({"threshold": "pax"}, {}, "threshold must be"),
+        ({"ties": "maybe"}, {}, "ties must be"),
+        ({"hold_out": "failures"}, {}, "hold_out must be"),
+        ({"forecaster": "passthru"}, {}, 'forecaster must .*"passthrough"'),
+        ({"forecaster": LogisticRegression()}, {}, r"PrefixForecaster\(Logi"),
+        *(({"alpha": alpha}, {}, "alpha must lie") for alpha in (1.0, 0, [], [[0.1]], np.nan)),
+        ({"alpha": "a"}, {}, "alpha must be .*'a'"),
+        ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha names a level more than once"),
+        *(({"delta": delta}, {}, "delta must lie") for delta in (0, "a")),
+        ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
+        ({"log_offset": -1}, {}, "log_offset must be .*-1"),
+        *(({"end_worth": worth}, {}, "end_worth must be") for worth in (-1, np.inf)),
+        ({"end_worth": 0.3, "threshold": "ville"}, {}, 'end_worth.*threshold="conformal"'),
+        ({"forecaster": PrefixForecaster(), "threshold": "randomized_ville"}, {}, "end="),
+        ({}, {"calibration": [0, 1] * 60}, "calibration names a row more than once"),
+        ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville'.*calibration"),
+        ({}, {"calibration": [1, 500]}, "calibration must be rows of .* from 0 to 119"),
+        ({}, {"calibration": [True, False]}, "calibration must be .* mask of 120"),
     ],
-    ids=["choices", "alpha", "amounts", "ends", "calibration"],
-)  # fmt: skip
-def test_bad_parameters(runs, wrong):
-    for options, arguments, message in wrong:
-        with pytest.raises(ValueError, match=message):
-            DensityRatioEProcess(**options).fit(*runs, **arguments)
+    ids=str,
+)
+def test_bad_parameters(runs, options, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DensityRatioEProcess(**options).fit(*runs, **arguments)
 
 
 def test_bad_runs(runs):

@@ -69,7 +69,7 @@ FOREST = RandomForestClassifier(5, min_samples_leaf=20, random_state=0)
 GROUPS = {
     "ends": [
         {},
-        {"wait": 0.5},
+        {"log_offset": 0.5},
         {"forecaster": PrefixForecaster(**RUNNING, end="after")},
         {"forecaster": PrefixForecaster(**RUNNING)},
     ],
@@ -125,7 +125,7 @@ def test_live_and_batch_are_the_same(options):
 @pytest.mark.parametrize("end", ["step", "after", None])
 def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(end):
     X, y = runs()
-    options = [{"wait": 0.2}, {"end_worth": 0.1}]
+    options = [{"log_offset": 0.2}, {"end_worth": 0.1}]
     for option in options + [{"threshold": "randomized_ville"}] * (end is not None):
         process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, **option)
         monitor, margins = process.fit(X, y).monitor(), process.decision_function(X[:40])

@@ -276,10 +276,10 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(state):
     others = [
         DensityRatioEProcess(**options).fit(X[:200], Y[:200]),
         *(DensityRatioEProcess(**options, **more).fit(X, Y) for more in (
-            {"random_state": 1}, {"wait": 0.5}, {"end_worth": 1}, {"threshold": "pac"},
+            {"random_state": 1}, {"log_offset": 0.5}, {"end_worth": 1}, {"threshold": "pac"},
             {"forecaster": pooled})),
     ]  # fmt: skip
-    for more in ({"wait": 0.5}, {"threshold": "randomized_ville"}):  # of the same limits
+    for more in ({"log_offset": 0.5}, {"threshold": "randomized_ville"}):  # of the same limits
         other_state = state.with_name("ville" + next(iter(more)))
         DensityRatioEProcess(threshold="ville").fit(X, Y).monitor(state=other_state)
         with pytest.raises(ValueError, match="written with another fitted process, alpha"):

@@ -117,7 +117,7 @@ class AliveRate(LearnedForecaster):
         traces = self._check_runs(X, reset=True)
         codes = check_outcomes(y, traces)
         labels = as_labels(codes, censored=self.censored)
-        weight = np.where(labels.counts, check_sample_weight(sample_weight, len(traces)), 0.0)
+        weight = np.where(labels.is_counted, check_sample_weight(sample_weight, len(traces)), 0.0)
         if not weight.any():
             raise ValueError("no training run counts; give runs with an observed outcome")
         counted = np.repeat(weight, traces.lengths)

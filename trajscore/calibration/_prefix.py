@@ -191,7 +191,7 @@ class PrefixForecaster(LearnedForecaster):
         labels = as_labels(codes, censored=self.censored, q_z=q_z)
         traces = ended_where_known(traces, codes)
         weight = check_sample_weight(sample_weight, len(traces))
-        used = labels.counts & (weight > 0)
+        used = labels.is_counted & (weight > 0)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((~used).sum())
         outcomes = np.unique(labels.value[used])

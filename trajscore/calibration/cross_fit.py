@@ -223,8 +223,8 @@ def cross_fit_sample(
     metadata = {"groups": sample.groups, "q_z": sample.q_z}
     if is_weighted:
         metadata["sample_weight"] = sample.weight
-    counts = labels.counts & (sample.weight > 0)
-    fold = assign_folds(cv, traces.ids, labels.stratum, counts=counts, groups=sample.groups)
+    counts = labels.is_counted & (sample.weight > 0)
+    fold = assign_folds(cv, traces.ids, labels.stratum, is_counted=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
     def select(rows: IntArray) -> Any:
@@ -462,8 +462,10 @@ class CrossFitCalibrator(LearnedForecaster):
         track_channels(self, traces, reset=True)
         if not len(traces):
             raise ValueError("there are no runs to calibrate on; give successes and failures")
-        weight = np.where(labels.counts, weight, 0.0)
-        fold = assign_folds(self.cv, traces.ids, labels.stratum, counts=weight > 0, groups=groups)
+        weight = np.where(labels.is_counted, weight, 0.0)
+        fold = assign_folds(
+            self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=groups
+        )
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
         self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])

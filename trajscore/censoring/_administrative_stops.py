@@ -242,7 +242,7 @@ def _score_and_variance(
             )
         residual = (event[cells] - (stops / n)[risk_set])[:, None] * centered
         # what a cluster is held against has some of its own runs in it
-        others = 1 - units.sizes(len(cells)) / len(cells)
+        others = 1 - units.sizes / len(cells)
         sums = units.sums(residual) / others[:, None]
         return score, sums.T @ sums, n_comparable
     share = np.zeros(len(n))

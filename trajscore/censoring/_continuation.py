@@ -222,7 +222,7 @@ class ContinuationModel(BaseEstimator):
             counts[rows[weight > 0]] = True
             if groups is not None:
                 groups = clusters
-            fold = assign_folds(self.cv, runs.ids, success, counts=counts, groups=groups)[rows]
+            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=groups)[rows]
             self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
         return self
 

@@ -218,7 +218,7 @@ class StopHazard(BaseEstimator):
         influence = np.sqrt(len(values) / free) * (values - mean)
         if groups is not None:
             groups = check_groups(groups, len(values))
-        warn_few_clusters(any_units(groups, len(values)), len(values))
+        warn_few_clusters(any_units(groups, len(values)))
         return interval_of(mean, influence, groups, confidence_level)[1:]
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:

@@ -14,10 +14,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.visible import visible
+from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
-from trajscore.report._doubts import without_leaky_columns
 from trajscore.report._inputs import (
     check_by,
     guesses,

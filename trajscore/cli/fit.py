@@ -23,8 +23,8 @@ from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.monitoring import DensityRatioEProcess, split_report
-from trajscore.monitoring._eprocess import FIXED, HELD_OUT
 from trajscore.monitoring._persistence import save_fitted
+from trajscore.monitoring._thresholds import THRESHOLDS
 from trajscore.report._inputs import RISKS, load
 
 _N_SPLITS = 10
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("table", type=Path)
     add("--out", type=Path, required=True, metavar="MODEL.skops")
     add("--alpha", type=number, action="append")
-    add("--threshold", choices=(*HELD_OUT, *FIXED), default="conformal")
+    add("--threshold", choices=tuple(THRESHOLDS), default="conformal")
     add("--end", choices=("step", "after", "unknown"), default="step")
     add("--end-worth", type=number, metavar="SHARE")
     add("--guard", action="store_true")

@@ -24,17 +24,18 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
+from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.registry import is_folder_of_tables
-from trajscore.monitoring._thresholds import conformal_needs
+from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report._inputs import Inputs, load
-from trajscore.report._runs import MISSING
-from trajscore.report._sentences import say
+from trajscore.report.verdicts import without_threshold
 from trajscore.tracer.action_signals import n_tokens
 from trajscore.tracer.turns import take_turns
 
@@ -120,8 +121,8 @@ def _judge_folder(arguments: argparse.Namespace) -> tuple[Report, str, Sequence[
         try:
             report = evaluate(batches, stop_reason=reason, **options)
             break
-        except ValueError as error:
-            if scattered or "scattered=True" not in str(error):
+        except ArgumentError as error:
+            if scattered or error.part != "scattered":
                 raise
             print("the rows of a run lie apart: putting them together\n", flush=True)
     source = replace(report.source, outcome=batches.columns.outcome)
@@ -182,14 +183,11 @@ def _without_threshold(report: Report) -> str:
     if report.monitoring is None or report.monitoring.empty:
         return ""
     too_few = report.monitoring["too_few"].groupby(level="alpha").max()
-    levels = [f"{alpha:g}" for alpha in too_few.index[too_few > 0.5]]
+    levels = too_few.index[too_few > 0.5].tolist()
     if not levels:
         return ""
     by_task = report.runs.groups is not None
-    ours, more = ("tasks with a success", "tasks") if by_task else ("successes", "runs")
-    needs = conformal_needs(float(levels[0]))
-    facts = {"levels": " and ".join(levels), "first": levels[0], "needs": needs}
-    return say("no_threshold", facts | {"ours": ours, "more": more})
+    return without_threshold(levels, Conformal(levels[0]).needs(), by_task)
 
 
 def _check_out(out: Path | None) -> None:

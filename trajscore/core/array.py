@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from trajscore.core import convert, storage
 from trajscore.core.convert import as_table, joined_parts
 from trajscore.core.errors import ArgumentError
+from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
-from trajscore.core.runs_of_table import runs_of_table
 from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
 from trajscore.core.values import as_count, number_of, run_label
@@ -242,7 +242,7 @@ class TrajectoryArray(Ragged):
             horizon=horizon, meta=meta, first_step=first_step, missing=missing,
             stop_reason=stop_reason, rule=rule,
         )  # fmt: skip
-        if stops is not None and (notes := list(notes_on_stops(stops.counts, len(stops.y)))):
+        if stops is not None and (notes := list(notes_on_stops(stops.stop_counts, len(stops.y)))):
             warnings.warn(str(ArgumentError("; ".join(notes))), UserWarning, stacklevel=2)
         return X if y is None else (X, y)
 
@@ -342,7 +342,8 @@ class TrajectoryArray(Ragged):
         >>> X.truncate([2, 1]).ended
         array([False, False])
         """
-        new, old = np.asarray(lengths), self.lengths
+        new = np.asarray(lengths)
+        old = self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
         bad = (new < np.minimum(old, 1)) | (new > old)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -82,7 +82,9 @@ def check_trajectories(
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
     check_values(traces, probabilities, allow_missing)
-    return in_unit(traces, probabilities=True) if probabilities else traces
+    if probabilities:
+        return in_unit(traces, probabilities=True)
+    return traces
 
 
 def in_unit(traces: TrajectoryArray, probabilities: bool = False) -> TrajectoryArray:
@@ -106,22 +108,7 @@ def check_values(
         return
     cells = traces.cells
     if np.isnan(low) and not allow_missing:
-        more = f"; or {remedy}" if remedy else ""
-        empty = np.isnan(cells.reshape(-1, traces.n_channels)).all(axis=0)
-        if traces.channels and empty.any():
-            there = [traces.channels[k] for k in np.flatnonzero(~empty)]
-            other = f"leave it out: X[{there!r}]" if there else "give signals that were recorded"
-            raise ValueError(
-                f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step; "
-                f"{other}{more}"
-            )
-        cure = "fill it in, for example with X.ffill(), or drop the run where there is none before"
-        cure += more
-        first = np.isnan(cells[traces.offsets[:-1]]).reshape(len(traces), -1).any(axis=1)
-        if first.all():
-            taker = "forecast with PrefixForecaster(HistGradientBoostingClassifier())"
-            cure = f"no run has one at its first step; {remedy or taker}"
-        raise ValueError(f"{_first(traces, np.isnan(cells))}: the value is missing; {cure}")
+        _refuse_missing(traces, remedy)
     outside = outside_unit(cells)
     if probabilities and outside.any():
         percent = "divide percentages by 100, or " * OrdinaryRange.of(cells.ravel()).may_be_percent
@@ -130,6 +117,29 @@ def check_values(
             f"{percent}turn the signal into probabilities first, for example with "
             f'PlattCrossFitCalibrator(link="identity")'
         )
+
+
+def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:
+    missing = np.isnan(traces.cells.reshape(-1, traces.n_channels))
+    empty = missing.all(axis=0)
+    if traces.channels and empty.any():
+        recorded = [traces.channels[k] for k in np.flatnonzero(~empty)]
+        advice = f"leave it out: X[{recorded!r}]"
+        if not recorded:
+            advice = "give signals that were recorded"
+        problem = f"channel {traces.channels[int(np.argmax(empty))]!r} has no value at any step"
+    else:
+        advice = (
+            "fill it in, for example with X.ffill(), or drop the run where there is none before"
+        )
+        problem = f"{_first(traces, missing)}: the value is missing"
+        if missing[traces.offsets[:-1]].any(axis=1).all():
+            forecaster = "forecast with PrefixForecaster(HistGradientBoostingClassifier())"
+            problem += "; no run has one at its first step"
+            raise ValueError(f"{problem}; {remedy or forecaster}")
+    if remedy:
+        advice += f"; or {remedy}"
+    raise ValueError(f"{problem}; {advice}")
 
 
 def _first(traces: TrajectoryArray, bad: NDArray[Any]) -> str:
@@ -153,7 +163,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
-    labels = as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, name)
+    labels = as_array(groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
         labels = np.asarray(groups, dtype=object)
     if labels.shape != (n_runs,):
@@ -175,24 +185,27 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
 
 def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
     """Return each run's label for each grouping in `by`: a column of meta, or labels."""
-    if by is not None and not isinstance(by, Mapping):
-        by = {by if isinstance(by, str) else "group": by}
+    if isinstance(by, str):
+        by = {by: by}
+    elif by is not None and not isinstance(by, Mapping):
+        by = {"group": by}
     labels_by_kind = {}
     for name, source in (by or {}).items():
         check_index(source, X.ids, "by")
-        if isinstance(source, str) and source not in X.meta:
-            known = unknown_name("column", source, list(X.meta))
-            raise ArgumentError(
-                f"{{argument}}: {known}. Keep the column in the meta of X, as by "
-                f"TrajectoryArray.from_frame(..., meta=[{source!r}]), or give the labels "
-                f"themselves, one for each run",
-                "by",
-            )
-        array = np.asarray(X.meta[source] if isinstance(source, str) else source, dtype=object)
-        cells = pd.Series(array.ravel())
-        words = cells.astype(str).where(cells.notna(), "(none)").to_numpy(dtype=object)
-        labels = words.reshape(array.shape)
-        labels_by_kind[str(name)] = check_labels(labels, len(X), f"by: {name!r}")
+        labels = source
+        if isinstance(source, str):
+            if source not in X.meta:
+                problem = unknown_name("column", source, list(X.meta))
+                raise ArgumentError(
+                    f"{{argument}}: {problem}. Keep the column in the meta of X, as by "
+                    f"TrajectoryArray.from_frame(..., meta=[{source!r}]), or give the labels "
+                    f"themselves, one for each run",
+                    "by",
+                )
+            labels = X.meta[source]
+        array = np.asarray(labels, dtype=object)
+        texts = np.where(pd.isna(array), "(none)", array.astype(str)).astype(object)
+        labels_by_kind[str(name)] = check_labels(texts, len(X), f"by: {name!r}")
     return labels_by_kind
 
 

@@ -27,10 +27,10 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import offsets_of
 
-Parts = dict[str, Any]
+ContainerParts = dict[str, Any]
 
 
-def parts_of_any(X: Any) -> Parts:
+def parts_of_any(X: Any) -> ContainerParts:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
     if isinstance(X, tuple) and len(X) == 2 and hasattr(X[0], "offsets"):
@@ -45,15 +45,16 @@ def parts_of_any(X: Any) -> Parts:
         )
     if isinstance(X, pd.DataFrame):
         check_columns(X)
-    ids, runs = row_ids(X), _runs_of(X)
+    runs = _runs_of(X)
     parts = parts_of_padded(X) if runs is None else parts_of_list(runs)
-    return {**parts, "ids": ids}
+    return parts | {"ids": row_ids(X)}
 
 
 def refuse_log(X: Any) -> None:
     """Say of runs of a log what makes numbers of them."""
-    runs = X if isinstance(X, (list, tuple)) else _runs_of(X) or ()
-    first = next(iter(runs), None)
+    first = None
+    if isinstance(X, (list, tuple, np.ndarray, pd.Series)) and is_iterable(X):
+        first = next(iter(X), None)
     if hasattr(first, "steps") and hasattr(first, "outcome"):
         raise ValueError(
             "expected numbers, got runs of a log; make signals of them with "
@@ -69,24 +70,27 @@ def is_padded(X: Any) -> bool:
 
 def _runs_of(X: Any) -> list[Any] | None:
     """Return the runs of a list of several lengths, or of a Series or an array of runs."""
-    if isinstance(X, (list, tuple)):
-        sizes = {len(run) if hasattr(run, "__len__") else -1 for run in X}
-        return list(X) if -1 not in sizes and len(sizes) > 1 else None
-    if not isinstance(X, (pd.Series, np.ndarray)) or X.ndim != 1 or X.dtype != object or not len(X):
+    is_list = isinstance(X, (list, tuple))
+    is_objects = isinstance(X, (pd.Series, np.ndarray)) and X.ndim == 1 and X.dtype == object
+    if not (is_list or is_objects) or not all(hasattr(run, "__len__") for run in X):
         return None
-    are_runs = all(hasattr(run, "__len__") and not isinstance(run, str) for run in X)
-    return list(X) if are_runs else None
+    if is_list and len({len(run) for run in X}) > 1:
+        return list(X)
+    if is_objects and len(X) and not any(isinstance(run, str) for run in X):
+        return list(X)
+    return None
 
 
 def row_ids(X: Any) -> Any:
     """Row labels of a DataFrame or Series, where they can identify runs."""
     if not isinstance(X, (pd.DataFrame, pd.Series)) or not X.index.is_unique:
         return None
-    kind = pd.api.types.infer_dtype(X.index)
-    return X.index.to_numpy() if kind in ("integer", "string") else None
+    if pd.api.types.infer_dtype(X.index) in ("integer", "string"):
+        return X.index.to_numpy()
+    return None
 
 
-def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
+def parts_of_list(runs: Sequence[ArrayLike]) -> ContainerParts:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
@@ -97,19 +101,20 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> Parts:
                 f"rows 0 and {row} have values of shapes {arrays[0].shape[1:]} and "
                 f"{array.shape[1:]} a step; all runs need the same number of channels"
             )
-    cells = np.concatenate(arrays) if arrays else np.empty(0)
+    cells = np.concatenate(arrays or [np.empty(0)])
     return {"cells": cells, "lengths": [len(array) for array in arrays]}
 
 
 def _as_run(run: ArrayLike, row: int) -> FloatArray:
     array = as_numbers(run, f"row {row}: the values")
     if array.ndim not in (1, 2):
-        got = f"the number {array}" if not array.ndim else f"{array.ndim} dimensions"
-        raise ValueError(f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {got}")
+        raise ValueError(
+            f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
+        )
     return array
 
 
-def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> Parts:
+def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ContainerParts:
     """Read a rectangular array in which what is behind a run's last value is padding."""
     try:
         padded = as_float(values, ndims=(2, 3))
@@ -151,12 +156,16 @@ def as_table(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str, ...] | None:
+    n_channels = width(cells)
     if channels is None:
-        return None if cells.ndim == 1 else tuple(f"channel{j}" for j in range(cells.shape[1]))
+        if cells.ndim == 1:
+            return None
+        channels = [f"channel{j}" for j in range(n_channels)]
+    if isinstance(channels, str):
+        channels = [channels]
     if not isinstance(channels, Iterable):
         raise ValueError(f"channels must be names, got {channels!r}")
-    names = tuple(str(name) for name in ([channels] if isinstance(channels, str) else channels))
-    n_channels = width(cells)
+    names = tuple(map(str, channels))
     if len(names) != n_channels or len(set(names)) != n_channels:
         raise ValueError(
             f"expected {number_of(n_channels, 'different channel name')}, got "
@@ -168,10 +177,12 @@ def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str,
 def as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.DataFrame | None:
     if meta is None:
         return None
-    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta.copy()
-    if len(frame) != n_runs and len(frame.columns):
+    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta
+    if not len(frame.columns):
+        return None
+    if len(frame) != n_runs:
         raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
-    return frame.reset_index(drop=True) if len(frame.columns) else None
+    return frame.copy().reset_index(drop=True)
 
 
 def as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:
@@ -199,7 +210,7 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def joined_parts(several: Sequence[Parts]) -> Parts:
+def joined_parts(several: Sequence[ContainerParts]) -> ContainerParts:
     """Put runs after one another: their channels must be the same."""
     channels = {parts["channels"] for parts in several}
     if len(channels) > 1:
@@ -207,9 +218,10 @@ def joined_parts(several: Sequence[Parts]) -> Parts:
             f"concat needs the same channels everywhere, got {sorted(map(str, channels))}"
         )
     ids = np.concatenate([parts["ids"].astype(object) for parts in several])
-    lengths, joined_horizons = [np.diff(parts["offsets"]) for parts in several], None
-    if any(parts["horizon"] is not None for parts in several):  # lengths, where none were given
-        horizons = [parts["horizon"] for parts in several]
+    lengths = [np.diff(parts["offsets"]) for parts in several]
+    horizons = [parts["horizon"] for parts in several]
+    joined_horizons = None
+    if any(horizon is not None for horizon in horizons):  # lengths, where none were given
         joined_horizons = np.concatenate([*map(as_horizon, horizons, lengths)])
     return {
         "cells": np.concatenate([parts["cells"] for parts in several]),
@@ -222,7 +234,9 @@ def joined_parts(several: Sequence[Parts]) -> Parts:
     }
 
 
-def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> Parts:
+def stacked_parts(
+    several: Sequence[ContainerParts], channels: Sequence[str] | None
+) -> ContainerParts:
     """Put the channels of the same runs side by side."""
     cells = np.concatenate([as_table(parts["cells"]) for parts in several], axis=1)
     names = [name for parts in several for name in (parts["channels"] or ("value",))]
@@ -234,19 +248,18 @@ def stacked_parts(several: Sequence[Parts], channels: Sequence[str] | None) -> P
     }
 
 
-def _common_horizon(several: Sequence[Parts]) -> IntArray | None:
+def _common_horizon(several: Sequence[ContainerParts]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
-    horizons = [parts["horizon"] for parts in several if parts["horizon"] is not None]
-    for other in horizons[1:]:
-        if not np.array_equal(horizons[0], other):
-            row = int(np.argmax(horizons[0] != other))
-            raise ValueError(
-                f"row {row} has horizons {horizons[0][row]} and {other[row]}; give one"
-            )
-    return horizons[0] if horizons else None
+    common = None
+    for other in (parts["horizon"] for parts in several if parts["horizon"] is not None):
+        if common is not None and (common != other).any():
+            row = int(np.argmax(common != other))
+            raise ValueError(f"row {row} has horizons {common[row]} and {other[row]}; give one")
+        common = other
+    return common
 
 
-def _joined_meta(several: Sequence[Parts]) -> pd.DataFrame | None:
+def _joined_meta(several: Sequence[ContainerParts]) -> pd.DataFrame | None:
     if all(parts["meta"] is None for parts in several):
         return None
     frames = [pd.DataFrame(parts["meta"], pd.RangeIndex(len(parts["ids"]))) for parts in several]
@@ -257,7 +270,5 @@ def _joined_meta(several: Sequence[Parts]) -> pd.DataFrame | None:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Number names that occur more than once: value, value -> value0, value1."""
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]
+    place = pd.Series(names).groupby(names).cumcount().astype(str)
+    return [f"{name}{place[j] * (names.count(name) > 1)}" for j, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Errors that name the argument which would help."""
+"""Errors that name the argument which would help, or carry the place of what is wrong."""
 
 from __future__ import annotations
 
@@ -36,13 +36,38 @@ class ArgumentError(ValueError):
 
         def named(match: re.Match[str]) -> str:
             owner, _, part = self.part.rpartition(".")
-            name, value = (match[1], match[2]) if match[1] else (part, self.value)
+            name, value = match.groups()
+            if name is None:
+                name = part
+                value = self.value
+            if name in options and value is None:
+                return options[name]
             if name in options:
-                quoted = "" if value is None else f" {shlex.quote(str(value))}"
-                return f"{options[name]}{quoted}"
+                return f"{options[name]} {shlex.quote(str(value))}"
             if value is None:
-                return f"{name}=" if match[1] else name
-            is_owned = bool(owner) and name == part
-            return f"{owner}({name}={value!r})" if is_owned else f"{name}={value!r}"
+                return f"{name}{'=' * bool(match[1])}"
+            if owner and name == part:
+                return f"{owner}({name}={value!r})"
+            return f"{name}={value!r}"
 
         return _ARGUMENT.sub(named, self.text)
+
+
+class MissingStepError(ArgumentError):
+    """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
+
+
+class RowError(ValueError):
+    """A value in one row of the input is wrong; whoever knows the run of that `row` can name it.
+
+    >>> print(RowError("q_z is 1.5; give a chance in [0, 1]", row=3))
+    row 3: q_z is 1.5; give a chance in [0, 1]
+    """
+
+    def __init__(self, text: str, row: int) -> None:
+        self.text = text
+        self.row = row
+        super().__init__(text, row)  # so that a process can send the error to another one
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.text}"

@@ -53,8 +53,9 @@ def require_y(estimator: Any, y: Any) -> None:
 
 def inside_of(estimator: Any) -> Any:
     """Return what a search has found, or a frozen estimator holds; None for anything else."""
-    frozen = estimator.estimator if isinstance(estimator, FrozenEstimator) else None
-    return getattr(estimator, "best_estimator_", frozen)
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    return getattr(estimator, "best_estimator_", None)
 
 
 def parts_of(estimator: Any) -> list[Any]:
@@ -62,13 +63,12 @@ def parts_of(estimator: Any) -> list[Any]:
     inside = inside_of(estimator)
     if inside is not None:
         return parts_of(inside)
-    below = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    own = [
-        part
-        for name, part in below.items()
-        if "__" not in name and hasattr(part, "get_params") and not isinstance(part, type)
-    ]
-    return [estimator, *(inner for part in own for inner in parts_of(part))]
+    parts = [estimator]
+    if hasattr(estimator, "get_params"):
+        for name, part in estimator.get_params().items():
+            if "__" not in name and hasattr(part, "get_params") and not isinstance(part, type):
+                parts += parts_of(part)
+    return parts
 
 
 def censored_of(estimator: Any) -> dict[str, str]:
@@ -104,7 +104,9 @@ def check_estimator_input(
 
 def like_input(traces: TrajectoryArray, X: Any) -> Any:
     """Return a transformer's output as X came: for a padded array, a padded array."""
-    return traces.padded(n_steps=np.asarray(X).shape[1]) if _is_plain_table(X) else traces
+    if _is_plain_table(X):
+        return traces.padded(n_steps=np.asarray(X).shape[1])
+    return traces
 
 
 def _is_plain_table(X: Any) -> bool:

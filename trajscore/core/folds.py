@@ -27,7 +27,7 @@ def assign_folds(
     ids: NDArray[Any],
     strata: ArrayLike,
     *,
-    counts: ArrayLike | None = None,
+    is_counted: ArrayLike | None = None,
     groups: IntArray | None = None,
 ) -> IntArray:
     """Return the fold in which each run is held out; it does not depend on the order of rows.
@@ -39,14 +39,17 @@ def assign_folds(
     array([1, 0, 1, 0])
     """
     stratum = np.asarray(strata, dtype=np.int64)
-    counted = np.ones(len(ids), dtype=bool) if counts is None else np.asarray(counts)
     check_folds(cv)
     if not isinstance(cv, (int, np.integer)):
         return _folds_of_splitter(cv, ids, stratum, groups)
-    _check_enough(int(cv), ids[counted], stratum[counted])
+    counted = np.ones(len(ids), dtype=bool)
+    if is_counted is not None:
+        counted &= np.asarray(is_counted)
+    cv = int(cv)
+    _check_enough(cv, ids[counted], stratum[counted])
     if groups is None:
-        return _alternating_folds(int(cv), ids, stratum, counted)
-    return _folds_of_groups(int(cv), ids, stratum, counted, groups)
+        return _alternating_folds(cv, ids, stratum, counted)
+    return _folds_of_groups(cv, ids, stratum, counted, groups)
 
 
 def check_folds(cv: Any) -> None:
@@ -84,28 +87,24 @@ def _check_enough(cv: int, ids: NDArray[Any], stratum: IntArray) -> None:
 
 
 def _alternating_folds(
-    cv: int, ids: NDArray[Any], stratum: IntArray, counts: BoolArray
+    cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray
 ) -> IntArray:
     """Alternate within each outcome, in the order of the ids (Appendix D)."""
     fold = np.zeros(len(ids), dtype=np.int64)
-    for label in (0, 1):
-        for counted in (True, False):
-            # runs of weight zero must not shift the others; a run given twice stays whole
-            rows = np.flatnonzero((stratum == label) & (counts == counted))
-            _, position = np.unique(ids[rows], return_inverse=True)
-            fold[rows] = position % cv
+    # runs of weight zero must not shift the others; a run given twice stays whole
+    for kind in range(4):
+        rows = np.flatnonzero(2 * stratum + is_counted == kind)
+        fold[rows] = np.unique(ids[rows], return_inverse=True)[1] % cv
     return fold
 
 
 def _folds_of_groups(
-    cv: int, ids: NDArray[Any], stratum: IntArray, counts: BoolArray, groups: IntArray
+    cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray, groups: IntArray
 ) -> IntArray:
     """Balance the outcomes over folds that are made of whole groups."""
     # a run given twice counts once here, a run of weight zero not at all
-    _, run = np.unique(ids, return_inverse=True)
-    counted = np.flatnonzero(counts)
-    keys = np.stack([groups, run.ravel(), stratum], axis=1)[counted]
-    rows = counted[np.unique(keys, axis=0, return_index=True)[1]]
+    keys = pd.DataFrame({"group": groups, "id": ids, "stratum": stratum})[is_counted]
+    rows = keys.drop_duplicates().sort_values(list(keys)).index.to_numpy()
     n_groups = len(np.unique(groups[rows]))
     if n_groups < cv:
         raise ValueError(
@@ -127,19 +126,21 @@ def _folds_of_groups(
 def _folds_of_splitter(
     cv: Any, ids: NDArray[Any], stratum: IntArray, groups: IntArray | None
 ) -> IntArray:
-    as_given = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
+    order = id_order(ids)
+    if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
+        order = np.arange(len(ids))
     if not hasattr(cv, "split"):
         cv = _pairs(cv)
-    order = np.arange(len(ids)) if as_given else id_order(ids)
-    labels = None if groups is None else groups[order]
+    if groups is not None:
+        groups = groups[order]
     fold = np.full(len(ids), -1, dtype=np.int64)
-    splits = check_cv(cv).split(np.zeros((len(ids), 1)), stratum[order], labels)
+    splits = check_cv(cv).split(np.zeros((len(ids), 1)), stratum[order], groups)
     for k, (train, test) in enumerate(splits):
         trains, held_out = (_as_mask(rows, len(ids), f"split {k} of cv") for rows in (train, test))
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
-        if (trains == held_out).any():
-            row = int(np.argmax(trains == held_out))
+        if (wrong := trains == held_out).any():
+            row = int(np.argmax(wrong))
             raise ValueError(
                 f"split {k} of cv has row {row} in {'both' if trains[row] else 'neither'} of its "
                 f"training and test rows; train on all runs that are not in the test fold"
@@ -152,7 +153,7 @@ def _folds_of_splitter(
 
 def _pairs(cv: Any) -> list[Any]:
     """Return the splits of an iterable, each of which must be a pair."""
-    splits = list(cv) if is_iterable(cv) else [cv]
+    splits = list(cv if is_iterable(cv) else [cv])
     for k, split in enumerate(splits):
         if not (is_iterable(split) and isinstance(split, Sized)) or len(split) != 2:
             raise ValueError(f"split {k} of cv must be a pair of training and test rows")
@@ -179,7 +180,7 @@ def _as_mask(rows: ArrayLike, n_runs: int, name: str) -> BoolArray:
 
 
 def held_out_rows(
-    known: IntArray,
+    observed: IntArray,
     n_runs: int,
     calibration: ArrayLike | None,
     fraction: float,
@@ -188,14 +189,16 @@ def held_out_rows(
 ) -> IntArray:
     """Return the rows that a threshold is set on: those given, or a `fraction` drawn at random.
 
-    They are some of the `known` rows, whose outcomes were observed and whose order must not depend
-    on that of the input, and come in rising order. `stratify` has the class of each known row.
+    They are some of the rows whose outcome was `observed`, the order of which must not depend on
+    that of the input, and come in rising order. `stratify` has the class of each of these.
     """
-    if calibration is None:
-        if len(known) < 2:
-            raise ValueError(f"a split needs 2 runs with an outcome, got n_samples = {len(known)}")
-        _, drawn = train_test_split(
-            known, test_size=fraction, stratify=stratify, random_state=random_state
+    if calibration is not None:
+        return np.intersect1d(
+            np.flatnonzero(_as_mask(calibration, n_runs, "calibration")), observed
         )
-        return np.sort(np.asarray(drawn, dtype=np.int64))
-    return np.intersect1d(np.flatnonzero(_as_mask(calibration, n_runs, "calibration")), known)
+    if len(observed) < 2:
+        raise ValueError(f"a split needs 2 runs with an outcome, got n_samples = {len(observed)}")
+    _, drawn = train_test_split(
+        observed, test_size=fraction, stratify=stratify, random_state=random_state
+    )
+    return np.sort(np.asarray(drawn, dtype=np.int64))

@@ -1,8 +1,8 @@
-"""From a long table, one row a step in any order, to the parts of a container."""
+"""From a long table, one row a step in any order, to runs with outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, MissingStepError
 from trajscore.core.ids import as_ids
+from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
 from trajscore.core.optional import optional
-from trajscore.core.stops import Rule, reasons_in_rows, stop_columns, stop_names
+from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.stops import (
+    EXCLUDED,
+    UNKNOWN,
+    Rule,
+    Stops,
+    reasons_in_rows,
+    settle_stops,
+    stop_columns,
+    stop_names,
+)
 from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
@@ -36,6 +47,46 @@ ROWS = _Rows()
 _LARGEST_WHOLE = 2**53 - 1
 
 
+def runs_of_table(
+    make: Any,  # TrajectoryArray, or a subclass of it
+    df: Any,
+    *,
+    outcome: str | None,
+    outcome_map: Mapping[Any, float] | str | None,
+    missing: Any,
+    rule: Rule | None,
+    keep_lost: bool = False,
+    **columns: Any,
+) -> tuple[Any, Any, Stops | None]:
+    """Return the runs of a table, their outcomes, and how they ended if it says.
+
+    Runs that the harness lost may be kept, with the outcome that was recorded.
+    """
+    meanings = check_map(outcome_map)
+    column = outcome
+    if isinstance(outcome, str):
+        column = bare_name(outcome, column_names(df))
+        check_polarity(outcome, meanings)
+    parts, outcomes = parts_of_frame(df, outcome=column, rule=rule, **columns)
+    has_reason = "stop_reason" in (parts["meta"] or {})
+    if has_reason and columns["stop_reason"] is None and not any(parts["meta"]["stop_reason"]):
+        del parts["meta"]["stop_reason"]
+    X = make(**parts, missing=missing)
+    if outcomes is None:
+        return X, None, None
+    y = check_outcomes(map_outcomes(outcomes, meanings, column != outcome), X)
+    if column != outcome:
+        y = turn(y)
+    if columns["stop_reason"] == () or "stop_reason" not in X.meta:
+        return X.with_ended(y != CENSORED), y, None
+    stops = settle_stops(y, X.meta["stop_reason"].to_numpy(dtype=object), rule=rule)
+    kinds = np.where(stops.unknown, UNKNOWN, stops.mechanism)
+    rows = np.flatnonzero((kinds != EXCLUDED) | keep_lost)
+    y = stops.y[rows]
+    X = X._replace(meta=X.meta.assign(stop_kind=kinds))[rows]
+    return X.with_ended(y != CENSORED), y, stops
+
+
 def parts_of_frame(
     df: Any,
     *,
@@ -46,32 +97,33 @@ def parts_of_frame(
     horizon: str | None,
     meta: str | Sequence[str],
     first_step: int,
-    stop_reason: str | Sequence[str] | None = (),
-    rule: Rule | None = None,
+    stop_reason: str | Sequence[str] | None,
+    rule: Rule | None,
 ) -> tuple[dict[str, Any], pd.Series | None]:
     """Return the parts of a container, see `convert`, and the outcome of each run, if asked."""
-    single = not is_list_like(value)  # a column's name may be a number
-    values: list[Any] = [value] if single else list(value)
+    names = _listed(id)
+    values = _listed(value)
     if not values:
         raise ValueError("value is empty; name at least one column")
-    in_meta = list(meta) if is_list_like(meta) else [meta]
-    per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
-    names: list[Any] = list(id) if is_list_like(id) else [id]
     for name in values:
         if name in names:
             raise ValueError(f"column {name!r} holds the run ids, not scores; name another")
-    numbered = [] if step is None else [step]
-    given: list[Any] = [stop_reason] if isinstance(stop_reason, str) else list(stop_reason or ())
-    usual = () if stop_reason is not None else stop_names(column_names(df))
-    taken = {*names, *numbered, *values, outcome, horizon}
-    of_stops = [name for name in usual if name not in taken] if stop_reason is None else given
+    in_meta = _listed(meta)
+    per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
+    if stop_reason is None:
+        taken = {*names, step, *values, outcome, horizon}
+        of_stops = [name for name in stop_names(column_names(df)) if name not in taken]
+    else:
+        of_stops = _listed(stop_reason)
+    numbered = [name for name in (step,) if name is not None]
     frame = select_columns(df, [*names, *numbered, *values, *per_run, *of_stops])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
     codes, ids = _number_runs(joined_ids(frame, names), " and ".join(map(str, names)))
     runs = _Runs(ids, np.bincount(codes))
-    steps, has_step = None if step is None else frame[step], np.ones(len(frame), dtype=bool)
+    has_step = np.ones(len(frame), dtype=bool)
+    steps = frame.get(step)
     if steps is not None and steps.hasnans:
         alone = runs.lengths[codes] == 1
         has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
@@ -90,21 +142,27 @@ def parts_of_frame(
         once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
-        "cells": columns[0] if single else np.stack(columns, axis=1),
+        "cells": np.stack(columns, axis=1) if is_list_like(value) else columns[0],
         "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
         "channels": [str(name) for name in values],
         "ids": ids,
-        "horizon": None if horizon is None else _horizons(once[horizon], horizon, ids),
+        "horizon": None if horizon is None else _horizons(once[horizon], ids),
         "meta": {name: once[name] for name in in_meta} or None,
     }
-    return parts, None if outcome is None else once[outcome]
+    return parts, once.get(outcome)
+
+
+def _listed(names: Any) -> list[Any]:
+    """Return the names of columns, of which one may stand alone and be a number."""
+    return list(names) if is_list_like(names) else [names]
 
 
 class _Runs:
     """The runs of a table, as their rows are put in the order of runs and steps."""
 
     def __init__(self, ids: NDArray[Any], lengths: IntArray) -> None:
-        self.ids, self.lengths = ids, lengths
+        self.ids = ids
+        self.lengths = lengths
         self.starts = offsets_of(lengths)[:-1]
 
     def label(self, row: int) -> str:
@@ -115,8 +173,9 @@ class _Runs:
 def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Series:
     """Give a place to the single rows of runs without a step, which are taken out later."""
     others = steps[has_step]
-    are_numbers = steps.dtype.kind != "M" and parse_numbers(others).notna().all()
-    return steps.where(has_step, first_step if are_numbers else others.iloc[0])
+    if steps.dtype.kind != "M" and parse_numbers(others).notna().all():
+        return steps.where(has_step, first_step)
+    return steps.where(has_step, others.iloc[0])
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
@@ -172,7 +231,9 @@ def _order(
 ) -> IntArray | None:
     """Return the rows in the order of runs and steps, None where they are; no column: as given."""
     rows = np.arange(len(codes))
-    places, are_times = (rows, True) if column is None else step_places(column)
+    if column is None:
+        return np.argsort(codes, kind="stable")
+    places, are_times = step_places(column)
     number = places - first_step
     if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
         # a step that is numbered has its place: nothing need be sorted
@@ -184,8 +245,7 @@ def _order(
         if (order >= 0).all():
             return order
     order = np.lexsort((places, codes))
-    if column is not None:
-        _check_places(column.iloc[order], places[order], are_times, first_step, runs)
+    _check_places(column.iloc[order], places[order], are_times, first_step, runs)
     return order
 
 
@@ -193,8 +253,8 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     """Return the step numbers of rows, or their times as whole numbers, and which it is."""
     times = as_times(column)
     if times is not None:
-        texts = column.to_numpy(dtype=str) if column.dtype.kind in "OUT" else ()
-        if problem := zone_problem(texts, "row", column.index):
+        is_text = column.dtype.kind in "OUT"
+        if is_text and (problem := zone_problem(column.to_numpy(str), "row", column.index)):
             raise ArgumentError(
                 f"column {column.name!r}: {problem}, or pass {{argument}}, the order of the rows",
                 "step",
@@ -214,7 +274,8 @@ def _check_places(
     column: pd.Series, places: IntArray, are_times: bool, first_step: int, runs: _Runs
 ) -> None:
     """Refuse a repeat and, of step numbers, a gap or another start."""
-    jump, first = np.diff(places), places[runs.starts]
+    jump = np.diff(places)
+    first = places[runs.starts]
     jump[runs.starts[1:] - 1] = 1  # from run to run
     if not jump.all():
         row = int(np.argmin(jump != 0))
@@ -230,7 +291,7 @@ def _check_places(
     if (first != first_step).any():
         run = int(np.argmax(first != first_step))
         is_first = bool((first == first[0]).all())
-        raise ArgumentError(
+        raise MissingStepError(
             f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
             f"{column.name!r}, not at {first_step}; renumber its steps"
             + ", or if all runs start there, pass {argument}"
@@ -239,7 +300,7 @@ def _check_places(
             int(first[run]),
         )
     row = int(np.argmax(jump > 1))
-    raise ValueError(
+    raise MissingStepError(
         f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
         f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
     )
@@ -258,7 +319,9 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
             hint = "make one of it, as by its .to_pandas() or .collect()"
         raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
-    table = df if isinstance(df, pa.Table) else pa.table(df)
+    table = df
+    if not isinstance(df, pa.Table):
+        table = pa.table(df)
     _check_columns(names, table.column_names)
     table = table.select(wanted)
     # pyarrow takes no rows of the strings that polars hands out
@@ -287,9 +350,10 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
             )
 
 
-def _horizons(column: pd.Series, name: str, ids: NDArray[Any]) -> IntArray:
+def _horizons(column: pd.Series, ids: NDArray[Any]) -> IntArray:
     """Return the horizon of each run; `column` holds one value a run."""
     remedy = "give the number of steps over which the run is weighted"
+    name = str(column.name)
     return _whole_numbers(column, name, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
 
 
@@ -300,10 +364,12 @@ def _whole_numbers(
     bad = ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
     if bad.any():
         row = int(np.argmax(bad))
-        below = " below 2**53" if abs(numbers[row]) > _LARGEST_WHOLE else ""
+        noun = "whole number"
+        if abs(numbers[row]) > _LARGEST_WHOLE:
+            noun = "whole number below 2**53"
         raise ValueError(
-            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column {name!r} is not a whole "
-            f"number{below}; {remedy}"
+            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column {name!r} is not a "
+            f"{noun}; {remedy}"
         )
     return numbers.astype(np.int64)
 
@@ -312,34 +378,28 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = parse_numbers(column) if column.dtype.kind not in "mMc" else column
+    refuse_kind(column.dtype, name)
+    numbers = parse_numbers(column)
     refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     """Return the numbers of a column, NaN where a cell is empty."""
-    numbers, name = _to_numbers(column, str(column.name)), column.name
+    numbers = _to_numbers(column, str(column.name))
     bad = np.isnan(numbers) & column.notna().to_numpy() & (column.dtype.kind not in "biuf")
     if bad.any():
         row = int(np.argmax(bad))
-        step, text = row - runs.starts[runs.starts <= row][-1] + first_step, column.iloc[row]
+        step = row - runs.starts[runs.starts <= row][-1] + first_step
+        text = column.iloc[row]
         remedy = "correct it or leave the run out"
         if isinstance(text, str) and text.strip().endswith("%"):
-            remedy = f"write fractions: df[{name!r}].str.rstrip('%').astype(float) / 100"
+            remedy = f"write fractions: df[{column.name!r}].str.rstrip('%').astype(float) / 100"
         raise ValueError(
-            f"{runs.label(row)}, step {step}: {run_label(text)} in column {name!r} is not a "
+            f"{runs.label(row)}, step {step}: {run_label(text)} in column {column.name!r} is not a "
             f"number; {remedy}"
         )
     return numbers
-
-
-def _is_constant(column: pd.Series, runs: _Runs) -> bool:
-    """Whether a column is of numbers which are the same in all rows of each run."""
-    if column.dtype.kind not in "biuf" or column.hasnans:
-        return False
-    values = column.to_numpy()
-    return bool((values == np.repeat(values[runs.starts], runs.lengths)).all())
 
 
 def _factorized(column: pd.Series) -> tuple[IntArray, Any]:
@@ -354,23 +414,24 @@ def _factorized(column: pd.Series) -> tuple[IntArray, Any]:
 
 def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
-    rows = runs.starts
-    if not _is_constant(column, runs):
-        values, kinds = _factorized(column)
-        known = np.flatnonzero(values >= 0)
-        of_run, value = np.repeat(np.arange(len(rows)), runs.lengths)[known], values[known]
-        is_first = np.append(True, of_run[1:] != of_run[:-1])[: len(known)]
-        differs = np.flatnonzero((value[1:] != value[:-1]) & ~is_first[1:])
+    rows = runs.starts.copy()
+    of_run = np.repeat(np.arange(len(rows)), runs.lengths)
+    is_number = column.dtype.kind in "biuf" and not column.hasnans
+    if not (is_number and (column == column.to_numpy()[rows[of_run]]).all()):
+        codes, kinds = _factorized(column)
+        filled = np.flatnonzero(codes >= 0)
+        run = of_run[filled]
+        code = codes[filled]
+        is_first = np.append(True, run[1:] != run[:-1])[: len(filled)]
+        differs = np.flatnonzero((code[1:] != code[:-1]) & ~is_first[1:])
         if len(differs):
-            row = int(known[differs[0]])
-            first, second = (kinds[code] for code in value[differs[0] : differs[0] + 2])
+            k = differs[0]
             raise ValueError(
-                f"{runs.label(row)} has two values in column {column.name!r}, {run_label(first)} "
-                f"and {run_label(second)}; a run has one: correct its rows, or name a column that "
-                f"has one value a run"
+                f"{runs.label(filled[k])} has two values in column {column.name!r}, "
+                f"{run_label(kinds[code[k]])} and {run_label(kinds[code[k + 1]])}; a run has one: "
+                f"correct its rows, or name a column that has one value a run"
             )
-        rows = rows.copy()
-        rows[of_run[is_first]] = known[is_first]
+        rows[run[is_first]] = filled[is_first]
     once = column.iloc[rows].reset_index(drop=True)
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa  # which made the column

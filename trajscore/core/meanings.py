@@ -60,24 +60,31 @@ def sounds_bad(name: str) -> bool:
 
 def outcome_hint(name: str) -> str:
     """Return how to name an outcome: "not hallucination" where high values sound like failure."""
-    return f"{_TURNED}{name}" if sounds_bad(name) else name
+    if sounds_bad(name):
+        return f"{_TURNED}{name}"
+    return name
 
 
-def bare_name(name: str, known: Container[str] = ()) -> str:
+def bare_name(name: str, columns: Container[str] = ()) -> str:
     """Return the column that an outcome names: of "not failed" it is "failed"."""
-    return name if name in known else name.removeprefix(_TURNED).strip() or name
+    if name in columns:
+        return name
+    return name.removeprefix(_TURNED).strip() or name
 
 
 def check_polarity(name: str | None, meanings: Mapping[str, float]) -> None:
     """Refuse an outcome where it is not clear whether high values are successes."""
-    mapped, bare = {SUCCESS, FAILURE} & set(meanings.values()), bare_name(name or "")
-    if bare != (name or "") and mapped:
+    if not name:
+        return
+    mapped = {SUCCESS, FAILURE} & set(meanings.values())
+    bare = bare_name(name)
+    if bare != name and mapped:
         raise ArgumentError(
             f"{{argument}}: {name!r} turns the outcomes, and a map says what they mean; leave the "
             f"map out, or pass {{argument:outcome={bare}}}",
             "outcome",
         )
-    if name and sounds_bad(name) and bare == name and len(mapped) < 2:
+    if sounds_bad(name) and bare == name and len(mapped) < 2:
         raise ArgumentError(
             f"{{argument}}: a high {name!r} sounds like failure. If it is, pass "
             f"{{argument:outcome={outcome_hint(name)}}}; if it is success, say so with "
@@ -138,7 +145,9 @@ def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
     if not isinstance(value, str):
         return value
     number = _CLEAR.get(_word(value), parse_number(value))
-    return value if number is None else number
+    if number is None:
+        return value
+    return number
 
 
 def note_on_words(values: Iterable[Any], meanings: Mapping[str, float]) -> str:
@@ -168,29 +177,31 @@ def map_outcomes(
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
         counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        there = {_word(kind) for kind in kinds}
-        known = {word: value for word, value in meanings.items() if word in there}
-        refuse_words(counts, len(column), known, bare=column.name if is_turned else "")
+        present = {_word(kind) for kind in kinds}
+        mapped = {word: value for word, value in meanings.items() if word in present}
+        refuse_words(counts, len(column), mapped, bare=column.name if is_turned else "")
     values = pd.Series([*outcomes, None], dtype=object)
     return values.iloc[codes].set_axis(column.index)
 
 
 def refuse_words(
-    words: Counter[str], n_runs: int, known: Mapping[str, float], where: str = "", bare: str = ""
+    words: Counter[str], n_runs: int, mapped: Mapping[str, float], where: str = "", bare: str = ""
 ) -> None:
-    """Refuse outcomes that are words, and show the map that would do, with what is known of it.
+    """Refuse outcomes that are words; show a map that would do, with the words `mapped` so far.
 
     The map of an outcome that was to be turned goes with its `bare` name.
     """
     shown = [word for word, _ in words.most_common(_MOST_NAMED)]
-    more = f" and {number_of(n, 'other word')}" if (n := len(words) - len(shown)) else ""
-    name = f"{{argument:outcome={bare}}} " if bare else ""
+    arguments = "{argument}"
+    if bare:
+        arguments = f"{{argument:outcome={bare}}} {arguments}"
+    if len(words) > _MOST_NAMED:
+        arguments += f" and {number_of(len(words) - _MOST_NAMED, 'other word')}"
     raise ArgumentError(
         f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "
-        f"what each word means (1 success, 0 failure, -1 not observed) with "
-        f"{name}{{argument}}{more}",
+        f"what each word means (1 success, 0 failure, -1 not observed) with {arguments}",
         "outcome_map",
-        Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown, bare)),
+        Meanings({word: f"{value:g}" for word, value in mapped.items()} | propose(shown, bare)),
     )
 
 
@@ -200,6 +211,7 @@ def propose(words: Iterable[str], name: str = "") -> Meanings:
     >>> propose(["yes", "pass", "meh"]), propose(["yes"], "has_error")
     ({'yes': 1, 'pass': 1, 'meh': '?'}, {'yes': '?'})
     """
-    usual: dict[str, Any] = {word: value for value, words in _USUAL.items() for word in words}
-    known = {} if sounds_bad(name) else usual
-    return Meanings((word, known.get(word.strip().lower(), "?")) for word in words)
+    usual: dict[str, Any] = {}
+    if not sounds_bad(name):
+        usual = {word: value for value, words in _USUAL.items() for word in words}
+    return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore.core.errors import RowError
 from trajscore.core.ids import check_index
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
 from trajscore.core.values import (
@@ -69,8 +70,12 @@ def check_outcomes(
     """
     ids = getattr(runs, "ids", None)
     values = _as_numbers(y, ids)
-    n_runs = runs if runs is None or isinstance(runs, (int, np.integer)) else len(runs)
-    if n_runs is not None and len(values) != n_runs:
+    n_runs = len(values)
+    if isinstance(runs, (int, np.integer)):
+        n_runs = int(runs)
+    elif runs is not None:
+        n_runs = len(runs)
+    if len(values) != n_runs:
         raise ValueError(
             f"y has {number_of(len(values), 'outcome')} for {number_of(n_runs, 'run')}; give one "
             f"for each run. TrajectoryArray.from_frame(df, ..., outcome=NAME) returns X and such "
@@ -102,8 +107,8 @@ def check_outcomes(
     return values
 
 
-def differ(y: NDArray[Any]) -> bool:
-    """Tell whether there are two different outcomes among those that were observed."""
+def outcomes_vary(y: NDArray[Any]) -> bool:
+    """Tell whether two of the observed outcomes differ."""
     observed = y[y != CENSORED]
     return bool((observed != observed[:1]).any())
 
@@ -117,7 +122,7 @@ class Labels:
     """One vector of outcomes in [0, 1], behind every number that is computed from it."""
 
     value: FloatArray  # those of unobserved runs as `censored` says
-    counts: BoolArray  # whether a run counts: only censored="drop" leaves runs out
+    is_counted: BoolArray  # whether a run counts: only censored="drop" leaves runs out
     observed: BoolArray  # whether the outcome was observed
 
     @property
@@ -135,15 +140,19 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     check_choice(censored, "censored", CENSORED_AS)
     codes = np.asarray(y)
     observed = codes != CENSORED
-    if censored != "q_z":
+    is_counted = np.ones_like(observed)
+    if censored == "q_z":
+        if q_z is None and not observed.all():
+            raise ValueError('censored="q_z" needs q_z, one for each run')
+        value = codes.astype(np.float64)
         if q_z is not None:
-            raise ValueError(f'q_z is read only with censored="q_z", not {censored!r}')
-        counts = observed if censored == "drop" else np.ones_like(observed)
-        return Labels(np.where(observed, codes, 0.0), counts, observed)
-    if q_z is None and not observed.all():
-        raise ValueError('censored="q_z" needs q_z, one for each run')
-    value = codes.astype(np.float64) if q_z is None else _filled(codes, observed, q_z)
-    return Labels(value, np.ones_like(observed), observed)
+            value = _filled(codes, observed, q_z)
+        return Labels(value, is_counted, observed)
+    if q_z is not None:
+        raise ValueError(f'q_z is read only with censored="q_z", not {censored!r}')
+    if censored == "drop":
+        is_counted = observed
+    return Labels(np.where(observed, codes, 0.0), is_counted, observed)
 
 
 def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:
@@ -151,16 +160,19 @@ def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatAr
     bad = ~observed & (np.isnan(q) | outside_unit(q))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(
-            f"row {row}: its outcome was not observed and q_z is {q[row]:g}; give the chance in "
-            f"[0, 1] that it would have succeeded"
+        raise RowError(
+            f"its outcome was not observed and q_z is {q[row]:g}; give the chance in [0, 1] that "
+            f"it would have succeeded",
+            row,
         )
     return np.where(observed, codes, to_unit(q))
 
 
 def _place(row: int, ids: NDArray[Any] | None) -> str:
     """Name the run of an outcome: by its id, or where there are no ids by its number from 0."""
-    return f"run {run_label(row if ids is None or row >= len(ids) else ids[row])}"
+    if ids is None or row >= len(ids):
+        return f"run {row}"
+    return f"run {run_label(ids[row])}"
 
 
 def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
@@ -199,12 +211,14 @@ def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | No
     if not bad.any():
         return
     row = int(np.argmax(bad))
-    recoded = "; if a meta-estimator re-coded -1, 0, 1 as 0, 1, 2, leave unobserved runs out first"
-    raise ValueError(
-        f"{_place(row, ids)}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, 0 "
-        f"for failure, -1 where it was not observed, or a grade between 0 and 1"
-        f"{recoded if values[row] == 2 else ''}"
+    remedy = (
+        "use 1 for success, 0 for failure, -1 where it was not observed, or a grade between 0 and 1"
     )
+    if values[row] == 2:
+        remedy += (
+            "; if a meta-estimator re-coded -1, 0, 1 as 0, 1, 2, leave unobserved runs out first"
+        )
+    raise ValueError(f"{_place(row, ids)}: outcome {values[row]:g} lies outside [0, 1]; {remedy}")
 
 
 def opposite(labels: FloatArray) -> FloatArray:

@@ -36,7 +36,9 @@ class OrdinaryRange(NamedTuple):
         if values.ndim > 1:
             return cls(*np.array([cls.of(channel) for channel in values.T]).T)
         values = values[~np.isnan(values)]
-        ends = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
+        if not len(values):
+            return cls(np.nan, np.nan)
+        ends = values.min(), values.max()
         n_outliers = len(values) // _VALUES_PER_OUTLIER  # at most
         if not n_outliers or not outside_unit(np.array(ends)).any():
             return cls(*ends)

@@ -32,7 +32,7 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import last_stated, offsets_of
 
-_PARTS = {
+_FIELDS = {
     "cells": "All values, run after run; read-only.",
     "offsets": "Where each run starts in `cells`, and after the last one the number of cells.",
     "horizon": "Length over which step weights of each run are normalised; None: not given.",
@@ -49,7 +49,7 @@ class Ragged:
     """
 
     # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = {"_bounds": None, "_meta": None, **_PARTS}
+    __slots__ = {"_bounds": None, "_meta": None, **_FIELDS}
     __hash__ = None  # type: ignore[assignment]
 
     _bounds: tuple[float, float] | None
@@ -109,7 +109,7 @@ class Ragged:
         return new
 
     def _parts(self) -> dict[str, Any]:
-        return {"meta": self._meta, **{name: getattr(self, name) for name in _PARTS}}
+        return {"meta": self._meta, **{name: getattr(self, name) for name in _FIELDS}}
 
     def _replace(self, **changed: Any) -> Self:
         return self._trusted(**(self._parts() | changed))
@@ -127,7 +127,9 @@ class Ragged:
     def _check_values(self, missing: Missing) -> None:
         if np.isfinite(self.value_range()).all():
             return
-        bad = ~np.isfinite(self.cells) if missing == "raise" else np.isinf(self.cells)
+        bad = np.isinf(self.cells)
+        if missing == "raise":
+            bad = ~np.isfinite(self.cells)
         if not bad.any():
             return
         place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
@@ -141,8 +143,9 @@ class Ragged:
     def value_range(self) -> tuple[float, float]:
         """Return the smallest and the largest value, found once; NaN if one is missing."""
         if self._bounds is None:
-            cells = self.cells
-            bounds = (float(cells.min()), float(cells.max())) if cells.size else (0.0, 0.0)
+            bounds = 0.0, 0.0
+            if self.cells.size:
+                bounds = float(self.cells.min()), float(self.cells.max())
             object.__setattr__(self, "_bounds", bounds)
         return self._bounds  # type: ignore[return-value]
 
@@ -194,19 +197,20 @@ class Ragged:
         return (self.cells[a:b] for a, b in pairwise(self.offsets))
 
     def __repr__(self) -> str:
-        lengths = self.lengths
-        steps = number_of(int(lengths.max()), "step") if len(self) else "no steps"
-        if len(self) and lengths.min() < lengths.max():
-            steps = f"{lengths.min()} to {steps}"
-        names = f", channels {', '.join(self.channels)}" if self.channels else ""
-        return f"<{type(self).__name__}: {number_of(len(self), 'run')} of {steps}{names}>"
+        text = f"{type(self).__name__}: {number_of(len(self), 'run')} of "
+        longest = self.shape[1]
+        if (self.lengths < longest).any():
+            text += f"{self.lengths.min()} to "
+        text += number_of(longest, "step")
+        if self.channels:
+            text += f", channels {', '.join(self.channels)}"
+        return f"<{text}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ragged):
             return False
-        same_meta = other._meta is None if self._meta is None else self._meta.equals(other._meta)
         return (
-            same_meta
+            self.meta.equals(other.meta)
             and self.channels == other.channels
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.horizon, other.horizon)  # type: ignore[arg-type]  # or None
@@ -247,9 +251,9 @@ class Ragged:
         return self._take(np.arange(len(self))[as_row_index(key, len(self))])
 
     def _slice_rows(self, start: int, stop: int) -> Self:
-        low, high = self.offsets[start], self.offsets[stop]
-        offsets = self.offsets[start : stop + 1] - low
-        return self._with_rows(slice(start, stop), self.cells[low:high], offsets)
+        offsets = self.offsets[start : stop + 1]
+        cells = self.cells[offsets[0] : offsets[-1]]
+        return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
 
     def _take(self, rows: IntArray) -> Self:
         if np.array_equal(rows, np.arange(len(self))):
@@ -271,13 +275,16 @@ class Ragged:
         )
 
     def _pick(self, key: str | list[str]) -> Self:
-        names, have = [key] if isinstance(key, str) else key, self.channels or ()
+        names = [key] if isinstance(key, str) else key
+        channels = self.channels or ()
         for name in names:
-            if name not in have:
-                raise KeyError(unknown_name("channel", name, have))
-        cells = as_table(self.cells)[:, [have.index(name) for name in names]]
-        channels = as_channels(names, cells)
-        return self._replace(cells=cells[:, 0] if key is not names else cells, channels=channels)
+            if name not in channels:
+                raise KeyError(unknown_name("channel", name, channels))
+        cells = as_table(self.cells)[:, [channels.index(name) for name in names]]
+        new_channels = as_channels(names, cells)
+        if isinstance(key, str):
+            cells = cells[:, 0]
+        return self._replace(cells=cells, channels=new_channels)
 
     def with_cells(self, cells: ArrayLike, channels: Sequence[str] | None = None) -> Self:
         """Return the same runs, with their ids, horizons and meta, and other values.
@@ -374,8 +381,9 @@ class Ragged:
         >>> X.prefix(1).with_horizon(X.lengths).horizon
         array([2, 1])
         """
-        numbers = None if horizon is None else as_horizon(horizon, self.lengths)
-        return self._replace(horizon=numbers)
+        if horizon is not None:
+            horizon = as_horizon(horizon, self.lengths)
+        return self._replace(horizon=horizon)
 
     def ffill(self) -> Self:
         """Fill missing values with the last one recorded before, in the same run and channel.

@@ -19,9 +19,6 @@ from scipy.special import digamma, polygamma
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 
-# Of whole numbers up to what most weights add up to; a table is faster than the digamma function.
-_HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, 1 << 16))])
-
 
 class TieGroups:
     """Runs sorted by confidence (higher: success is more likely) and grouped by ties.
@@ -40,16 +37,11 @@ class TieGroups:
             of_group[group] = stratum
         self.starts = np.flatnonzero(np.diff(of_group, prepend=-1))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
-        share = np.stack([1.0 - success, success], axis=1)
-        used = share != 0
-        self._groups = csr_array(
-            (
-                share[used],
-                np.stack([group, group + n_groups], axis=1)[used],
-                np.append(0, np.cumsum(used.sum(axis=1))),
-            ),
-            shape=(len(group), 2 * n_groups),
-        )
+        rows = np.arange(len(group)).repeat(2)
+        columns = np.stack([group, group + n_groups], axis=1).ravel()
+        share = np.stack([1.0 - success, success], axis=1).ravel()
+        self._groups = csr_array((share, (rows, columns)), shape=(len(group), 2 * n_groups))
+        self._groups.eliminate_zeros()
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
@@ -83,7 +75,8 @@ def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Mean failure rate among the k most confident, over k = 1, ..., n and all orders of ties."""
-    errors, size = failures[..., ::-1], (failures + successes)[..., ::-1]
+    errors = failures[..., ::-1]
+    size = (failures + successes)[..., ::-1]
     accepted = np.cumsum(size, axis=-1)
     before = accepted - size
     errors_before = np.cumsum(errors, axis=-1) - errors
@@ -98,30 +91,14 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
 
 def harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
-    # which way a number takes must not depend on those that are computed with it
-    small = n < len(_HARMONIC)
-    whole = np.where(small, n, 0).astype(np.int64)
-    harmonic = _HARMONIC[whole]
-    broken = small & (whole != n)
-    harmonic[broken] = digamma(n[broken] + 1) + np.euler_gamma
-    large = n[~small]
-    harmonic[~small] = np.log(large) + np.euler_gamma + (0.5 - 1 / (12 * large)) / large
-    return harmonic
-
-
-def harmonic_slope(n: FloatArray) -> FloatArray:
-    """Derivative of the harmonic numbers in n, the trigamma function of n + 1."""
-    small = n < len(_HARMONIC)
-    large = n[~small]
-    slope = np.empty(n.shape)
-    slope[small] = polygamma(1, n[small] + 1)
-    slope[~small] = (1 - (0.5 - 1 / (6 * large)) / large) / large
-    return slope
+    return np.asarray(digamma(n + 1) + np.euler_gamma)
 
 
 def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure counts by the share of successes above it, a success by that of failures below."""
-    F, S, A = failures.sum(), successes.sum(), auroc(failures, successes)
+    F = failures.sum()
+    S = successes.sum()
+    A = auroc(failures, successes)
     above = np.cumsum(successes[::-1])[::-1] - successes / 2
     below = np.cumsum(failures) - failures / 2
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
@@ -130,8 +107,10 @@ def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
 
 def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
-    F, P = failures.sum(), auprc(failures, successes)
-    hits, flagged = np.cumsum(failures), np.cumsum(failures + successes)
+    F = failures.sum()
+    P = auprc(failures, successes)
+    hits = np.cumsum(failures)
+    flagged = np.cumsum(failures + successes)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(flagged > 0, hits / flagged, 0.0)
         later = np.where(flagged > 0, failures / flagged, 0.0)
@@ -143,17 +122,19 @@ def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
 
 def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Differentiate the area of each group in its errors, size, and what is accepted before it."""
-    e, m = failures[::-1], (failures + successes)[::-1]
+    e = failures[::-1]
+    m = (failures + successes)[::-1]
     n = np.cumsum(m)
-    b, B = n - m, np.cumsum(e) - e
+    b = n - m
+    B = np.cumsum(e) - e
     r = np.divide(e, m, out=np.zeros_like(e), where=m > 0)
     q = np.divide(b, m, out=np.zeros_like(e), where=m > 0)
     D = harmonic(n) - harmonic(b)
-    slope = harmonic_slope(n)
+    slope = polygamma(1, n + 1)  # of the harmonic numbers
     # area of a group: e + (B - b r) D
     in_errors = 1 - q * D
     in_size = q * r * D + (B - b * r) * slope
-    in_before = -r * D + (B - b * r) * (slope - harmonic_slope(b))
+    in_before = -r * D + (B - b * r) * (slope - polygamma(1, b + 1))
     area = (e + (B - b * r) * D).sum() / n[-1]
     after_success = _sum_from(in_before) - in_before
     after_failure = after_success + _sum_from(D) - D
@@ -201,8 +182,10 @@ class AurocWithin:
     def influence(self, n_runs: int) -> FloatArray:
         """Return the influence of each of the n_runs runs."""
         counts = np.ones(n_runs)
-        (failures, successes), share = self.ties.sums(counts), self(counts)
-        n_failures, n_successes = self._all(failures), self._all(successes)
+        failures, successes = self.ties.sums(counts)
+        n_failures = self._all(failures)
+        n_successes = self._all(successes)
+        share = self(counts)
         above = n_successes - self._below(successes)
         total = (successes * n_failures).sum()
         with np.errstate(invalid="ignore"):

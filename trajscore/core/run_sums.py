@@ -50,7 +50,8 @@ class RunSums:
         """Pseudo-values, whose mean is the score and which vary as it does."""
         if not len(self.total) or (self.divisor == 1).all():
             return self.total
-        weight = np.ones(len(self.total)) if weight is None else weight
+        if weight is None:
+            weight = np.ones(len(self.total))
         mean = self.mean(weight)
         unit = float(np.average(self.divisor, weights=weight))
         return np.asarray(mean + (self.total - mean * self.divisor) / unit)
@@ -66,14 +67,15 @@ def run_sums(
     y: ArrayLike, X: TrajectoryArray, score: Any, weights: StepWeights, *, normalize: bool = True
 ) -> RunSums:
     """Sum over t of w_t S(F_t, y) for each trusted run, in chunks of runs; y lies in [0, 1]."""
-    family, of_runs = get_family(score), weights.of(X)
-    outcomes, offsets = np.asarray(y), X.offsets
-    out = np.empty(len(X))
-    for rows in row_chunks(offsets):
-        cells = X.cells[offsets[rows.start] : offsets[rows.stop]]
-        scored = score_cells(family, cells, outcomes[rows], of_runs.lengths[rows])
-        out[rows] = of_runs.sums(scored, rows)
-    return RunSums(out, of_runs.divisor(normalize))
+    family = get_family(score)
+    run_weights = weights.of(X)
+    outcomes = np.asarray(y)
+    totals = np.empty(len(X))
+    for rows in row_chunks(X.offsets):
+        cells = X.cells[X.offsets[rows.start] : X.offsets[rows.stop]]
+        scores = score_cells(family, cells, outcomes[rows], run_weights.lengths[rows])
+        totals[rows] = run_weights.sums(scores, rows)
+    return RunSums(totals, run_weights.divisor(normalize))
 
 
 def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
@@ -101,17 +103,16 @@ def score_cells(
     if ((y == 0) | (y == 1)).all():
         return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
     label = np.repeat(y.astype(np.float64), lengths)
-    success, failure = family.success(p), family.failure(p)
-    return earned(label, success) + earned(1 - label, failure)
+    return weighted_score(label, family.success(p)) + weighted_score(1 - label, family.failure(p))
 
 
-def earned(weight: FloatArray, score: FloatArray) -> FloatArray:
+def weighted_score(weight: FloatArray, score: FloatArray) -> FloatArray:
     """Weigh scores of an outcome; one that never occurs costs nothing, however bad its score."""
     return np.multiply(weight, score, out=np.zeros_like(weight), where=weight > 0)
 
 
 AGGREGATORS = ("last", "mean", "min", "weighted")
-_EARLY, _UNIFORM = StepWeights("early"), StepWeights("uniform")
+_EARLY = StepWeights("early")
 
 
 def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> FloatArray:
@@ -122,7 +123,9 @@ def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> Flo
         return X.cells[last_cells(X)]
     if phi == "min":
         return np.minimum.reduceat(X.cells, X.offsets[:-1])
-    return weighted_mean(X, (_UNIFORM if phi == "mean" else weights).of(X).cells())
+    if phi == "mean":
+        weights = StepWeights("uniform")
+    return weighted_mean(X, weights.of(X).cells())
 
 
 def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
@@ -137,8 +140,8 @@ def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
         )
     mean = np.add.reduceat(w * X.cells, starts) / total
     # rounding must not carry a mean outside the values it averages, nor split ties of constants
-    low, high = np.minimum.reduceat(X.cells, starts), np.maximum.reduceat(X.cells, starts)
-    return np.clip(mean, low, high)
+    lowest = np.minimum.reduceat(X.cells, starts)
+    return np.clip(mean, lowest, np.maximum.reduceat(X.cells, starts))
 
 
 # With more steps, forecasts that share one of as many cells are ties, so that none need be sorted:
@@ -147,7 +150,7 @@ MANY = 1 << 22
 _N_CELLS = 1 << 20
 _MOST_IN_A_CELL = 1e-3
 
-PARTS = {"early": 1, "middle": 4, "late": 11}
+PART_STARTS = {"early": 1, "middle": 4, "late": 11}
 """First step of each part of a run; never thirds of it, as its length is not known before its end.
 """
 
@@ -196,6 +199,6 @@ def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
 
 
 def step_parts(X: TrajectoryArray) -> NDArray[Any]:
-    """Return the place in `PARTS` of each step, which depends on its number alone."""
-    place = np.searchsorted(list(PARTS.values()), step_numbers(X), side="right")
+    """Return the place in `PART_STARTS` of each step, which depends on its number alone."""
+    place = np.searchsorted(list(PART_STARTS.values()), step_numbers(X), side="right")
     return place.astype(np.int8) - np.int8(1)

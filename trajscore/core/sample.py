@@ -120,16 +120,17 @@ def check_sample(
 def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArray]:
     """Check predictors by name: items of a dict, the channels of a container, or it alone."""
     checked: dict[str, TrajectoryArray] = {}
-    alone = "forecast" if several else ""
-    for key, trace in (X if isinstance(X, Mapping) else {alone: X}).items():
+    alone = "forecast" * several
+    predictors = X
+    if not isinstance(X, Mapping):
+        container = as_container(X)
+        predictors = {alone: container}
+        if several and container.channels:
+            predictors = {channel: container[channel] for channel in container.channels}
+    for key, trace in predictors.items():
         name = str(key)
         try:
-            container = as_container(trace)
-            parts = {name: container}
-            if several and container.channels and not isinstance(X, Mapping):
-                parts = {channel: container[channel] for channel in container.channels}
-            for name, part in parts.items():
-                checked[name] = in_unit(check_trajectories(part, **traces))
+            checked[name] = in_unit(check_trajectories(trace, **traces))
         except ValueError as error:
             if name == alone:
                 raise
@@ -139,7 +140,9 @@ def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArr
 
 def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
     """Say of runs with an observed outcome that they have ended; only a container can hold it."""
-    return X.with_ended(X.ended | (y != CENSORED)) if isinstance(X, TrajectoryArray) else X
+    if isinstance(X, TrajectoryArray):
+        return X.with_ended(X.ended | (y != CENSORED))
+    return X
 
 
 def check_forecasts(
@@ -170,10 +173,11 @@ def refuse_own_stops(
         return
     stopped = np.isin(normalize_reasons(reasons), FORECAST_STOPS)
     for name, X in traces.items():
-        threshold = own_threshold(X, stopped)
+        threshold = stopping_threshold(X, stopped)
         if threshold is not None:
+            subject = f"predictor {name!r}" if name else "the forecast"
             raise ValueError(
-                f"{f'predictor {name!r}' if name else 'the forecast'} stopped {stopped.sum()} of "
+                f"{subject} stopped {stopped.sum()} of "
                 f"these {len(X)} runs itself: each of them ends at the first step at which it is "
                 f"at most {threshold:g}, and no run goes on after it. A forecast cannot be "
                 f"judged on runs that it stopped, as it decides which outcomes are seen. Let runs "
@@ -182,13 +186,15 @@ def refuse_own_stops(
             )
 
 
-def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
+def stopping_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
     """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
-    values, ends = X.cells.ravel(), last_cells(X)
-    goes_on = np.ones(len(values), dtype=bool)
-    goes_on[ends] = False  # at its own end a run can no longer be stopped
-    others = values[goes_on & ~np.isnan(values)]
+    values = X.cells.ravel()
+    ends = last_cells(X)
+    others = np.delete(values, ends)  # at its own end a run can no longer be stopped
+    others = others[~np.isnan(others)]
     if stopped.sum() < MIN_STOPPED_RUNS or len(others) < MIN_CONTINUED_STEPS:
         return None
-    highest, lowest = float(values[ends[stopped]].max()), float(others.min())
-    return highest if highest < lowest else None  # never if one is missing
+    highest = float(values[ends[stopped]].max())
+    if highest < others.min():  # never if one is missing
+        return highest
+    return None

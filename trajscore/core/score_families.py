@@ -50,7 +50,7 @@ class ScoreFamily:
     def name(self) -> str:
         """The name in tables."""
         numbers = ",".join(f"{getattr(self, field.name):g}" for field in fields(self))
-        return f"{self.keyword}({numbers})" if numbers else self.keyword
+        return f"{self.keyword}({numbers})".removesuffix("()")
 
     def success(self, p: FloatArray) -> FloatArray:
         """Return S(p, 1), the reward of each forecast when its run succeeds."""
@@ -75,7 +75,8 @@ class ScoreFamily:
 class LogScore(ScoreFamily):
     """Logarithmic score, log p_y in nats, with p clipped to [clip, 1 - clip]."""
 
-    keyword, unit = "log", "nats"
+    keyword = "log"
+    unit = "nats"
     clip: float = CLIP  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -181,12 +182,14 @@ class CustomScore(ScoreFamily):
 
     def _checked(self, branch: str, p: FloatArray) -> FloatArray:
         scores = np.asarray(getattr(self.wrapped, branch)(p), dtype=np.float64)
-        if scores.ndim and scores.shape != p.shape:
+        if not scores.ndim:
+            return np.full(p.shape, scores)
+        if scores.shape != p.shape:
             raise ValueError(
                 f"score {self.name}: {branch}(p) returned shape {scores.shape} for forecasts of "
                 f"shape {p.shape}; return one number for each forecast"
             )
-        return scores if scores.ndim else np.full(p.shape, scores)
+        return scores
 
 
 FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)

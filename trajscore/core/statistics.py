@@ -2,8 +2,8 @@
 
 A metric of many runs is a mean of one number a run (`MeanOfRuns`), a function of the failures and
 successes at each confidence (`OfTies`), or a sum of absolute means (`CalibrationError`). All are
-called with counts of shape (..., n_runs) and return one value for each weighting; `all_at_once`
-does so for a whole table of them.
+called with run weights of shape (..., n_runs) and return one value for each weighting;
+`all_at_once` does so for a whole table of them.
 
 The influence of a run is n_runs times the derivative of the metric in the logarithm of the run's
 weight, by default where all runs weigh 1: of a mean, the run's deviation from it. A run that is not
@@ -32,25 +32,35 @@ class MeanOfRuns:
     other: FloatArray | None = None  # the numbers, had each run ended the other way, if known
     divisor: FloatArray | None = None  # such as the weight of a run's steps; None for one each
 
-    def __call__(self, counts: FloatArray) -> FloatArray:
+    def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""
-        return _means(_columns(counts, self.rows), self.samples[:, None], self.divisor)[..., 0]
+        return self.means(run_weight, self.samples[:, None])[..., 0]
+
+    def means(self, run_weight: FloatArray, samples: FloatArray) -> FloatArray:
+        """Return the means of columns of numbers of these runs, with this divisor."""
+        sums = _of_rows(run_weight, self.rows) @ np.column_stack([samples, self._sizes])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums[..., :-1] / sums[..., -1:])
+
+    @property
+    def _sizes(self) -> FloatArray:
+        return np.ones(len(self.samples)) if self.divisor is None else self.divisor
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
         used = _weight_used(n_runs, weight, self.rows)
-        sizes = np.ones(len(used)) if self.divisor is None else self.divisor
-        total = (used * sizes).sum()
+        total = (used * self._sizes).sum()
         mean = (used * self.samples).sum() / total
-        deviations = used * (self.samples - mean * sizes) / total
+        deviations = used * (self.samples - mean * self._sizes) / total
         return _on_all_runs(n_runs * deviations, self.rows, n_runs)
 
     def change(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
-        other = self.samples if self.other is None else self.other
+        if self.other is None:
+            return np.zeros(n_runs)
         used = _weight_used(n_runs, weight, self.rows)
-        total = (used * (1 if self.divisor is None else self.divisor)).sum()
-        return _on_all_runs(used * (other - self.samples) / total, self.rows, n_runs)
+        change = used * (self.other - self.samples) / (used * self._sizes).sum()
+        return _on_all_runs(change, self.rows, n_runs)
 
     def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
         """Return what it is above another one of the same runs, with the same divisor."""
@@ -61,9 +71,7 @@ class MeanOfRuns:
 
     def pseudo_values(self) -> FloatArray:
         """Return numbers whose plain mean is this one, and which vary as it does."""
-        if self.divisor is None:
-            return self.samples
-        return RunSums(self.samples, self.divisor).samples()
+        return RunSums(self.samples, self._sizes).samples()
 
 
 @dataclass(frozen=True)
@@ -77,9 +85,9 @@ class OfTies:
     function: Callable[[FloatArray, FloatArray], FloatArray]
     rows: IntArray | None = None  # the runs that were grouped; None for all
 
-    def __call__(self, counts: FloatArray) -> FloatArray:
+    def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where it does not exist."""
-        return self.function(*self.ties.sums(_columns(counts, self.rows)))
+        return self.function(*self.ties.sums(_of_rows(run_weight, self.rows)))
 
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs; NaN where the value does not exist."""
@@ -100,9 +108,9 @@ class CalibrationError:
     weight: FloatArray  # of shape (n_rows,): the sums of these weights
     rows: IntArray | None = None  # the runs whose gaps they are; None for all
 
-    def __call__(self, counts: FloatArray) -> FloatArray:
+    def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
-        used = _columns(counts, self.rows)
+        used = _of_rows(run_weight, self.rows)
         with np.errstate(invalid="ignore"):
             return np.asarray(np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight))
 
@@ -127,60 +135,49 @@ Statistic = MeanOfRuns | OfTies | CalibrationError
 
 
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
-    """Return a function from counts (..., n_runs) to all metrics (..., n_metrics), in their order.
+    """Return a function from run weights (..., n_runs) to metrics (..., n_metrics), in their order.
 
     Runs are picked and added up once for metrics that hold the same `rows`, `ties` and `divisor`
     (the same objects, not equal ones).
     """
+    groups: dict[tuple[Any, ...], list[int]] = {}
     statistics = list(metrics.values())
-    groups: dict[tuple[int, type, int, int], list[int]] = {}
     for column, statistic in enumerate(statistics):
-        shared = id(getattr(statistic, "ties", None)), id(getattr(statistic, "divisor", None))
-        groups.setdefault((id(statistic.rows), type(statistic), *shared), []).append(column)
+        shared = (id(getattr(statistic, name, None)) for name in ("rows", "ties", "divisor"))
+        groups.setdefault((type(statistic), *shared), []).append(column)
     joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
-    def values(counts: FloatArray) -> FloatArray:
-        out = np.empty((*counts.shape[:-1], len(statistics)))
-        picked: dict[int, FloatArray] = {}
-        for (key, *_), columns, function in zip(groups, groups.values(), joint, strict=True):
-            if key not in picked:
-                picked[key] = _columns(counts, statistics[columns[0]].rows)
-            out[..., columns] = function(picked[key])
+    def values(run_weight: FloatArray) -> FloatArray:
+        out = np.empty((*run_weight.shape[:-1], len(statistics)))
+        for columns, function in zip(groups.values(), joint, strict=True):
+            out[..., columns] = function(run_weight)
         return out
 
     return values
 
 
 def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
-    """Metrics of one kind, runs and ties as one function, from counts of these runs to columns."""
+    """Metrics of one kind, runs and ties as one function, from weights of these runs to columns."""
     first = group[0]
     if isinstance(first, OfTies):
 
-        def values(counts: FloatArray) -> FloatArray:
-            sums = first.ties.sums(counts)
+        def values(run_weight: FloatArray) -> FloatArray:
+            sums = first.ties.sums(_of_rows(run_weight, first.rows))
             return np.stack([metric.function(*sums) for metric in group], axis=-1)
 
         return values
     if isinstance(first, CalibrationError):
-        errors = [replace(metric, rows=None) for metric in group]
-        return lambda counts: np.stack([metric(counts) for metric in errors], axis=-1)
+        return lambda run_weight: np.stack([metric(run_weight) for metric in group], axis=-1)
     samples = np.stack([metric.samples for metric in group], axis=1)
-    return lambda counts: _means(counts, samples, first.divisor)
+    return lambda run_weight: first.means(run_weight, samples)
 
 
-def _means(counts: FloatArray, samples: FloatArray, divisor: FloatArray | None) -> FloatArray:
-    sizes = np.ones(len(samples)) if divisor is None else divisor
-    sums = counts @ np.column_stack([samples, sizes])
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sums[..., :-1] / sums[..., -1:])
-
-
-def _columns(counts: FloatArray, rows: IntArray | None) -> FloatArray:
-    return counts if rows is None else counts[..., rows]
+def _of_rows(run_weight: FloatArray, rows: IntArray | None) -> FloatArray:
+    return run_weight if rows is None else run_weight[..., rows]
 
 
 def _weight_used(n_runs: int, weight: FloatArray | None, rows: IntArray | None) -> FloatArray:
-    return _columns(np.ones(n_runs) if weight is None else weight, rows)
+    return _of_rows(np.ones(n_runs) if weight is None else weight, rows)
 
 
 def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:

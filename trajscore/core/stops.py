@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of, split_pairs
@@ -107,7 +108,7 @@ def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
     >>> mechanism_of("Max Steps"), mechanism_of("timeout", {"timeout": "administrative"})
     ('administrative', 'administrative')
     """
-    return _as_function(rule)("" if reason is None else _normalize(reason))
+    return _as_function(rule)(_normalize("" if reason is None else reason))
 
 
 def as_reason(value: Any, name: str = "") -> str | None:
@@ -118,22 +119,24 @@ def as_reason(value: Any, name: str = "") -> str | None:
     """
     if isinstance(value, Mapping):
         value = next((value[key] for key in _KINDS_OF_ERRORS if value.get(key)), None)
+    is_error = plain_name(name) in _PLAIN_ERRORS
     if isinstance(value, (bool, np.bool_)):
-        return "error" if value and plain_name(name) in _PLAIN_ERRORS else None
-    if isinstance(value, (int, np.integer)) and plain_name(name) not in _PLAIN_ERRORS:
+        value = "error" * bool(value and is_error)
+    if isinstance(value, (int, np.integer)) and not is_error:
         return str(value)
     if not isinstance(value, str) or value.strip().lower() in _NO_REASON:
         return None
-    error = _ERROR_WITH_TEXT.match(value)
+    if error := _ERROR_WITH_TEXT.match(value):
+        return error[1]
     words = (word for start, word in _SENTENCES.items() if value.startswith(start))
-    return error[1] if error else next(words, value.strip())
+    return next(words, value.strip())
 
 
 def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
     """Return the reason that decides: that the harness lost the run, or else the first there is."""
-    given = [reason for reason in reasons if reason is not None]
-    lost = (reason for reason in given if mechanism_of(reason, rule) == EXCLUDED)
-    return next(lost, given[0] if given else None)
+    stated = [*(reason for reason in reasons if reason is not None), None]
+    lost = (reason for reason in stated[:-1] if mechanism_of(reason, rule) == EXCLUDED)
+    return next(lost, stated[0])
 
 
 def settled(outcome: Any, mechanism: Any) -> Any:
@@ -145,7 +148,9 @@ def settled(outcome: Any, mechanism: Any) -> Any:
     hidden = (mechanism == ADMINISTRATIVE) & (outcome < SUCCESS)
     if isinstance(hidden, np.ndarray):
         return np.where(hidden, CENSORED, outcome)
-    return CENSORED if hidden else outcome
+    if hidden:
+        return CENSORED
+    return outcome
 
 
 class Stops(NamedTuple):
@@ -154,7 +159,7 @@ class Stops(NamedTuple):
     y: NDArray[Any]  # -1 where not observed
     mechanism: NDArray[Any]  # of each run; of an observed one "complete", unless it was lost
     unknown: NDArray[Any]  # whether an outcome counts although its stop reason is not known
-    counts: Counter[tuple[str, str]]  # what a reason made of runs (lost, not observed, not known)
+    stop_counts: Counter[tuple[str, str]]  # runs by what a reason made of them, and the reason
 
 
 def settle_stops(
@@ -173,9 +178,8 @@ def settle_stops(
     """
     recorded = np.asarray(y)
     names = normalize_reasons(reasons)
-    codes, known = pd.factorize(names)
-    rule_of = _as_function(rule)
-    meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
+    codes, distinct = pd.factorize(names)
+    meant = np.array([*map(_as_function(rule), distinct)], dtype=object)[codes]
     is_noted = np.zeros(len(names), dtype=bool)
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
@@ -183,9 +187,7 @@ def settle_stops(
         bad = is_noted & ~noted.isin(MECHANISMS).to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueError(
-                f"row {row}: stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}"
-            )
+            raise RowError(f"stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}", row)
         meant = noted.where(is_noted, meant).to_numpy()
     outcomes = settled(recorded, meant)
     seen = outcomes != CENSORED
@@ -198,26 +200,28 @@ def settle_stops(
         ADMINISTRATIVE: outcomes != recorded,
         UNKNOWN: unknown & ~is_noted,
     }
-    counts: Counter[tuple[str, str]] = Counter(
-        (kind, str(word)) for kind, rows in changed.items() for word in words[rows]
+    stop_counts = Counter(
+        (str(kind), str(word)) for kind, rows in changed.items() for word in words[rows]
     )
-    return Stops(outcomes, mechanism, unknown, counts)
+    return Stops(outcomes, mechanism, unknown, stop_counts)
 
 
 def note_on_lost(reasons: Counter[str], n_runs: int) -> str:
     """Say how many runs of all the harness lost, by their reasons."""
     n = reasons.total()
-    are, them = ("is", "it") if n == 1 else ("are", "them")
+    left_out = "are left out, as the harness lost them"
+    if n == 1:
+        left_out = "is left out, as the harness lost it"
     return (
-        f"{n:,} of {number_of(n_runs, 'run')} {are} left out, as the harness lost {them}, whatever "
-        f"outcome was recorded ({_listed(reasons)})"
+        f"{n:,} of {number_of(n_runs, 'run')} {left_out}, whatever outcome was recorded "
+        f"({_listed(reasons)})"
     )
 
 
-def notes_on_stops(counts: Counter[tuple[str, str]], n_runs: int) -> Iterator[str]:
+def notes_on_stops(stop_counts: Counter[tuple[str, str]], n_runs: int) -> Iterator[str]:
     """Say which runs were lost or not observed, and which reasons are not known, with counts."""
     lost, cut, unknown = (
-        Counter({name: n for (of, name), n in counts.items() if of == kind})
+        Counter({name: n for (of, name), n in stop_counts.items() if of == kind})
         for kind in (EXCLUDED, ADMINISTRATIVE, UNKNOWN)
     )
     if lost:
@@ -238,19 +242,20 @@ def notes_on_stops(counts: Counter[tuple[str, str]], n_runs: int) -> Iterator[st
 
 
 def _listed(reasons: Counter[str]) -> str:
-    common = [f"{reason} {n:,}" for reason, n in reasons.most_common(_MAX_NAMED)]
-    more = len(reasons) - len(common)
-    return ", ".join([*common, *([f"{more} more"] if more else [])])
+    parts = [f"{reason} {n:,}" for reason, n in reasons.most_common(_MAX_NAMED)]
+    if len(reasons) > _MAX_NAMED:
+        parts.append(f"{len(reasons) - _MAX_NAMED} more")
+    return ", ".join(parts)
 
 
-def names_among(known: Iterable[str], names: Iterable[Any]) -> tuple[Any, ...]:
-    """Return those names that are known, however written, in the order of the known ones.
+def names_among(usual: Iterable[str], names: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the names that are usual ones, however written, in the order of the usual ones.
 
     >>> names_among(("run_id", "step"), ["Step", "runId", "x"])
     ('runId', 'Step')
     """
     plain = {plain_name(name): name for name in reversed(list(names))}
-    return tuple(plain[name] for name in map(plain_name, known) if name in plain)
+    return tuple(plain[name] for name in map(plain_name, usual) if name in plain)
 
 
 def stop_names(columns: Iterable[Any]) -> tuple[Any, ...]:
@@ -314,15 +319,20 @@ def recorded_stops(
         reasons = np.asarray(stop_reason, dtype=object)
         is_text = all(isinstance(reason, Hashable) for reason in reasons.ravel())
         if reasons.shape != (len(meta),) or not is_text:
-            n = f"{len(meta)}, got {reasons.size}"
-            raise ValueError(f"stop_reason must have one reason a run, as text: {n}")
+            raise ValueError(
+                f"stop_reason must have one reason a run, as text: {len(meta)}, got {reasons.size}"
+            )
         return reasons, None
-    kinds = meta["stop_kind"].to_numpy(dtype=object) if "stop_kind" in meta else None
+    kinds = noted = None
+    if "stop_kind" in meta:
+        kinds = noted = meta["stop_kind"].to_numpy(dtype=object)
+    if rule is not None:
+        noted = None
     if "stop_reason" not in meta:
-        return kinds, kinds if rule is None else None
+        return kinds, noted
     if meta["stop_reason"].isna().all():
         return None, None
-    return meta["stop_reason"].to_numpy(dtype=object), kinds if rule is None else None
+    return meta["stop_reason"].to_numpy(dtype=object), noted
 
 
 def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:
@@ -350,13 +360,14 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    own = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
-    return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)
+    meanings = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
+    meanings = _MECHANISM_OF_REASON | meanings
+    return lambda name: _checked(meanings.get(name, UNKNOWN), name)
 
 
-def _checked(mechanism: str, name: str) -> Mechanism:
+def _checked(mechanism: Any, name: str) -> Mechanism:
     if mechanism in MECHANISMS:
-        return MECHANISMS[MECHANISMS.index(mechanism)]
+        return mechanism
     raise ValueError(
         f"stop reason {name!r}: the rule says {mechanism!r}; say one of {', '.join(MECHANISMS)}"
     )

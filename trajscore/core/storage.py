@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 
-from trajscore.core.convert import Parts
+from trajscore.core.convert import ContainerParts
 from trajscore.core.errors import ArgumentError
 from trajscore.core.values import check_file
 
@@ -36,7 +36,7 @@ _ERRORS = (
 )
 
 
-def save(parts: Parts, path: Path) -> None:
+def save(parts: ContainerParts, path: Path) -> None:
     """Write the parts of a container."""
     _check_ending(path)
     meta = pd.DataFrame() if parts["meta"] is None else parts["meta"]
@@ -79,14 +79,17 @@ def _check_ending(path: Path) -> None:
 
 
 def check_archive(path: Path, max_size: int | None) -> None:
-    """Refuse a zip archive that unpacks to more than `size_limit`."""
+    """Refuse a zip archive that unpacks to too many bytes."""
     with ZipFile(path) as archive:
         check_size(path, sum(member.file_size for member in archive.infolist()), max_size)
 
 
 def check_size(path: Path, size: int, max_size: int | None) -> None:
-    """Refuse a compressed file whose content has more bytes than `size_limit`."""
-    if size > (limit := size_limit(path, max_size)):
+    """Refuse a compressed file whose content has more bytes than `max_size`, or 256 MB."""
+    limit = max_size
+    if limit is None:  # a small file may unpack to any number
+        limit = max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size)
+    if size > limit:
         raise ArgumentError(
             f"{path} unpacks to more than {limit:,} bytes; if you trust the file, allow more with "
             f"{{argument}}",
@@ -94,49 +97,36 @@ def check_size(path: Path, size: int, max_size: int | None) -> None:
         )
 
 
-def size_limit(path: Path, max_size: int | None) -> int:
-    """Return how many bytes a compressed file may unpack to, as a small one may to any number."""
-    return max(_LEAST_LIMIT, _USUAL_RATIO * path.stat().st_size) if max_size is None else max_size
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is whole and on the disk, not before."""
+    target = path.resolve()  # what a link names is replaced, not the link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with _replacing(path) as file:
-            yield file
-    except OSError as error:
-        if error.errno and not error.filename:  # as of a full disk
-            error.filename = str(path)
-        raise
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
-        with path.open("wb") as stream:
-            yield stream
-        return
-    path = path.resolve()  # what a link names is replaced, not the link
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
+        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
+            with path.open("wb") as stream:
+                yield stream
+            return
         with beside.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, beside)
-        beside.replace(path)
-    except BaseException:
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and not error.filename:  # as of a full disk
+            error.filename = str(path)
         raise
 
 
 def _meta_to_json(meta: pd.DataFrame) -> str:
     """Return the columns with their dtypes; refuse the first that would not come back as it is."""
-    names, columns = list(meta.columns), []
+    names = list(meta.columns)
+    columns = []
     for j, name in enumerate(names):
         column = meta.iloc[:, j]
         values = [None if value is pd.NA else value for value in column.tolist()]
@@ -156,10 +146,10 @@ def _meta_to_json(meta: pd.DataFrame) -> str:
 
 def _meta_from_json(text: str) -> pd.DataFrame:
     # pandas 2 keeps text as objects and would read "str" as str()
-    known = {"str": pd.Series([""]).dtype}
+    texts = {"str": pd.Series([""]).dtype}
     return pd.DataFrame(
         {
-            name: pd.Series(values, dtype=known.get(dtype) or pd.api.types.pandas_dtype(dtype))
+            name: pd.Series(values, dtype=texts.get(dtype) or pd.api.types.pandas_dtype(dtype))
             for name, dtype, values in json.loads(text)
         }
     )

@@ -26,7 +26,8 @@ def rises(ascending: NDArray[Any]) -> BoolArray:
     >>> rises(np.array([0.3, 0.1 + 0.2, 0.4]))
     array([ True, False,  True])
     """
-    below, above = ascending[:-1], ascending[1:]
+    below = ascending[:-1]
+    above = ascending[1:]
     least = np.where(above > 0, above * (1 - ROUNDING), above)
     new = np.ones(len(ascending), dtype=bool)
     # towards 0, where an infinity stays one
@@ -40,8 +41,9 @@ def only_value(values: NDArray[Any]) -> float:
     >>> only_value(np.array([0.3, 0.1 + 0.2])), only_value(np.array([0.3, 0.4]))
     (0.3, nan)
     """
-    varies = not len(values) or rises(np.array([values.min(), values.max()]))[1]
-    return np.nan if varies else float(values[0])
+    if not len(values) or rises(np.array([values.min(), values.max()]))[1]:
+        return np.nan
+    return float(values[0])
 
 
 def group_ties(

@@ -31,7 +31,9 @@ def moment(value: Any) -> int | None:
         time = datetime.fromisoformat(str(value))
     except (ValueError, OverflowError):  # NaN, infinite, too long, or no time
         return None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e6)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return round(time.timestamp() * 1e6)
 
 
 def zone_problem(times: ArrayLike, noun: str, places: Sequence[Any] | pd.Index) -> str:
@@ -63,18 +65,20 @@ def as_times(column: pd.Series) -> NDArray[np.int64] | None:
     Numbers are times if no run has as many steps, or if the column is called so; there 0, 1, 2 ...
     are step numbers all the same.
     """
-    name, kind = str(column.name), column.dtype.kind
+    name = str(column.name)
+    kind = column.dtype.kind
     if kind in "mc":
         return None
-    numbers = None if kind == "M" else parse_numbers(column)
-    if numbers is not None and not (kind in "OUT" and numbers.isna().all()):
-        values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-        is_called_so = bool(words_of(name) & TIME_WORDS)
-        is_count = values.min() in (0, 1) and bool((values == np.round(values)).all())
-        is_time = values.min() > LARGEST_HORIZON or (is_called_so and not is_count)
-        if not is_time or not np.isfinite(values).all():
-            return None
-        return pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
+    if kind != "M":
+        numbers = parse_numbers(column)
+        if kind not in "OUT" or numbers.notna().any():
+            values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+            has_time_name = bool(words_of(name) & TIME_WORDS)
+            is_count = values.min() in (0, 1) and bool((values == np.round(values)).all())
+            is_time = values.min() > LARGEST_HORIZON or (has_time_name and not is_count)
+            if not is_time or not np.isfinite(values).all():
+                return None
+            return pd.factorize(numbers, sort=True)[0]  # whatever the unit and the zero
     times = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
     if times.notna().all():
         return times.to_numpy(dtype="datetime64[ns]").view(np.int64)

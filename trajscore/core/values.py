@@ -33,7 +33,9 @@ def run_label(identifier: Any) -> str:
         label = repr(getattr(identifier, "item", lambda: identifier)())
     except ValueError:  # Python writes no more than 4,300 digits
         label = "<a whole number of thousands of digits>"
-    return label if len(label) <= 200 else label[:200] + "..."
+    if len(label) > 200:
+        return f"{label[:200]}..."
+    return label
 
 
 def number_of(n: int, noun: str) -> str:
@@ -42,16 +44,18 @@ def number_of(n: int, noun: str) -> str:
     >>> number_of(1, "run"), number_of(2000, "run"), number_of(0, "success")
     ('1 run', '2,000 runs', '0 successes')
     """
-    return f"{n:,} {noun}{'es' if noun.endswith('s') else 's'}" if n != 1 else f"1 {noun}"
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
-    known = [str(other) for other in have]
-    near = get_close_matches(str(name), known, n=1, cutoff=0.5)  # as run_id is to id
+    names = [str(other) for other in have]
+    near = get_close_matches(str(name), names, n=1, cutoff=0.5)  # as run_id is to id
     if near:
         return f"no {kind} named {name!r}; did you mean {near[0]!r}?"
-    return f"no {kind} named {name!r}; there are: {', '.join(known[:20]) or 'none'}"
+    return f"no {kind} named {name!r}; there are: {', '.join(names[:20]) or 'none'}"
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -62,14 +66,15 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
 
 def either(choices: Iterable[str]) -> str:
     """Write words as 'a', 'b' or 'c'."""
-    *most, last = map(repr, choices)
-    return f"{', '.join(most)} or {last}" if most else last
+    *others, last = map(repr, choices)
+    if not others:
+        return last
+    return f"{', '.join(others)} or {last}"
 
 
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
-    listed = [] if isinstance(items, str) or not is_iterable(items) else list(items)
-    if not listed:
+    if isinstance(items, str) or not is_iterable(items) or not (listed := list(items)):
         raise ValueError(f"{argument} must be a list with at least one item, got {items!r}")
     names = [name_of(item) for item in listed]
     for name in names:
@@ -165,16 +170,17 @@ def as_amount(value: Any, name: str) -> float:
 
 def refuse_kind(dtype: Any, column: Any = None) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
-    where = "" if column is None else f"column {column!r} must hold real numbers, but "
     kind = getattr(dtype, "kind", "O")
-    if kind == "c":
-        # has scikit-learn's words, which its own checks look for
-        raise ValueError(
-            f"{where}Complex data not supported; take real parts or absolute values first"
-        )
-    if kind in "mM":
-        name = "dates" if kind == "M" else "durations"
-        raise ValueError(f"{where}{name} ({dtype}) are not numbers; convert them to numbers first")
+    if kind not in "cmM":
+        return
+    # in scikit-learn's words, which its own checks look for
+    problem = "Complex data not supported; take real parts or absolute values first"
+    if kind != "c":
+        noun = "dates" if kind == "M" else "durations"
+        problem = f"{noun} ({dtype}) are not numbers; convert them to numbers first"
+    if column is not None:
+        problem = f"column {column!r} must hold real numbers, but {problem}"
+    raise ValueError(problem)
 
 
 def refuse_kinds(table: pd.DataFrame) -> None:
@@ -219,10 +225,14 @@ def parse_number(text: str) -> float | None:
     """
     text = text.strip()
     try:
-        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        number = float(text.removesuffix("%"))
     except ValueError:
         return None
-    return None if np.isnan(number) else number
+    if np.isnan(number):
+        return None
+    if text.endswith("%"):
+        number /= 100
+    return number
 
 
 def parse_numbers(column: pd.Series) -> pd.Series:
@@ -265,11 +275,13 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
 def one_per_run(values: ArrayLike, name: str, n_runs: int) -> FloatArray:
     """Read one number for each run, or one for all."""
     numbers = as_numbers(values, name)
-    if numbers.ndim and numbers.shape != (n_runs,):
+    if not numbers.ndim:
+        return np.full(n_runs, numbers)
+    if numbers.shape != (n_runs,):
         raise ValueError(
             f"{name} must be one number or {n_runs}, one for each run, got shape {numbers.shape}"
         )
-    return numbers if numbers.ndim else np.full(n_runs, numbers)
+    return numbers
 
 
 def as_float(values: ArrayLike, ndims: tuple[int, ...] = (1, 2)) -> FloatArray:

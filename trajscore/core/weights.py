@@ -63,14 +63,16 @@ class StepWeights:
     @property
     def schedule_name(self) -> str:
         """The name of the schedule."""
-        named = self.schedule
-        return named if isinstance(named, str) else str(getattr(named, "__name__", repr(named)))
+        if isinstance(self.schedule, str):
+            return self.schedule
+        return str(getattr(self.schedule, "__name__", repr(self.schedule)))
 
     @property
     def name(self) -> str:
         """The name under which they are reported."""
-        own = self.schedule_name
-        return own if self.horizon is None else f"{own}, horizon={self.horizon!r}"
+        if self.horizon is None:
+            return self.schedule_name
+        return f"{self.schedule_name}, horizon={self.horizon!r}"
 
     def ramp(self, n: int) -> FloatArray:
         """Return the weights of steps 1, ..., n before they are divided by their sum."""
@@ -83,8 +85,10 @@ class StepWeights:
         if self.horizon is None:
             return self.ramp(longest)
         weights = self.ramp(int(self.horizon))
-        weights = (weights[::-1] if self.schedule == _FROM_END else weights) / weights.sum()
-        return np.append(weights, np.zeros(max(0, longest - len(weights))))[:longest]
+        weights = weights / weights.sum()
+        if self.schedule == _FROM_END:
+            weights = weights[::-1]
+        return np.append(weights, np.zeros(longest))[:longest]
 
     def of(self, X: Any) -> RunWeights:
         """Weights of the steps of a container's runs."""
@@ -118,15 +122,20 @@ class RunWeights:
     def __init__(
         self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None = None
     ) -> None:
-        self._weights, self.lengths = weights, lengths
+        self._weights = weights
+        self.lengths = lengths
         self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
-        self._horizon = as_horizon(own_horizon, lengths) if weights.is_own else lengths
+        self._horizon = lengths
+        if weights.is_own:
+            self._horizon = as_horizon(own_horizon, lengths)
 
     @cached_property
     def _table(self) -> FloatArray:
         """Weight of each step number, over the own horizons before it is divided by their sum."""
         longest = int(self._horizon.max(initial=0))
-        return self._weights.ramp(longest) if self._weights.is_own else self._weights.table(longest)
+        if self._weights.is_own:
+            return self._weights.ramp(longest)
+        return self._weights.table(longest)
 
     @cached_property
     def _sums(self) -> FloatArray:
@@ -183,7 +192,9 @@ class RunWeights:
 
     def rate(self, y: FloatArray, run_weight: FloatArray | None = None) -> float:
         """Success rate over forecasts, the best constant; by the paper's convention, over runs."""
-        mass = self.divisor() if run_weight is None else run_weight * self.divisor()
+        mass = self.divisor()
+        if run_weight is not None:
+            mass = mass * run_weight
         return float(np.average(y, weights=mass))
 
 
@@ -232,10 +243,12 @@ def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
     """Weights of steps 1, ..., n by a function of the array of steps."""
     if not n:
         return np.empty(0)
-    weights, half = _as_weights(function, n), (n + 1) // 2
+    weights = _as_weights(function, n)
+    half = (n + 1) // 2
     again = _as_weights(function, half)
-    if not np.allclose(weights[:half], again, rtol=1e-9, atol=0):
-        step = int(np.argmin(np.isclose(weights[:half], again, rtol=1e-9, atol=0)))
+    is_same = np.isclose(weights[:half], again, rtol=1e-9, atol=0)
+    if not is_same.all():
+        step = int(np.argmin(is_same))
         raise ValueError(
             f"weights must depend on the step alone, but the function gives step {step + 1} "
             f"{weights[step]:g} among {n} steps and {again[step]:g} among {half}"
@@ -323,7 +336,8 @@ def step_weights(
     array([0.5, 0.5, 0.5])
     """
     run_lengths = as_lengths(lengths)
-    own = None
-    if not (horizon is None or isinstance(horizon, str) or np.ndim(horizon) == 0):
-        own, horizon = as_horizon(horizon, run_lengths), OWN
-    return RunWeights(as_step_weights(weights, horizon), run_lengths, own).cells()
+    own_horizon = None
+    if np.ndim(horizon) > 0:  # type: ignore[arg-type]
+        own_horizon = as_horizon(horizon, run_lengths)
+        horizon = OWN
+    return RunWeights(as_step_weights(weights, horizon), run_lengths, own_horizon).cells()

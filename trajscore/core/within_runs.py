@@ -74,13 +74,9 @@ def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
 
 def whole_runs(X: RunsLike) -> BoolArray:
     """Whether each run has a step, and no missing value in any channel."""
-    has_step, lost = X.lengths > 0, np.isnan(X.cells)
-    if not lost.any():
-        return has_step
-    if lost.ndim > 1:
-        lost = np.asarray(lost.any(axis=1))
-    whole = has_step.copy()
-    whole[has_step] = ~np.logical_or.reduceat(lost, X.offsets[:-1][has_step])
+    missing = np.isnan(X.cells).nonzero()[0]
+    whole = X.lengths > 0
+    whole[np.searchsorted(X.offsets, missing, side="right") - 1] = False
     return whole
 
 
@@ -101,9 +97,11 @@ def first_step_above(X: RunsLike, values: FloatArray, limit: FloatArray) -> IntA
 
 def cells_by_step(X: RunsLike) -> Iterator[tuple[IntArray, BoolArray]]:
     """For each step the cells of the runs that reach it, and whether they end there."""
-    starts, lengths = X.offsets[:-1], X.lengths
+    starts = X.offsets[:-1]
+    lengths = X.lengths
     for t in range(1, int(lengths.max(initial=0)) + 1):
         ends = lengths == t
         yield starts + (t - 1), ends
         if np.count_nonzero(ends):
-            starts, lengths = starts[~ends], lengths[~ends]
+            starts = starts[~ends]
+            lengths = lengths[~ends]

@@ -87,7 +87,8 @@ def make_trajectories(
     n_runs = as_count(n_runs, "n_runs")
     base_rate = as_fraction(base_rate, "base_rate")
     information = as_fraction(information, "information")
-    sharpness, bias = _finite(sharpness, "sharpness"), _finite(bias, "bias")
+    sharpness = _finite(sharpness, "sharpness")
+    bias = _finite(bias, "bias")
     noise = _finite(noise, "noise")
     if noise < 0:
         raise ValueError(f"noise must be a standard deviation of at least 0, got {noise:g}")
@@ -99,7 +100,8 @@ def make_trajectories(
     walk = TrajectoryArray(
         rng.standard_normal(int(T.sum())) * np.sqrt(information / np.repeat(T, T)), T, ended=True
     )
-    first, increments = walk.offsets[:-1], walk.cells
+    first = walk.offsets[:-1]
+    increments = walk.cells
     seen = np.cumsum(increments)
     seen -= np.repeat(seen[first] - increments[first], T)
     rest = rng.standard_normal(n_runs) * np.sqrt(1 - information)
@@ -110,7 +112,8 @@ def make_trajectories(
     log_odds = sharpness * logit(np.clip(q, 1e-12, 1 - 1e-12)) + bias
     log_odds += noise * rng.standard_normal(len(q))
 
-    X, truth = walk.with_cells(expit(log_odds)), walk.with_cells(q)
+    X = walk.with_cells(expit(log_odds))
+    truth = walk.with_cells(q)
     y = outcome.copy()
     if budget is not None:
         y[budget < T] = -1

@@ -16,7 +16,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import RunSet
 from trajscore.gates._unseen import ROUNDING, SKEWNESS_FACTOR, Amount, Rates, two_value_excess
-from trajscore.inference.influence import Parts, absolute_interval, left_out_factor
+from trajscore.inference.influence import BinMeans, absolute_interval, left_out_factor
 from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.units import Units, any_units, n_equal
 
@@ -137,7 +137,7 @@ class Estimate:
         influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
         ends = np.cumsum([len(gaps) for gaps in self.means])[:-1]
         of_sets = zip(self.means, np.split(influence, ends, axis=1), strict=True)
-        new, *base = [Parts(gaps, of_gaps) for gaps, of_gaps in of_sets]
+        new, *base = [BinMeans(gaps, of_gaps) for gaps, of_gaps in of_sets]
         return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
 
 

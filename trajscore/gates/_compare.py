@@ -12,6 +12,7 @@ from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.core.visible import visible
+from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._change import (
     Matching,
     difference,
@@ -32,7 +33,6 @@ from trajscore.gates._measures import (
 )
 from trajscore.gates._run_set import RunSet, check_run_set
 from trajscore.inference._sample_size import up_to_one_digit
-from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 _OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import as_count, as_path, check_choice, is_number, unknown_name
+from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._measures import OPTIONS, SUCCESS, is_fraction
-from trajscore.report._data import AS_GIVEN, RECALIBRATED
 
 PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
 BASELINE = "baseline"

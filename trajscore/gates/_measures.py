@@ -12,20 +12,19 @@ import numpy as np
 from scipy.special import comb
 
 from trajscore.calibration.calibrators import calibrator_maker
-from trajscore.core.outcomes import differ
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
+from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
+from trajscore.evaluation.rows import make_rows, row_metrics
+from trajscore.evaluation.runs import leave_out_missing
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._data import FORMS, STEP_ERRORS, Note, Options
-from trajscore.report._rows import make_rows, row_metrics
-from trajscore.report._runs import leave_out_missing
-from trajscore.report._sentences import sentence
-from trajscore.report._verdict import without_variation
+from trajscore.report.verdicts import note_text, without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights())
 SUCCESS, LENGTH = "success", "length"
@@ -84,7 +83,7 @@ class Measures:
             return known[key.form, key.metric]
         names = [name for form, name in known if form == key.form]
         if not names:  # forecasts as given have some metric always
-            raise ValueError(" ".join(map(sentence, notes)))
+            raise ValueError(" ".join(map(note_text, notes)))
         raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
     def key(self, metric: str, predictor: str | None, form: str) -> Key:
@@ -174,9 +173,9 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     judged = runs.judged
     if predictor not in runs.predictors:
         raise ValueError(unknown_name("predictor", predictor, runs.predictors))
-    if not differ(judged.runs.labels):
+    if not outcomes_vary(judged.labels):
         raise ValueError(
-            f"all {len(judged.runs)} runs have the same outcome, so nothing can be said of the "
+            f"all {len(judged)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"
         )
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
@@ -186,7 +185,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
-    places = runs.places(alone.runs.source_rows)
+    places = runs.places(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))

@@ -17,18 +17,19 @@ from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.sample import Sample
-from trajscore.core.stops import EXCLUDED, recorded_stops, settle_stops
+from trajscore.core.stops import EXCLUDED, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_path, number_of, one_per_run
-from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.report._inputs import load
-from trajscore.report._runs import (
-    Judged,
+from trajscore.evaluation.runs import (
+    EvaluatedRuns,
+    ExclusionKind,
     check_predictors,
-    choose_runs,
-    counted,
     outcome_problem,
+    select_runs,
 )
+from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.report._disclosures import exclusion_text, refuse_without_outcomes
+from trajscore.report._inputs import load
 
 
 class RunSet:
@@ -106,7 +107,8 @@ class RunSet:
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, self._sample.X.ids, name)
-        self._stops = reasons, kinds = recorded_stops(self._sample.X.meta, stop_reason)
+        stops = recorded_stops(self._sample.X.meta, stop_reason)
+        self._with_forecasts = select_runs(self._sample, stops, censored)
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
@@ -114,15 +116,14 @@ class RunSet:
         self.has_ids = not are_default_ids(self._sample.X.ids)
         # ended by an infrastructure error, which says nothing of the agent
         self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
-        if reasons is not None:
-            ended = settle_stops(self._sample.y, reasons, kinds=kinds)
-            self._sample = replace(self._sample, y=ended.y)
-            self._faults |= ended.mechanism == EXCLUDED
+        if (settled := self._with_forecasts.stops) is not None:
+            self._sample = replace(self._sample, y=settled.y)
+            self._faults |= settled.mechanism == EXCLUDED
         codes, rows = self._sample.y, self._sample.id_order()
         outcomes = as_labels(codes, censored=censored)
         if problem := outcome_problem(codes[~self._faults], needs_both=False):
             raise ValueError(problem)
-        self._rows: IntArray = rows[(outcomes.counts & ~self._faults)[rows]]  # that count
+        self._rows: IntArray = rows[(outcomes.is_counted & ~self._faults)[rows]]  # that count
         self.n_runs = len(self._rows)
         self.predictors = [name for name in self._sample.traces if name]
         # of the runs that count, in order; outcomes are -1 where they were not observed
@@ -180,9 +181,10 @@ class RunSet:
         return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> EvaluatedRuns:
         """Return the runs on which forecasts are judged."""
-        return choose_runs(self._sample, self._stops, self.censored, needs_both=False)
+        refuse_without_outcomes(self._with_forecasts, needs_both=False)
+        return self._with_forecasts
 
     def places(self, source_rows: IntArray) -> IntArray:
         """Return the places, among the runs that count, of some of these by their rows in X."""
@@ -221,9 +223,11 @@ class RunSet:
             as_what = "left out" if self.censored == "drop" else "counted as failures"
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
-            reasons, kinds = (None if of is None else of[~self._faults] for of in self._stops)
-            excluded = counted(self._sample.y[~self._faults], reasons, kinds).excluded
-            parts += [f"forecasts of {n} not judged ({why})" for why, n in excluded.items()]
+            parts += [
+                f"forecasts of {n} not judged ({exclusion_text(exclusion)})"
+                for exclusion, n in self._with_forecasts.exclusions.items()
+                if exclusion.kind != ExclusionKind.LOST
+            ]
         if n := int((self.lengths == 0).sum()):
             parts.append(f"{n} ended before the first step")
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""

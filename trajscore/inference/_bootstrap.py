@@ -97,11 +97,11 @@ def bootstrap_units(
 ) -> FloatArray:
     """Evaluate a statistic of the counts of units, of shape (n_replicates, n_units)."""
     check_resamples(n_resamples)
-    work, seed = Work(n_jobs, progress), _seed(random_state)
+    work = Work(n_jobs, progress)
     n = units.n_units
     at_once = max(1, min(_BLOCK, _MOST_COUNTS // n))
     sizes = [min(at_once, n_resamples - start) for start in range(0, n_resamples, at_once)]
-    seeds = np.random.SeedSequence(seed).spawn(len(sizes))
+    seeds = np.random.SeedSequence(_seed(random_state)).spawn(len(sizes))
 
     def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
         size, block_seed = job
@@ -114,9 +114,9 @@ def bootstrap_units(
 
 def bootstrap_means(values: FloatArray, units: Units, **options: Any) -> FloatArray:
     """Means of the columns of `values`, of shape (n_runs, n_columns), in each replicate."""
-    sums, sizes = units.sums(values), units.sizes(len(values))
+    sums = units.sums(values)
     return bootstrap_units(
-        lambda counts: counts @ sums / (counts @ sizes)[:, None], units, **options
+        lambda counts: counts @ sums / (counts @ units.sizes)[:, None], units, **options
     )
 
 
@@ -126,11 +126,13 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
     With the rows of the largest deviations set apart, what is drawn of the others adds up to a
     normal sum, whatever they are distributed like, of a mean and covariance that are known.
     """
-    n, generator = len(samples), np.random.default_rng(_seed(random_state))
+    n = len(samples)
+    generator = np.random.default_rng(_seed(random_state))
     largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
     is_large = np.zeros(n, dtype=bool)
     is_large[largest[:_LARGEST]] = True
-    others, n_largest = samples[~is_large], int(is_large.sum())
+    others = samples[~is_large]
+    n_largest = int(is_large.sum())
     n_drawn = generator.binomial(n, n_largest / n, n_resamples)
     counts = generator.multinomial(n_drawn, np.full(n_largest, 1 / n_largest))
     n_others = (n - n_drawn)[:, None]
@@ -229,9 +231,10 @@ def paired_bootstrap(
     1  0.00  0.00  0.00       0.00
     """
     table = scores_table(samples)
-    values, names = table.to_numpy(), table.columns
-    is_known = np.asarray(np.isin(values, (0, 1)).all(axis=0))
-    turned = np.where(is_known, 1 - values, values)
+    values = table.to_numpy()
+    names = table.columns
+    has_opposite = np.asarray(np.isin(values, (0, 1)).all(axis=0))
+    opposite = np.where(has_opposite, 1 - values, values)
     if other is not None:
         others = scores_table(other, "other")
         if not others.columns.equals(names) or len(others) != len(values):
@@ -239,20 +242,22 @@ def paired_bootstrap(
                 f"other must have the rows and columns of samples, of shape {values.shape}, got "
                 f"{others.shape} and {others.columns.tolist()}"
             )
-        is_known[:] = True
-        turned = others.to_numpy()
+        has_opposite[:] = True
+        opposite = others.to_numpy()
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
         if not isinstance(reference, Hashable) or reference not in names:
             raise ValueError(f"reference {reference!r} is not one of the columns {names.tolist()}")
         base = names == reference
-        values, turned = values - values[:, base], turned - turned[:, base]
-        is_known = is_known & is_known[base] | base
+        values = values - values[:, base]
+        opposite = opposite - opposite[:, base]
+        has_opposite = has_opposite & has_opposite[base] | base
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
         order = np.lexsort(values.T)
-        values, turned = values[order], turned[order]
+        values = values[order]
+        opposite = opposite[order]
     units = resampling_units(len(values), groups)
-    if not is_known.all() and units.n_units < MIN_UNITS_FOR_RARE_LOSSES:
+    if not has_opposite.all() and units.n_units < MIN_UNITS_FOR_RARE_LOSSES:
         warnings.warn(
             f"intervals of the mean of {units.n_units} runs or clusters do not know of rare losses "
             f"that happened to none of them; pass other=, the scores had each run ended the other "
@@ -264,16 +269,16 @@ def paired_bootstrap(
         values, units, n_resamples=n_resamples, random_state=random_state, n_jobs=n_jobs
     )
     mean = values.mean(axis=0)
-    level = units.expanded_level(len(values), confidence_level)
+    level = units.expanded_level(confidence_level)
     if method == "bca":
-        sums, sizes = units.sums(values), units.sizes(len(values))
-        left_out = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
+        sums = units.sums(values)
+        left_out = (sums.sum(axis=0) - sums) / (len(values) - units.sizes)[:, None]
         influence = (left_out.mean(axis=0) - left_out) * (1 - 1 / units.n_units)
         skewness = Spread(influence, any_units(None, units.n_units)).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)
-    change = np.where(is_known, turned - values, 0.0) / len(values)
+    change = np.where(has_opposite, opposite - values, 0.0) / len(values)
     low, high = with_unseen(low, high, mean, change.T, units, confidence_level)
     std_error = replicates.std(axis=0, ddof=1)
     columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}

@@ -14,7 +14,7 @@ from scipy.special import betaincinv
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_fraction, as_numbers
+from trajscore.core.values import as_fraction, as_numbers, number_of
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples, scores_table
 from trajscore.inference.units import Units, resampling_units
 
@@ -125,24 +125,15 @@ class _Moments:
     """Numbers of units, whose sums over a draw give the studentised differences of all pairs."""
 
     def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
-        n_predictors = values.shape[1]
         mean = values.mean(axis=0)
-        self._values, self._pairs, self._units = values, pairs, units
-        sizes = units.sizes(len(values))
-        residuals = units.sums(values - mean)
-        between = self._contrast(residuals)
+        self._values = values
+        self._pairs = pairs
+        self._units = units
+        self._sizes = units.sizes[:, None]
+        self._residuals = units.sums(values - mean)
+        self._crossed = self._residuals * self._sizes
+        self._squares = self._contrast(self._residuals) ** 2
         self.difference = self._contrast(mean)
-        self._edges = np.cumsum([n_predictors, n_predictors, len(pairs), 1])
-        self._columns = np.concatenate(
-            [
-                residuals,
-                residuals * sizes[:, None],
-                between**2,
-                sizes[:, None],
-                sizes[:, None] ** 2,
-            ],
-            axis=1,
-        )
         scale = np.abs(values).max(axis=0)[pairs].max(axis=1)
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
         self.is_constant = variance <= (ROUNDING * scale) ** 2
@@ -158,21 +149,20 @@ class _Moments:
     def _moments(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the shift from the sample's difference and its variance, per replicate."""
         n_units = self._units.n_units
-        residuals, crossed, squares, sizes, squared_sizes = np.split(
-            counts @ self._columns, self._edges, axis=1
-        )
-        crossed = self._contrast(crossed)
-        shift = self._contrast(residuals) / sizes
-        # sum over units of (between - size * shift)^2: residuals about the replicate's own mean
-        spread = squares - 2 * shift * crossed + shift**2 * squared_sizes
-        return shift, spread * n_units / (n_units - 1) / sizes**2
+        n_runs = counts @ self._sizes
+        shift = self._contrast(counts @ self._residuals) / n_runs
+        # sum over units of (residual - size * shift)^2: residuals about the replicate's own mean
+        spread = counts @ self._squares + shift**2 * (counts @ self._sizes**2)
+        spread -= 2 * shift * self._contrast(counts @ self._crossed)
+        return shift, spread * n_units / (n_units - 1) / n_runs**2
 
     def range_of(self, pair: int) -> _Range:
         """Count the units of a pair that are far from its median difference, and how far."""
         scores = self._values[:, self._pairs[pair]]
-        sizes = self._units.sizes(len(scores))
+        sizes = self._units.sizes
         means = self._units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / sizes
-        usual, width = float(np.median(means)), float(np.ptp(scores))
+        usual = float(np.median(means))
+        width = float(np.ptp(scores))
         apart = means - usual
         is_near = np.abs(apart) <= width / len(means)
         return _Range(
@@ -210,7 +200,9 @@ class _Range:
     def p_value(self) -> float:
         """Return the error of the interval that ends at 0, where all units have one difference."""
         usual = abs(self.usual)
-        share = usual / ((usual + self.width) * self.largest) if usual else 0.0
+        if not usual:
+            return 1.0
+        share = usual / ((usual + self.width) * self.largest)
         return float(min(1.0, 2 * (1 - share) ** self.n_units))
 
 
@@ -219,10 +211,10 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> tuple[FloatArr
     n_pairs = t.shape[1]
     ranges = [moments.range_of(pair) for pair in range(n_pairs)]
     by_range = _are_by_range(ranges, moments.std_error, t, error / n_pairs)
-    share = float(by_range.mean())
-    error_by_range = error * (share if share == 1 else min(share, _RANGE_SHARE))
+    error_by_range = error
     critical = np.zeros(n_pairs)
-    if share < 1:
+    if not by_range.all():
+        error_by_range *= min(float(by_range.mean()), _RANGE_SHARE)
         critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
     low = moments.difference - critical * moments.std_error
     high = moments.difference + critical * moments.std_error
@@ -272,7 +264,9 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
-    table = scores_table(_from_mapping(samples) if isinstance(samples, Mapping) else samples)
+    if isinstance(samples, Mapping):
+        samples = _from_mapping(samples)
+    table = scores_table(samples)
     if table.shape[1] < 2:
         raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
     if not table.columns.is_unique:
@@ -292,11 +286,11 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
             f"one a run"
         )
     series = {name: values for name, values in samples.items() if isinstance(values, pd.Series)}
-    for (one, first), (other, values) in pairwise(series.items()):
-        if not first.index.equals(values.index):
+    for (name, scores), (other_name, other) in pairwise(series.items()):
+        if not scores.index.equals(other.index):
             raise ValueError(
-                f"the scores of {one!r} and {other!r} have different indexes; put both in one "
-                f"order of runs, or give arrays, which are paired by position"
+                f"the scores of {name!r} and {other_name!r} have different indexes; put both in "
+                f"one order of runs, or give arrays, which are paired by position"
             )
     return pd.DataFrame(columns)
 
@@ -305,11 +299,10 @@ def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> Non
     check_resamples(n_resamples)
     error = 1 - as_fraction(confidence_level, "confidence_level")
     if (n_resamples + 1) * error < n_pairs * (1 - SUM_ROUNDING):
-        comparisons = "1 comparison" if n_pairs == 1 else f"{n_pairs} comparisons"
         raise ValueError(
-            f"n_resamples={n_resamples} is too few for {comparisons} at a level of "
-            f"{confidence_level:g}; at least {int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} "
-            f"are needed"
+            f"n_resamples={n_resamples} is too few for {number_of(n_pairs, 'comparison')} at "
+            f"a level of {confidence_level:g}; at least "
+            f"{int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} are needed"
         )
 
 
@@ -326,6 +319,4 @@ def _holm(p: FloatArray) -> FloatArray:
     """Return Holm's step-down adjustment of p-values."""
     order = np.argsort(p, kind="stable")
     steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.maximum.accumulate(steps)
-    return adjusted
+    return np.asarray(np.maximum.accumulate(steps)[np.argsort(order)])

@@ -165,8 +165,9 @@ class LabelDesign(BaseEstimator):
         n_labels = as_count(self.n_labels, "n_labels")
         rng = check_random_state(self.random_state)
         traces = check_estimator_input(self, X, reset=True)
-        outcomes = np.full(len(traces), CENSORED) if y is None else y
-        sample = check_sample(traces, outcomes, groups=groups, allow_soft=False)
+        if y is None:
+            y = np.full(len(traces), CENSORED)
+        sample = check_sample(traces, y, groups=groups, allow_soft=False)
         labelled = sample.y != CENSORED
         if labelled.all():
             raise ValueError("every run is labelled; there is none left to choose")
@@ -177,8 +178,8 @@ class LabelDesign(BaseEstimator):
             )
         before = np.ones(len(sample))
         if label_probability is not None:
-            known = check_label_probability(label_probability, sample.y)
-            before = np.where(labelled, known, 1.0)
+            chosen = check_label_probability(label_probability, sample.y)
+            before = np.where(labelled, chosen, 1.0)
         order = sample.id_order()
         ordered = sample.take(order)
         verdict = None if judge is None else check_verdict(judge, len(sample))[order]
@@ -188,7 +189,8 @@ class LabelDesign(BaseEstimator):
             forecast = fitted.forecast
         sizes = self._sizes(ordered.X, forecast)
         left = np.flatnonzero(ordered.y == CENSORED)
-        n_before, n_drawn = len(sample) - len(left), min(n_labels, len(left))
+        n_drawn = min(n_labels, len(left))
+        n_before = len(sample) - len(left)
         # weight of this batch among all; at least the mean chance, as no chance may exceed it
         share = max(n_drawn / (n_before + n_drawn), n_drawn / len(left))
         mean = sizes[left].mean()
@@ -210,7 +212,8 @@ class LabelDesign(BaseEstimator):
 
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
         """Return how far each run's outcome, not known, is expected to move the margin."""
-        metric, (low, high) = rate_of(len(X)), X.value_range()
+        metric = rate_of(len(X))
+        low, high = X.value_range()
         if low >= 0 and high <= 1:
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
@@ -275,16 +278,15 @@ def labels_needed(
         raise ValueError(
             f"half_width must lie between 0 and 0.5, got {half_width!r}; 5 points are 0.05"
         )
-    n, rate = as_count(n_runs, "n_runs", 2), as_fraction(success_rate, "success_rate")
+    n = as_count(n_runs, "n_runs", 2)
+    rate = as_fraction(success_rate, "success_rate")
     passed = as_fraction(sensitivity, "sensitivity")
     refused = as_fraction(specificity, "specificity")
     of_runs = rate * (1 - rate) / n
-    of_verdicts = (
-        (rate * passed, (1 - rate) * (1 - refused)),
-        (rate * (1 - passed), (1 - rate) * refused),
-    )
+    success = rate * np.array([passed, 1 - passed])  # by verdict
+    failure = (1 - rate) * np.array([1 - refused, refused])
     # variance of outcomes among the runs of one verdict
-    of_labels = sum(won * lost / (won + lost) for won, lost in of_verdicts)
+    of_labels = float((success * failure / (success + failure)).sum())
     z = float(ndtri((1 + level) / 2))
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
@@ -315,7 +317,9 @@ def capped(sizes: FloatArray, total: float, cap: float) -> FloatArray:
 
 def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Guess outcomes before there are labels."""
-    parts = [] if judge is None else [judge]
+    parts = []
+    if judge is not None:
+        parts.append(judge)
     low, high = X.value_range()
     if low >= 0 and high <= 1:
         parts.append(collapse(X, "last", as_step_weights()))

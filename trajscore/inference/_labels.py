@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from trajscore.core.run_sums import collapse, run_sums
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, as_numbers, number_of, to_unit
+from trajscore.core.values import as_fraction, number_of, one_per_run, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import Spread, warn_few_clusters
 from trajscore.inference.intervals import wilson_interval
@@ -128,7 +129,8 @@ def label_intervals(
     >>> table[["value", "low", "high"]].loc["success rate"].round(2).tolist()
     [0.52, 0.45, 0.6]
     """
-    how, family = as_step_weights(weights, horizon), get_family(score)
+    family = get_family(score)
+    step_weights = as_step_weights(weights, horizon)
     level = as_fraction(confidence_level, "confidence_level")
     sample = check_sample(X, y, groups=groups, allow_soft=False, single_channel=True)
     order = sample.id_order()
@@ -139,15 +141,15 @@ def label_intervals(
     rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
-        warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()), labelled.sum())
+        warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
-        missed, passed = shares_by_outcome(1 - verdict)[0], shares_by_outcome(verdict)[1]
+        missed, passed = wrong_verdicts(verdict)
         rows["judge wrong on successes"] = labels.estimate(missed, level)
         rows["judge wrong on failures"] = labels.estimate(passed, level)
     low, high = ordered.X.value_range()
     if low >= 0 and high <= 1:
         name = f"TPS {family_name(family)}"
-        tps = score_of_outcomes(ordered.X, family, how)
+        tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
         constant = labels.value(weighted_rate(tps))
         rows[f"{name} margin"] = labels.estimate(above_constant(tps, family, constant), level)
@@ -157,31 +159,26 @@ def label_intervals(
 
 def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
     """Return the probability of each run, of which those of labelled runs must be in (0, 1]."""
-    what = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
-    least = np.nextafter(0, 1)
-    return _one_a_run(label_probability, "label_probability", y != CENSORED, least, what)
+    remedy = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
+    smallest = np.nextafter(0, 1)
+    return _share_of_runs(label_probability, "label_probability", y != CENSORED, smallest, remedy)
 
 
 def check_verdict(judge: Any, n_runs: int) -> FloatArray:
     """Return a verdict on each run, in [0, 1]."""
-    what = "give 0, 1 or a grade between them for every run"
-    return _one_a_run(judge, "judge", np.ones(n_runs, dtype=bool), 0.0, what)
+    remedy = "give 0, 1 or a grade between them for every run"
+    return _share_of_runs(judge, "judge", np.ones(n_runs, dtype=bool), 0.0, remedy)
 
 
-def _one_a_run(given: Any, name: str, is_needed: BoolArray, least: float, what: str) -> FloatArray:
-    """Return a number for each run; where it is needed it lies between `least` and 1."""
-    values = as_numbers(given, name)
-    if values.ndim == 0:
-        values = np.full(len(is_needed), values)
-    if values.shape != is_needed.shape:
-        raise ValueError(
-            f"{name} must be {len(is_needed)} numbers, one for each run, got shape {values.shape}"
-        )
-    values = to_unit(values)
-    bad = is_needed & ~((values >= least) & (values <= 1))
+def _share_of_runs(
+    shares: Any, name: str, is_needed: BoolArray, smallest: float, remedy: str
+) -> FloatArray:
+    """Return a number for each run; where it is needed it lies between `smallest` and 1."""
+    values = to_unit(one_per_run(shares, name, len(is_needed)))
+    bad = is_needed & ~((values >= smallest) & (values <= 1))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; {what}")
+        raise ValueError(f"row {row}: {name} is {values[row]:g}; {remedy}")
     return values
 
 
@@ -198,19 +195,21 @@ class OutcomeRatio:
     failure_weight: FloatArray
     is_rate: bool = False
 
+    @cached_property
+    def gain(self) -> FloatArray:
+        """What success adds to the terms of both sums, of shape (2, n_runs)."""
+        weight = self.success_weight - self.failure_weight
+        return np.stack([self.success - self.failure, weight])
+
     def terms(self, y: FloatArray) -> FloatArray:
         """Return the terms of both sums, of shape (2, n_runs), given the outcomes."""
-        success = np.stack([self.success, self.success_weight])
-        failure = np.stack([self.failure, self.failure_weight])
-        return np.asarray(failure + y * (success - failure))
+        return np.stack([self.failure, self.failure_weight]) + y * self.gain
 
     def at(self, y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the ratio, the influence of each run, and its slope in the run's outcome."""
         terms = self.terms(y)
         value, scale = _ratio(terms)
-        ones = np.ones(len(y))
-        gain = self.terms(ones) - self.terms(0 * ones)
-        return value, scale * _residual(terms, value), scale * _residual(gain, value)
+        return value, scale * _residual(terms, value), scale * _residual(self.gain, value)
 
 
 def _ratio(terms: FloatArray) -> tuple[float, float]:
@@ -229,15 +228,15 @@ def _residual(terms: FloatArray, value: float) -> FloatArray:
 
 def rate_of(n_runs: int) -> OutcomeRatio:
     """Return the success rate."""
-    ones, zero = np.ones(n_runs), np.zeros(n_runs)
-    return OutcomeRatio(ones, zero, ones, ones, is_rate=True)
+    ones = np.ones(n_runs)
+    return OutcomeRatio(ones, 0 * ones, ones, ones, is_rate=True)
 
 
-def shares_by_outcome(share: FloatArray) -> tuple[OutcomeRatio, OutcomeRatio]:
-    """Return the mean of a number in [0, 1] over runs that succeed, and over runs that fail."""
-    ones, zero = np.ones(len(share)), np.zeros(len(share))
-    among_successes = OutcomeRatio(share, zero, ones, zero, is_rate=True)
-    return among_successes, OutcomeRatio(zero, share, zero, ones, is_rate=True)
+def wrong_verdicts(verdict: FloatArray) -> tuple[OutcomeRatio, OutcomeRatio]:
+    """Return how wrong a judge is on the runs that succeed, and on those that fail."""
+    ones = np.ones(len(verdict))
+    missed = OutcomeRatio(1 - verdict, 0 * ones, ones, 0 * ones, is_rate=True)
+    return missed, OutcomeRatio(0 * ones, verdict, 0 * ones, ones, is_rate=True)
 
 
 def score_of_outcomes(X: TrajectoryArray, score: Any, weights: StepWeights) -> OutcomeRatio:
@@ -255,12 +254,11 @@ def weighted_rate(score: OutcomeRatio) -> OutcomeRatio:
 
 def above_constant(score: OutcomeRatio, family: Any, rate: float) -> OutcomeRatio:
     """Return a score less that of the best constant, which to first order does not move."""
-    n, weight = len(score.success), score.success_weight
-    constant = np.array([np.clip(rate, 0.5 / n, 1 - 0.5 / n)])
-    worth = family.success(constant)[0], family.failure(constant)[0]
-    return OutcomeRatio(
-        score.success - weight * worth[0], score.failure - weight * worth[1], weight, weight
-    )
+    weight = score.success_weight
+    least = 0.5 / len(weight)
+    constant = np.array([np.clip(rate, least, 1 - least)])
+    success = score.success - weight * family.success(constant)
+    return OutcomeRatio(success, score.failure - weight * family.failure(constant), weight, weight)
 
 
 # ------------------------------------------------------------------ pseudo-outcomes
@@ -327,13 +325,15 @@ class FewLabels:
         both = np.stack([_residual(terms, value), noise], axis=1)
         full, moved = self.units.sums(both).T
         total = float(moved @ moved)
-        return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0)) if total > 0 else 1.0
+        if not total > 0:
+            return 1.0
+        return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0))
 
     def estimate(self, ratio: OutcomeRatio, confidence_level: float) -> dict[str, Any]:
         """Return a row of the table: a ratio with its interval, and what the labels are worth."""
-        n, n_labels = len(self.outcome), int(self.labelled.sum())
+        n = len(self.outcome)
         row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
-        row |= {"n_labels": n_labels, "n_runs": n}
+        row |= {"n_labels": int(self.labelled.sum()), "n_runs": n}
         value, scale = _ratio(self.pseudo_terms(ratio, self.trust(ratio)))
         if note := self._problem(ratio, value):
             return {**row, "note": note}
@@ -346,20 +346,26 @@ class FewLabels:
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
             above, below = ratio.terms(self.outcome)[:, used]
-            low, high = low if above.any() else 0.0, high if (above < below).any() else 1.0
+            if not above.any():
+                low = 0.0
+            if not (above < below).any():
+                high = 1.0
         row |= {"value": min(max(value, low), high), "low": low, "high": high}
         row |= {"std_error": math.sqrt(variance), "std_error_all": math.sqrt(of_runs)}
-        return {**row, "worth": min(alone / variance, n) if variance > 0 else n, "note": ""}
+        row["worth"] = n
+        if variance > 0:
+            row["worth"] = min(alone / variance, n)
+        return {**row, "note": ""}
 
     def _variances(self, ratio: OutcomeRatio) -> tuple[float, float]:
         """Return the variance of a ratio, and what it would be if all runs were labelled."""
-        n, trust = len(self.outcome), self.trust(ratio)
+        trust = self.trust(ratio)
         terms = self.pseudo_terms(ratio, trust)
         value, scale = _ratio(terms)
         influence = scale * _residual(terms, value)
         plain = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
         # what drawing the labels adds: none where all were bound to be drawn
-        noise = self.inverse * np.maximum(self.inverse - 1, 0) * (scale / n) ** 2
+        noise = self.inverse * np.maximum(self.inverse - 1, 0) * (scale / len(influence)) ** 2
         guess = trust * _residual(ratio.terms(self.forecast), value)
         seen, other = (_residual(ratio.terms(y), value) for y in (self.outcome, 1 - self.outcome))
         of_labels = float(noise @ (seen - guess) ** 2)
@@ -374,17 +380,17 @@ class FewLabels:
 
     def _problem(self, ratio: OutcomeRatio, value: float) -> str:
         """Say why there is no interval, or nothing."""
-        y, labelled = self.outcome, self.labelled
         if ratio.is_rate:
-            n_used, least = int(self._used(ratio).sum()), MIN_RUNS_FOR_DIFFERENCE
-            if n_used >= least and not math.isnan(value):
+            n_used = int(self._used(ratio).sum())
+            if n_used >= MIN_RUNS_FOR_DIFFERENCE and not math.isnan(value):
                 return ""
-            return f"Only {n_used} labelled runs count here; at least {least} are needed"
-        n_success = int(y.sum())
-        if 0 < n_success < labelled.sum():
-            return ""
-        missing = "failed" if n_success else "succeeded"
-        return f"No labelled run {missing}; label more runs"
+            needed = f"at least {MIN_RUNS_FOR_DIFFERENCE} are needed"
+            return f"Only {n_used} labelled runs count here; {needed}"
+        if not self.outcome.any():
+            return "No labelled run succeeded; label more runs"
+        if self.outcome[self.labelled].all():
+            return "No labelled run failed; label more runs"
+        return ""
 
     def _used(self, ratio: OutcomeRatio) -> BoolArray:
         """Whether each run is labelled and counts in a ratio."""
@@ -393,7 +399,8 @@ class FewLabels:
 
 def _check_total(inverse: FloatArray, units: Units) -> None:
     """Refuse probabilities that do not fit the number of labels, and labels of one group only."""
-    n, total = len(inverse), inverse.sum()
+    n = len(inverse)
+    total = inverse.sum()
     if (units.sums(inverse[:, None]) > 0).sum() < 2:
         raise ValueError("all labelled runs are of one group; label runs of at least two")
     # as if runs of a group were labelled together
@@ -427,12 +434,12 @@ def _bounds(
 
 def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
-    mean, cells = as_step_weights("uniform"), OrdinaryRange.of(X.cells).nearest(X.cells)
+    cells = OrdinaryRange.of(X.cells).nearest(X.cells)
     low, high = X.value_range()
     if low >= 0 and high <= 1:
         bound = float(expit(_LARGEST_LOGIT))
         cells = logit(np.clip(cells, 1 - bound, bound))
-    columns = [collapse(X.with_cells(cells), phi, mean) for phi in ("last", "mean", "min")]
+    columns = [collapse(X.with_cells(cells), phi) for phi in ("last", "mean", "min")]
     steps = np.log(X.lengths)
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:
@@ -469,7 +476,7 @@ def _folds(
     stratum = outcome.astype(np.int64)
     if groups is None:
         n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
-        return assign_folds(n_folds, ids, stratum, counts=labelled)
+        return assign_folds(n_folds, ids, stratum, is_counted=labelled)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))

@@ -80,7 +80,8 @@ def runs_needed(
     >>> runs_needed(0.02, sd=0.15)
     444
     """
-    power, alpha = as_fraction(power, "power"), as_fraction(alpha, "alpha")
+    power = as_fraction(power, "power")
+    alpha = as_fraction(alpha, "alpha")
     if not is_number(difference) or not 0 < abs(difference) < math.inf:
         raise ValueError(f"difference must be finite and not zero, got {difference!r}")
     if (samples is None) == (sd is None):

@@ -39,7 +39,8 @@ class _Bets:
     """
 
     def __init__(self, lowest: float, highest: float, threshold: float) -> None:
-        self._lowest, self._threshold = lowest, threshold
+        self._lowest = lowest
+        self._threshold = threshold
         self._means = np.concatenate([lowest * _MEANS[-2:0:-1], highest * _MEANS[:-1]])
         self._capital = np.tile(_CAPITAL, (len(self._means), 1))  # of the means not yet exceeded
         self._log_at_zero = np.log(_CAPITAL)
@@ -55,7 +56,8 @@ class _Bets:
         # the capital falls with the mean, so the first row is the largest
         while len(self._means) and self._capital[0].sum() >= self._threshold:
             self.bound = float(self._means[0])
-            self._means, self._capital = self._means[1:], self._capital[1:]
+            self._means = self._means[1:]
+            self._capital = self._capital[1:]
 
     @property
     def e_value(self) -> float:
@@ -164,7 +166,8 @@ class SequentialComparison:
             self._for_a.add(difference)
             self._for_b.add(-difference)
             self._sum += difference
-            mean, (low, high) = self._sum / (self.n_runs + 1), self.interval
+            mean = self._sum / (self.n_runs + 1)
+            low, high = self.interval
             self._states.append(_State(mean, low, high, self.e_value, self.e_value_reversed))
             if self.decision is None and (low >= 0 or high <= 0):
                 self.decision = "a" if low >= 0 else "b"
@@ -222,8 +225,9 @@ class SequentialComparison:
 
 def _ends(bound: Any) -> tuple[float, float]:
     """Return the smallest and the largest difference."""
-    pair = isinstance(bound, tuple) and len(bound) == 2 and is_number(bound[0])
-    sizes = (-bound[0], bound[1]) if pair else (bound, bound)
+    sizes = bound, bound
+    if isinstance(bound, tuple) and len(bound) == 2 and is_number(bound[0]):
+        sizes = -bound[0], bound[1]
     if not all(is_number(size) and 1e-100 < size < 1e100 for size in sizes):
         raise ValueError(
             f"bound must be a positive number, or a pair of a number below 0 and a number above "

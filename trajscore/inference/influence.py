@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.inference.units import Units
 
 _BLOCK = 4096
+_DRAWS = 4_000
 
 
 def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
@@ -33,7 +34,8 @@ class Spread:
     """How statistics vary, by the influences of runs, of shape (n_runs, n_statistics)."""
 
     def __init__(self, influence: FloatArray, units: Units) -> None:
-        self.n_runs, self._units = len(influence), units
+        self.n_runs = len(influence)
+        self._units = units
         self.totals = units.sums(influence)
 
     @cached_property
@@ -50,7 +52,7 @@ class Spread:
 
     def left_out(self) -> FloatArray:
         """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
-        return left_out_factor(self._units.sizes(self.n_runs))[:, None] * self.totals
+        return left_out_factor(self._units.sizes)[:, None] * self.totals
 
     def half_width(self, quantile: float) -> FloatArray:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
@@ -62,15 +64,18 @@ class Spread:
             error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
         return np.where(error > 0, quantile, 0.0) * error
 
-    def draw(self, size: int) -> FloatArray:
+    def draw(self) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        n, is_alone = self.n_runs, self._units.codes is None
-        scaled, divisor = (self.totals, n * (n - 1)) if is_alone else (self.left_out() / n, 1)
-        values, vectors = np.linalg.eigh(scaled.T @ scaled / divisor)
+        if self._units.codes is None:
+            square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            changes = self.left_out() / self.n_runs
+            square = changes.T @ changes
+        values, vectors = np.linalg.eigh(square)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.random.default_rng(0).standard_normal((size, len(root))) @ root
+        return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
 
     def n_carrying(self) -> FloatArray:
         """Count the units that carry the variance: n if all are alike, k if k of them are far.
@@ -89,9 +94,9 @@ class Spread:
         return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
 
 
-def warn_few_clusters(units: Units, n_runs: int) -> None:
+def warn_few_clusters(units: Units) -> None:
     """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
-    effective = units.n_effective(n_runs)
+    effective = units.n_effective
     if units.codes is None or effective >= MIN_EFFECTIVE_CLUSTERS:
         return
     equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
@@ -108,7 +113,8 @@ def bounds(
     value: FloatArray, half_width: FloatArray, on_logit: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
-    low, high = value - half_width, value + half_width
+    low = value - half_width
+    high = value + half_width
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = value * (1 - value)
         inside = on_logit & (slope > 0)
@@ -117,10 +123,7 @@ def bounds(
     return low, high
 
 
-_DRAWS = 4_000
-
-
-class Parts(NamedTuple):
+class BinMeans(NamedTuple):
     """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
 
     mean: FloatArray
@@ -128,7 +131,7 @@ class Parts(NamedTuple):
 
 
 def absolute_interval(
-    ours: Parts, theirs: Parts | None, units: Units, confidence_level: float
+    ours: BinMeans, theirs: BinMeans | None, units: Units, confidence_level: float
 ) -> tuple[float, float]:
     """Bounds of the sum of absolute means, or of how far it exceeds another on the same runs.
 
@@ -138,23 +141,25 @@ def absolute_interval(
     inequality below the truth plus the sum of abs(e). Quantiles of these, for normal errors of the
     same covariance, make bounds that hold wherever the truth is: the lower one is wide.
     """
-    blocks = [ours] if theirs is None else [ours, theirs]
-    spread = Spread(np.concatenate([block.influence for block in blocks], axis=1), units)
+    influence = ours.influence
+    if theirs is not None:
+        influence = np.concatenate([influence, theirs.influence], axis=1)
+    spread = Spread(influence, units)
     tail = (1 + confidence_level) / 2
-    quantile = units.t_quantile(spread.n_runs, confidence_level)
-    errors = quantile / norm.ppf(tail) * spread.draw(_DRAWS)
+    quantile = units.t_quantile(confidence_level)
+    errors = quantile / norm.ppf(tail) * spread.draw()
     below, above = _reach(ours, errors[:, : len(ours.mean)])
     estimate = np.abs(ours.mean).sum()
     if theirs is None:
-        low, high = estimate - np.quantile(above, tail), estimate - np.quantile(below, 1 - tail)
-        return max(float(low), 0.0), min(float(high), 1.0)
+        low = float(estimate - np.quantile(above, tail))
+        return max(low, 0.0), min(float(estimate - np.quantile(below, 1 - tail)), 1.0)
     below_theirs, above_theirs = _reach(theirs, errors[:, len(ours.mean) :])
     estimate -= np.abs(theirs.mean).sum()
     low = estimate - np.quantile(above - below_theirs, tail)
     return float(low), float(estimate + np.quantile(above_theirs - below, tail))
 
 
-def _reach(parts: Parts, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _reach(parts: BinMeans, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
     # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
     sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 
@@ -68,7 +68,8 @@ def wilson_interval(
     rate: ArrayLike, n: ArrayLike, quantile: float = Z
 ) -> tuple[FloatArray, FloatArray]:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
-    p, size = np.asarray(rate, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    p = np.asarray(rate, dtype=np.float64)
+    size = np.asarray(n, dtype=np.float64)
     z = quantile
     center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
@@ -77,7 +78,8 @@ def wilson_interval(
 
 def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
     """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
-    events, others = np.asarray(n_events, dtype=np.float64), np.asarray(n_others, dtype=np.float64)
+    events = np.asarray(n_events, dtype=np.float64)
+    others = np.asarray(n_others, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
     return np.asarray(upper - events / (events + others))
@@ -128,35 +130,30 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
     Of runs in the order of their losses, as long as none has suffered its own, and of blocks of
     equal losses with up to three that have: the Clopper-Pearson excess of their share.
     """
-    order = np.argsort(-np.abs(loss), kind="stable")
-    loss, unit = loss[order], None if codes is None else codes[order]
-    size, bad = np.abs(loss), loss < 0
-    if not len(size) or size[0] == 0:
+    if not loss.any():
         return 0.0
-    starts = np.flatnonzero(np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING)))
-    ends = np.append(starts[1:], len(size)) - 1
-    block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(size))))
-    first_bad = int(block[np.argmax(bad)]) if bad.any() else len(starts)
-    n_before = ends + 1 if unit is None else np.cumsum(_is_first(unit))[ends]
+    order = np.argsort(-np.abs(loss), kind="stable")
+    loss = loss[order]
+    unit = order if codes is None else codes[order]
+    size = np.abs(loss)
+    bad = loss < 0
+    is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
+    block = np.cumsum(is_start) - 1
+    ends = np.flatnonzero(np.append(is_start[1:], True))
+    first_bad = int(np.append(block[bad], len(ends))[0])
+    n_before = np.cumsum(~pd.Series(unit).duplicated().to_numpy())[ends]
     of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    n, n_bad = (_n_units(unit, block, some, len(starts)) for some in (slice(None), bad))
+    pairs = pd.DataFrame({"block": block, "unit": unit})
+    n = _n_units(pairs, len(ends))
+    n_bad = _n_units(pairs[bad], len(ends))
     few = n_bad <= _FEW
     excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
     alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
 
 
-def _n_units(unit: IntArray | None, block: IntArray, some: Any, n_blocks: int) -> FloatArray:
-    """Count the units in each block, of some of its runs; without units, the runs."""
-    blocks = block[some]
-    if unit is not None:
-        blocks = blocks[_is_first(blocks * (unit.max() + 1) + unit[some]) > 0]
+def _n_units(runs: pd.DataFrame, n_blocks: int) -> FloatArray:
+    """Count the units of each block."""
+    blocks = runs.drop_duplicates()["block"]
     return np.bincount(blocks, minlength=n_blocks).astype(np.float64)
-
-
-def _is_first(values: IntArray) -> FloatArray:
-    """Whether each value is the first of its kind."""
-    first = np.zeros(len(values))
-    first[np.unique(values, return_index=True)[1]] = 1.0
-    return first

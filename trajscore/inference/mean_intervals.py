@@ -27,7 +27,8 @@ _MOST_DRAWS = 4000
 # of means over more runs those of the largest deviations are drawn
 _MANY = 1 << 13
 # with so few of a rare outcome it is chance whether enough runs seem to carry the variance
-_RARE, _FEW = 0.1, 60
+_RARE = 0.1
+_FEW = 60
 
 
 def n_of_rarer_outcome(n_success: Any, n_runs: Any) -> Any:
@@ -58,11 +59,11 @@ def by_influence(
     on_logit: ArrayLike = False,
 ) -> InfluenceIntervals:
     """Return intervals by influences, none of which may be NaN, and which intervals hold."""
-    quantile = units.t_quantile(len(influence), confidence_level)
+    quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
     half_width = spread.half_width(quantile)
     low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
-    enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective(len(influence)))
+    enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 
 
@@ -105,9 +106,11 @@ def intervals_of_means(
     By influences where these hold, else by bootstrap, never shorter than by influences: few runs
     hide what is rare. `changes` holds the `change` of `unseen_reach` for each column.
     """
-    n, mean = len(values), values.mean(axis=0)
+    n = len(values)
+    mean = values.mean(axis=0)
     intervals = by_influence(mean, values - mean, units, confidence_level)
-    low, high = intervals.low, intervals.high
+    low = intervals.low
+    high = intervals.high
     if not intervals.holds.all():
         # a tail of the level has to hold some replicates
         least = min(_MOST_DRAWS, math.ceil(40 / (1 - confidence_level)))
@@ -116,7 +119,7 @@ def intervals_of_means(
             drawn = bootstrap_many_means(values, **options)
         else:
             drawn = bootstrap_means(values, units, **options)
-        expanded = units.expanded_level(n, confidence_level)
+        expanded = units.expanded_level(confidence_level)
         ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
         low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
         high = np.where(intervals.holds, high, np.maximum(high, ends[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,27 +37,33 @@ class Units:
         columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
         return np.stack(columns, axis=1)
 
-    def sizes(self, n_runs: int) -> FloatArray:
-        """Count the runs of each unit."""
-        return self.sums(np.ones((n_runs, 1)))[:, 0]
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Number of runs of each unit."""
+        if self.codes is None:
+            return np.ones(self.n_units)
+        return np.bincount(self.codes, minlength=self.n_units).astype(np.float64)
 
-    def n_effective(self, n_runs: int) -> float:
-        """Count the equally large clusters that these are equivalent to."""
-        return n_equal(self.sizes(n_runs))
+    @property
+    def n_effective(self) -> float:
+        """Number of equally large clusters that these are equivalent to."""
+        return n_equal(self.sizes)
 
-    def t_quantile(self, n_runs: int, confidence_level: float) -> float:
+    def t_quantile(self, confidence_level: float) -> float:
         """Quantile of the t distribution; its degrees of freedom are the effective units less 1."""
-        return t_quantile(self.n_effective(n_runs) - 1, confidence_level)
+        return t_quantile(self.n_effective - 1, confidence_level)
 
-    def expanded_level(self, n_runs: int, confidence_level: float) -> float:
+    def expanded_level(self, confidence_level: float) -> float:
         """Level of a bootstrap interval as wide as one of t, for few units (Hesterberg 2015)."""
         correction = np.sqrt(self.n_units / (self.n_units - 1))
-        z = correction * self.t_quantile(n_runs, confidence_level)
+        z = correction * self.t_quantile(confidence_level)
         return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)
 
     def to_runs(self, counts: FloatArray) -> FloatArray:
         """Spread counts of units along the second axis to their runs."""
-        return counts if self.codes is None else counts[:, self.codes]
+        if self.codes is None:
+            return counts
+        return counts[:, self.codes]
 
 
 def resampling_units(n_runs: int, groups: ArrayLike | None) -> Units:

@@ -136,7 +136,7 @@ class CensoredTPSScorer(TPSScorer):
         labels = as_labels(codes, censored=self.censored, q_z=q_z)
         if not labels.observed.all():
             self._check_agreement(estimator)
-        scored = labels.counts
+        scored = labels.is_counted
         self._warn_of_small_fold(int(scored.sum()))
         return censored_tps_score(
             codes[scored],

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, earned, run_sums
+from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, run_sums, weighted_score
 from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
@@ -58,8 +58,8 @@ class Mass:
 
     def score(self, family: Any) -> FloatArray:
         """Total score of each group, times the weights."""
-        scored = earned(self.success, family.success(self.forecast))
-        scored += earned(self.failure, family.failure(self.forecast))
+        scored = weighted_score(self.success, family.success(self.forecast))
+        scored += weighted_score(self.failure, family.failure(self.forecast))
         return np.add.reduceat(scored, _starts(self.group))
 
     def parts(self, family: Any) -> dict[str, FloatArray]:

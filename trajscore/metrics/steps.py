@@ -9,7 +9,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import PARTS, WeightedSteps, row_chunks, score_cells, weighted_steps
+from trajscore.core.run_sums import (
+    PART_STARTS,
+    WeightedSteps,
+    row_chunks,
+    score_cells,
+    weighted_steps,
+)
 from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
@@ -93,8 +99,8 @@ def step_calibration_error(
     check_choice(strategy, "strategy", STRATEGIES)
     place = 0
     if part is not None:
-        check_choice(part, "part", tuple(PARTS))
-        place = list(PARTS).index(part)
+        check_choice(part, "part", tuple(PART_STARTS))
+        place = list(PART_STARTS).index(part)
     statistics = step_calibration_statistics(
         weighted_steps(runs.y.astype(np.float64), runs.X, how, runs.weight),
         n_bins=as_count(n_bins, "n_bins"),
@@ -119,7 +125,7 @@ def step_calibration_statistics(
     n_parts = 1
     part = np.zeros(len(steps.part), dtype=np.int64)
     if by_part:
-        n_parts = len(PARTS)
+        n_parts = len(PART_STARTS)
         part += steps.part
     if strategy == "quantile":
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves

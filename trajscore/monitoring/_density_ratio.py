@@ -14,7 +14,7 @@ from trajscore.calibration.forecaster import Live, check_finite, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
-from trajscore.core.outcomes import differ
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import (
@@ -25,7 +25,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
-from trajscore.monitoring._thresholds import Threshold, one_id, run_uniforms
+from trajscore.monitoring._thresholds import Threshold, id_array
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -48,11 +48,11 @@ class DensityRatio(NamedTuple):
         forecaster: Any,
         X: TrajectoryArray,
         y: IntArray,
-        wait: float = 0.0,
+        log_offset: float = 0.0,
         end_worth: float | None = None,
     ) -> Self:
         """Fit to runs with outcomes 0 and 1."""
-        if not differ(y):
+        if not outcomes_vary(y):
             raise ValueError(
                 f"all training runs of the density ratio (n_samples = {len(y)}) have the same "
                 f"outcome; it needs successes and failures"
@@ -60,11 +60,11 @@ class DensityRatio(NamedTuple):
         fitted = unfitted_forecaster(forecaster, END_AWARE)
         if fitted is not None:
             fitted.fit(X, y)
-        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-wait,))
+        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-log_offset,))
         if end_worth is None:
             return ratio
-        worth = _steps_left(X.lengths[y == 0], ratio.end == "step") + end_worth
-        going = np.log(np.maximum(worth, _NOTHING)) - wait
+        worth = _remaining_shares(X.lengths[y == 0], ratio.end == "step") + end_worth
+        going = np.log(np.maximum(worth, _NOTHING)) - log_offset
         return ratio._replace(
             going=tuple(going.tolist()), at_end=float(np.log(max(end_worth, _NOTHING)))
         )
@@ -74,7 +74,7 @@ class DensityRatio(NamedTuple):
         """When the forecaster knows that a run has ended: with its last step, after it, never."""
         return getattr(final_forecaster(self.forecaster), "end", None)
 
-    def of_forecasts(self, F: FloatArray) -> FloatArray:
+    def log_ratio(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
         p = np.clip(F, CLIP, 1 - CLIP)
         return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
@@ -89,14 +89,16 @@ class DensityRatio(NamedTuple):
                     self.forecaster.transform(X), single_channel=True, allow_missing=True
                 )
             check_finite(F.cells, F)
-        return self.of_forecasts(F.cells)
+        return self.log_ratio(F.cells)
 
-    def monitored_values(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
-        """Log M plus what is added at its step: what thresholds look at; log M may be known."""
-        log_m, ends = self.log_m(X) if log_m is None else log_m, last_cells(X)[X.ended]
-        before = self.log_m(X.with_ended(False)) if self.end == "after" else log_m
-        added = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
-        values = before + added
+    def monitored_values(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
+        """Log M plus what is added at its step: what thresholds look at."""
+        values = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
+        ends = last_cells(X)[X.ended]
+        if self.end == "after":
+            values += self.log_m(X.with_ended(False))
+        else:
+            values += log_m
         values[ends] = self.last_value(values[ends], log_m[ends] + self.at_end)
         return values
 
@@ -106,18 +108,22 @@ class DensityRatio(NamedTuple):
 
     def largest(self, X: TrajectoryArray) -> FloatArray:
         """Largest monitored value of each run."""
-        return run_maxima(X, self.monitored_values(X)) if len(X) else np.empty(0)
+        if not len(X):
+            return np.empty(0)
+        return run_maxima(X, self.monitored_values(X, self.log_m(X)))
 
 
-def _steps_left(lengths: IntArray, without_ends: bool) -> FloatArray:
+def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
     """Mean share of its steps that a failing run still has, at each step and after all of them.
 
     Those of N >= t steps have 1 - t / N left after step t; `without_ends`, N = t is not counted.
     """
-    count, step = np.bincount(lengths)[1:], np.arange(1, int(lengths.max()) + 1)
-    n, per_step = (np.cumsum(of[::-1])[::-1] for of in (count, count / step))
+    count = np.bincount(lengths)[1:]
+    step = np.arange(1, len(count) + 1)
+    n = np.cumsum(count[::-1])[::-1]
+    per_step = np.cumsum((count / step)[::-1])[::-1]
     left = np.append(n - step * per_step, 0.0)
-    n = np.append(n - count if without_ends else n, 0)
+    n = np.append(n - count * without_ends, 0)
     overall = (left.sum() + 0.5) / (n.sum() + 1)
     return np.asarray((left + _SHRINKAGE * overall) / (n + _SHRINKAGE))
 
@@ -127,7 +133,9 @@ def final_forecaster(forecaster: Any) -> Any:
     inside = inside_of(forecaster)
     if inside is None and isinstance(forecaster, Pipeline):
         inside = forecaster.steps[-1][1]
-    return forecaster if inside is None else final_forecaster(inside)
+    if inside is None:
+        return forecaster
+    return final_forecaster(inside)
 
 
 @dataclass(frozen=True)
@@ -137,8 +145,7 @@ class FittedTest:
     ratio: DensityRatio  # M, as it is shown
     alphas: tuple[float, ...]
     thresholds: tuple[Threshold, ...]  # of each level
-    randomized_end: bool  # whether the last value of a run that has ended is divided by a uniform
-    seed: int  # of these uniforms
+    seed: int  # of the uniforms of runs; it depends on the data of the fit
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
@@ -150,18 +157,19 @@ class FittedTest:
 
     def draws(self, alpha: float) -> bool:
         """Whether a uniform of each run, by its id, takes part in what is decided."""
-        return self.randomized_end or getattr(self.threshold(alpha), "seed", None) is not None
+        return self.threshold(alpha).seed is not None
 
-    def statistic(self, X: TrajectoryArray, log_m: FloatArray | None = None) -> FloatArray:
-        """What is compared with limits, of every cell; log M may be known."""
+    def statistic(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
+        """What is compared with limits, of every cell, from log M."""
         values = self.ratio.monitored_values(X, log_m)
-        if self.randomized_end:
-            values[last_cells(X)[X.ended]] -= np.log(run_uniforms(X.ids[X.ended], self.seed))
+        ends = last_cells(X)[X.ended]
+        values[ends] = self.thresholds[0].final_values(values[ends], X.ids[X.ended])
         return values
 
     def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return log M of every cell, its p-value so far, and the step at which each run stops."""
-        log_m, threshold = self.ratio.log_m(X), self.threshold(alpha)
+        log_m = self.ratio.log_m(X)
+        threshold = self.threshold(alpha)
         values = self.statistic(X, log_m)
         stops = first_step_above(X, values, threshold.limits(X.ids))
         return log_m, threshold.p_values(running_max(X, values)), stops
@@ -174,24 +182,21 @@ class FittedTest:
         self, state: Any, scores: FloatArray, run_id: Hashable, step: int, *, done: bool = False
     ) -> tuple[Any, float, float]:
         """State of the forecaster after the next step of a run, with log M and the statistic."""
-        ratio, live = self.ratio, self._live()
-        after, F = _advanced(live, state, scores)
-        log_m = float(ratio.of_forecasts(F)[0])
+        ratio = self.ratio
+        after, log_m = self._next_log_m(state, scores)
         statistic = log_m + ratio.going[min(step, len(ratio.going)) - 1]
         if done:
-            F = _advanced(live, state, scores, _DONE)[1]
-            log_m = float(ratio.of_forecasts(F)[0])
-            statistic = float(ratio.last_value(statistic, log_m + ratio.at_end))
-            if self.randomized_end:
-                statistic -= float(np.log(run_uniforms(one_id(run_id), self.seed)[0]))
+            _, log_m = self._next_log_m(state, scores, _DONE)
+            last = np.array([ratio.last_value(statistic, log_m + ratio.at_end)])
+            statistic = self.thresholds[0].final_values(last, id_array(run_id)).item()
         return after, log_m, statistic
 
     def _live(self) -> Live:
         return live_form(self.ratio.forecaster, self.n_channels, self.channels)
 
-
-def _advanced(live: Live, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, Any]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        after, F = live.advance(state, scores[None], done)
-    check_finite(F)
-    return after, F
+    def _next_log_m(self, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, float]:
+        """Return the state of the forecaster after a step, and log M."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            after, F = self._live().advance(state, scores[None], done)
+        check_finite(F)
+        return after, float(self.ratio.log_ratio(F)[0])

@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
     as_fraction,
@@ -26,24 +26,15 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import (
-    StoppingRule,
-    one_of_each,
-)
+from trajscore.monitoring._stopping_rule import StoppingRule, draw_per_group
 from trajscore.monitoring._thresholds import (
+    THRESHOLDS,
     TIE,
-    Conformal,
     HeldOut,
-    Pac,
-    PacMarginal,
     Threshold,
-    Ville,
     data_digest,
     run_uniforms,
 )
-
-HELD_OUT = ("pac", "conformal", "pac_marginal")
-FIXED = ("ville", "bonferroni", "randomized_ville")
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -89,9 +80,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     calibration_fraction : float, default=0.5
         That share. Of successes, "conformal" takes a number n for which alpha (n + 1) is whole, as
         far as there are enough.
-    wait : float, default=0.0
-        What is taken off log M while a run goes on: more runs are flagged in all, and fewer of them
-        before their end.
+    log_offset : float, default=0.0
+        Subtracted from log M while a run goes on, 0 or more: the process flags more runs in all,
+        and fewer of them before their end.
     end_worth : float, optional
         What a flag at the end of a run is worth, where one before all of its steps is worth 1; 0 or
         more. M then counts r_t + end_worth times, r_t the mean share of their steps that failing
@@ -163,7 +154,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         delta: float = 0.1,
         hold_out: str = "successes",
         calibration_fraction: float = 0.5,
-        wait: float = 0.0,
+        log_offset: float = 0.0,
         end_worth: float | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -174,7 +165,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.delta = delta
         self.hold_out = hold_out
         self.calibration_fraction = calibration_fraction
-        self.wait = wait
+        self.log_offset = log_offset
         self.end_worth = end_worth
         self.random_state = random_state
 
@@ -211,20 +202,40 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             missing altogether, or no held-out run succeeded.
         """
         self._check_parameters()
-        traces, labels, known = self._check_training(X, y)
+        traces, labels, observed = self._check_training(X, y)
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
-        rows = self._held_out_rows(labels, known, calibration, clusters, random)
-        held_out = np.isin(known, rows)
-        runs, outcomes = traces[known].with_ended(), labels[known]
-        ratio = self._ratio(runs[~held_out], outcomes[~held_out])
-        won = self._successes(held_out, outcomes, clusters[known], random)
-        maxima = ratio.largest(runs[won])
+        kind = THRESHOLDS[self.threshold]
+        thresholds = [kind.build(alpha, seed, self) for alpha in self.alphas_.tolist()]
+        strictest = min(thresholds, key=lambda threshold: threshold.alpha)
+        rows = self._held_out_rows(strictest, labels, observed, calibration, clusters, random)
+        held_out = np.isin(observed, rows)
+        runs = traces[observed].with_ended()
+        outcomes = labels[observed]
+        ratio = DensityRatio.fit(
+            self.forecaster,
+            runs[~held_out],
+            outcomes[~held_out],
+            float(self.log_offset),
+            self.end_worth,
+        )
+        if kind.needs_end and ratio.forecaster and ratio.end is None:
+            raise ValueError(
+                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        success_rows = np.flatnonzero(held_out & (outcomes == 1))
+        if issubclass(kind, HeldOut) and not len(success_rows):
+            raise ValueError(
+                f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
+                f"be set; hold out other runs"
+            )
+        success_rows = draw_per_group(success_rows, clusters[observed], random)
+        maxima = ratio.largest(runs[success_rows])
         # not the uniforms of new runs with the same ids
-        uniforms = run_uniforms(runs.ids[won], seed + 1)
-        thresholds = [self._threshold(alpha, seed) for alpha in self.alphas_.tolist()]
+        uniforms = run_uniforms(runs.ids[success_rows], seed + 1)
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
         self.forecaster_ = ratio.forecaster
@@ -234,7 +245,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             ratio=ratio,
             alphas=tuple(self.alphas_.tolist()),
             thresholds=tuple(thresholds),
-            randomized_end=self.threshold == "randomized_ville",
             seed=seed,
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
@@ -333,96 +343,61 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ fitting
 
     def _check_parameters(self) -> None:
-        check_choice(self.threshold, "threshold", (*HELD_OUT, *FIXED))
+        check_choice(self.threshold, "threshold", tuple(THRESHOLDS))
         check_choice(self.ties, "ties", ("strict", "randomized"))
         as_fraction(self.delta, "delta")
         as_fraction(self.calibration_fraction, "calibration_fraction")
         check_choice(self.hold_out, "hold_out", ("successes", "runs"))
-        as_amount(self.wait, "wait")
-        if self.end_worth is not None:
-            as_amount(self.end_worth, "end_worth")
-        if self.end_worth is not None and self.threshold in FIXED:
+        as_amount(self.log_offset, "log_offset")
+        if self.end_worth is None:
+            return
+        as_amount(self.end_worth, "end_worth")
+        if not issubclass(THRESHOLDS[self.threshold], HeldOut):
             raise ValueError(
                 f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
                 f'one on M itself; take threshold="conformal", or leave end_worth out'
             )
 
-    def _threshold(self, alpha: float, seed: int) -> Threshold:
-        """Return the threshold of a level, to be fitted."""
-        of_ties = seed if self.ties == "randomized" else None
-        if self.threshold == "bonferroni":
-            return Ville(alpha, n_steps=self.longest_)
-        if self.threshold in FIXED:
-            return Ville(alpha)
-        if self.threshold == "conformal":
-            return Conformal(alpha, seed=of_ties)
-        if self.threshold == "pac_marginal":
-            return PacMarginal(alpha, seed=of_ties)
-        return Pac(alpha, seed=of_ties, delta=self.delta)
-
     def _held_out_rows(
         self,
+        threshold: Threshold,
         y: IntArray,
-        known: IntArray,
+        observed: IntArray,
         calibration: ArrayLike | None,
         groups: IntArray,
         random: Any,
     ) -> IntArray:
         """Rows that the threshold is set on, and nothing is learned from."""
-        if self.threshold in FIXED:
+        if not isinstance(threshold, HeldOut):
             if calibration is not None:
                 raise ValueError(
                     f"threshold={self.threshold!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
-        share, seed = self.calibration_fraction, random.randint(2**31)
+        share = self.calibration_fraction
+        seed = random.randint(2**31)
         if calibration is not None:
-            return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known])
-        is_grouped = len(np.unique(groups[known])) < len(known)
+            return held_out_rows(observed, len(y), calibration, share, seed)
+        for outcome, name in ((1, "success"), (0, "failure")):
+            count = int((y[observed] == outcome).sum())
+            if count < 2:
+                raise ValueError(
+                    f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
+                    f"splitting them needs at least 2"
+                )
+        is_grouped = len(np.unique(groups[observed])) < len(observed)
         if self.hold_out == "runs" and not is_grouped:
-            return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
+            return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
         # whole groups of which one succeeded; without groups every run is one
-        winners = pd.unique(groups[known[y[known] == 1]])
-        drawn = random.permutation(winners)[: self._n_held_out(len(winners))]
-        return known[np.isin(groups[known], drawn)]
-
-    def _n_held_out(self, n_successes: int) -> int:
-        """How many of the successes set the threshold."""
-        n, alpha = int(self.calibration_fraction * n_successes), float(self.alphas_.min())
-        threshold = self._threshold(alpha, 0)
-        needed = threshold.needs() if isinstance(threshold, HeldOut) else 0
-        if needed > n_successes - 2:  # even all would be too few, and two are left to learn from
-            return max(n, 1)
-        if self.threshold == "conformal":  # the level is exact where alpha (n + 1) is whole
-            n = (needed + 1) * ((n + 1) // (needed + 1)) - 1
-        return max(n, needed)
-
-    def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.wait), self.end_worth)
-        if self.threshold == "randomized_ville" and ratio.forecaster and ratio.end is None:
-            raise ValueError(
-                'threshold="randomized_ville" needs a forecaster that knows the end of a run, such '
-                'as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        return ratio
-
-    def _successes(
-        self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
-    ) -> IntArray:
-        """Draw one of the held-out successes of each group."""
-        rows = np.flatnonzero(held_out & (y == 1))
-        if self.threshold in HELD_OUT and not len(rows):
-            raise ValueError(
-                f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
-                f"be set; hold out other runs"
-            )
-        return one_of_each(rows, groups, random)
+        winners = pd.unique(groups[observed[y[observed] == 1]])
+        n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
+        drawn = random.permutation(winners)[:n_held_out]
+        return observed[np.isin(groups[observed], drawn)]
 
     # ------------------------------------------------------------------ using
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return self.test_.statistic(X)
+        return self.test_.statistic(X, self.test_.ratio.log_m(X))
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return self.test_.threshold(alpha).limits(X.ids)
@@ -442,14 +417,3 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
         UserWarning,
         stacklevel=3,
     )
-
-
-def _check_split(y: IntArray) -> None:
-    """Refuse too few successes or failures."""
-    for outcome, name in ((1, "success"), (0, "failure")):
-        count = int((y == outcome).sum())
-        if count < 2:
-            raise ValueError(
-                f"the runs have {number_of(count, name)} (n_samples = {len(y)}); splitting them "
-                f"needs at least 2"
-            )

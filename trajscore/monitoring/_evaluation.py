@@ -35,9 +35,16 @@ from trajscore.monitoring._stopping_rule import (
 )
 
 RATES = (
-    *("false_alarm_rate", "power", "power_before_end", "power_longer"),
-    *("mean_stopping_step", "steps_saved", "steps_saved_overall"),
-    *("cost_saved", "cost_saved_overall"),
+    "false_alarm_rate", "power", "power_before_end", "power_longer", "mean_stopping_step",
+    "steps_saved", "steps_saved_overall", "cost_saved", "cost_saved_overall",
+)  # fmt: skip
+# warnings whose cause the table of `split_report` shows
+_SHOWN = (
+    ".*no run will be flagged",
+    "The forecasts of all .* are the same",
+    ".*longer than the longest run in fitting",
+    "score .* is out of range",
+    "Line search of Newton",
 )
 _COST = "cost"
 
@@ -131,28 +138,32 @@ def split_report(
     seeds = check_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)
     tables = Parallel(n_jobs=n_jobs)(
-        delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
+        delayed(_report_of_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )
     return _means(pd.concat(tables, keys=range(n_splits), names=["split"]))
 
 
-def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int) -> pd.DataFrame:
+def _report_of_split(
+    rule: StoppingRule, sample: Sample, known_share: float, seed: int
+) -> pd.DataFrame:
     """Fit on some runs, or groups, and report on the others."""
-    units = np.arange(len(sample)) if sample.groups is None else sample.groups
+    units = sample.groups
+    if units is None:
+        units = np.arange(len(sample))
     order = np.random.default_rng(seed).permutation(np.unique(units))
-    is_known = np.isin(units, order[: int(known_share * len(order))])
-    known, new = sample.take(is_known), sample.take(~is_known)
-    fit_params = {} if known.groups is None else fit_arguments(rule, {"groups": known.groups})
-    with warnings.catch_warnings():  # what these warnings say shows in the table
-        warnings.filterwarnings("ignore", message=".*no run will be flagged")
-        warnings.filterwarnings("ignore", message="The forecasts of all .* are the same")
-        warnings.filterwarnings("ignore", message=".*longer than the longest run in fitting")
-        warnings.filterwarnings("ignore", message="score .* is out of range|Line search of Newton")
-        fitted = clone(rule).fit(known.X, known.y, **fit_params)
-        table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
+    is_training = np.isin(units, order[: int(known_share * len(order))])
+    train = sample.take(is_training)
+    test = sample.take(~is_training)
+    fit_params = {}
+    if train.groups is not None:
+        fit_params = fit_arguments(rule, {"groups": train.groups})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="|".join(_SHOWN))
+        fitted = clone(rule).fit(train.X, train.y, **fit_params)
+        table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     columns = [name for name in (*RATES, "n_success", "n_failure") if name in table]
     too_few = np.isinf(table["threshold"]).astype(float)
-    return table[columns].assign(n_known=len(known), too_few=too_few)
+    return table[columns].assign(n_known=len(train), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:
@@ -309,14 +320,7 @@ class _Account(NamedTuple):
 
 
 def _curve(account: _Account) -> pd.DataFrame:
-    threshold, saved, lost = _follow_threshold(account)
-    accepted = account.y.sum() - lost
-    accepted[-1] = 0.0
-    return account.shares(threshold, account.total - saved, accepted)
-
-
-def _follow_threshold(account: _Account) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return thresholds, from none to all runs flagged, the cost that they save and the y flagged.
+    """Return a row for each threshold, from none to all runs flagged.
 
     A threshold below a record of a run, but not below the one before, stops the run there. So each
     record brings the run's cost down from that of its next record, and the last one, the first to
@@ -327,7 +331,9 @@ def _follow_threshold(account: _Account) -> tuple[FloatArray, FloatArray, FloatA
     is_record = np.append(True, largest[1:] > largest[:-1])
     is_record[X.offsets[:-1]] = True
     cells = np.flatnonzero(is_record)
-    run, value, cost = run_numbers(X)[cells], largest[cells], spent[cells]
+    run = run_numbers(X)[cells]
+    value = largest[cells]
+    cost = spent[cells]
     is_last = np.append(run[1:] != run[:-1], True)
     until = np.where(is_last, spent[last_cells(X)][run], np.append(cost[1:], 0.0))
     saved = until - cost
@@ -335,21 +341,22 @@ def _follow_threshold(account: _Account) -> tuple[FloatArray, FloatArray, FloatA
     order = np.lexsort((lost, saved, -value))  # ties too in an order that rows cannot change
     value = value[order]
     ends = np.append(value[1:] != value[:-1], True)
-    saved, lost = (np.append(0.0, np.cumsum(change[order])[ends]) for change in (saved, lost))
-    return np.append(value[ends], -np.inf), saved, lost
+    saved = np.append(0.0, np.cumsum(saved[order])[ends])
+    accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
+    accepted[-1] = 0.0
+    return account.shares(np.append(value[ends], -np.inf), account.total - saved, accepted)
 
 
 def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     X, y, statistic, spent = account
-    alphas, good = process.alphas_.tolist(), y == 1
-    limits = [process._limits(X, alpha) for alpha in alphas]
+    limits = [process._limits(X, alpha) for alpha in process.alphas_.tolist()]
     stops = [first_step_above(X, statistic, limit) for limit in limits]
     table = account.shares(
         process.thresholds_.to_numpy(),
         np.array([spent_until(X, spent, steps)[0].sum() for steps in stops]),
         np.array([y[steps == 0].sum() for steps in stops]),
     )
-    rates = [rate_with_interval("false_alarm_rate", steps[good] > 0) for steps in stops]
+    rates = [rate_with_interval("false_alarm_rate", steps[y == 1] > 0) for steps in stops]
     table = table.join(pd.DataFrame(rates))
     table.index = pd.Index(process.alphas_, name="alpha")
     return table

@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
-from trajscore.monitoring._thresholds import one_id
+from trajscore.monitoring._thresholds import id_array
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
@@ -106,16 +107,19 @@ class EProcessMonitor:
     ) -> None:
         if not isinstance(test, FittedTest):
             raise TypeError(f"test must be test_ of a fitted process, got {type(test).__name__}")
+        if alpha is None:
+            alpha = test.alphas[0]
         self.test = test
-        self.alpha = test.alphas[0] if alpha is None else alpha
+        self.alpha = alpha
         self._lock = threading.RLock()
         self._runs: dict[Hashable, _Run] = {}
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
         self._file: StateFile | None = None
-        self._start, self._begin = time.monotonic(), test.begin()
-        # a run that gets to this step is longer than any in fitting; -1 once that was said
-        self._warn_at = -1 if test.ratio.forecaster is None else test.longest + 1
-        self._has_warned_of_range = False
+        self._start = time.monotonic()
+        self._begin = test.begin()
+        # a forecaster extrapolates in a run that is longer than any in fitting
+        self._may_warn_of_length = test.ratio.forecaster is not None
+        self._may_warn_of_range = True
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
             self._file = StateFile(as_path(state, "state"), owner, durability)
@@ -166,36 +170,36 @@ class EProcessMonitor:
             )
         if step is not None and not is_number(step):
             raise ValueError(f"step must be the number of the step, got {step!r}")
-        run_id, done = _checked_id(run), as_flag(done, "done")
+        run_id = _checked_id(run)
+        label = run_label(run_id)
+        done = as_flag(done, "done")
         with self._lock:
-            open_run = self._whole(self._runs.get(run_id))
-            latest = self._whole(self._ended.get(run_id)) if open_run is None else open_run
+            before = self._whole(self._runs.get(run_id))
+            latest = before or self._whole(self._ended.get(run_id))
             if latest is not None and self._is_repeat(latest, step, score, done):
                 return latest.last
-            before = self._new_run(run_id) if open_run is None else open_run
+            before = before or self._new_run(run_id)
             due = before.last.step + 1
-            self._check_step(run_id, step, due)
+            if step is not None and step != due:
+                problem = f"got step {step}, expected step {due}; send the steps of a run in order"
+                if run_id in self._ended:
+                    problem = (
+                        f"step {step} comes after its end; begin a new run of that id with step 1"
+                    )
+                raise ValueError(f"run {label}: {problem}")
             scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(before, scores, done=done)
-            if due == self._warn_at:
-                self._warn_at = -1  # once
-                message = longer_than_fitted(f"run {run_label(run_id)} is", self.test.longest)
+            if self._may_warn_of_length and due > self.test.longest:
+                self._may_warn_of_length = False
+                message = longer_than_fitted(f"run {label} is", self.test.longest)
                 warnings.warn(message, UserWarning, stacklevel=2)
-            if not self._has_warned_of_range:
-                problem = range_warning(scores, self.test.fitted_range, self.test.channels)
-                if problem:
-                    self._has_warned_of_range = True
-                    warnings.warn(f"run {run_label(run_id)}, step {due}: {problem}", stacklevel=2)
+            if self._may_warn_of_range and (
+                message := range_warning(scores, self.test.fitted_range, self.test.channels)
+            ):
+                self._may_warn_of_range = False
+                warnings.warn(f"run {label}, step {due}: {message}", UserWarning, stacklevel=2)
             self._take(after, done)
             return after.last
-
-    def _check_step(self, run_id: Hashable, step: int | None, due: int) -> None:
-        if step is None or step == due:
-            return
-        why = f"got step {step}, expected step {due}; send the steps of a run in order"
-        if run_id in self._ended:
-            why = f"step {step} comes after its end; begin a new run of that id with step 1"
-        raise ValueError(f"run {run_label(run_id)}: {why}")
 
     def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
         """Whether a step is the last one that was taken, and says the same; a new end does not."""
@@ -212,9 +216,9 @@ class EProcessMonitor:
         self._keep(changes, done)
         for run_id in changes:
             self._ended.pop(run_id, None)
+        self._runs[after.last.id] = after
         if done:
-            self._runs.pop(after.last.id, None)
-        (self._ended if done else self._runs)[after.last.id] = after
+            self._ended[after.last.id] = self._runs.pop(after.last.id)
 
     def finish(self, run: Hashable | None = None) -> Decision:
         """Say that a run ended with its last score, and forget it.
@@ -239,7 +243,7 @@ class EProcessMonitor:
         """
         run_id = _checked_id(run)
         with self._lock:
-            open_run = self._known(run_id)
+            open_run = self._open_run(run_id)
             after = self._after(open_run.before or open_run, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
@@ -258,7 +262,10 @@ class EProcessMonitor:
             If no such run is open.
         """
         with self._lock:
-            self._drop([*self._runs] if run is None else [self._known(_checked_id(run)).last.id])
+            if run is None:
+                self._drop(list(self._runs))
+            else:
+                self._drop([self._open_run(_checked_id(run)).last.id])
 
     def forget(self, seconds: float) -> list[Hashable]:
         """Forget runs that have had no score for so long; they have not ended.
@@ -305,26 +312,26 @@ class EProcessMonitor:
     def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
         """Go on with the runs of a file."""
         ended = []
+        latest = 0.0
         for run_id, content in contents.items():
             is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
             new = self._new_run(run_id)
             last = self._decision(new, step, log_m, largest)
             run = new._replace(last=last, largest=largest, time=at, content=content)
+            latest = max(latest, at)
             if is_ended:
                 ended.append(run)
             else:
                 self._runs[run_id] = run
         ended.sort(key=lambda run: run.time)
         self._ended = {run.last.id: run for run in ended}
-        times = [run.time for run in (*ended, *self._runs.values())]
-        self._start -= max(times, default=0.0)
+        self._start -= latest
 
     def _whole(self, run: _Run | None) -> _Run | None:
         """Return a run with all that a file has of it."""
         if run is None or not run.content:
             return run
-        begin = self._begin
-        like = (_HEAD, np.empty(0), begin, 0.0, begin)
+        like = (_HEAD, np.empty(0), self._begin, 0.0, self._begin)
         _, scores, progress, largest, earlier = unpacked(like, run.content)
         last = run.last._replace(step=run.last.step - 1)
         before = run._replace(last=last, largest=largest, progress=earlier, content=b"")
@@ -346,31 +353,29 @@ class EProcessMonitor:
         )
 
     def _new_run(self, run_id: Hashable) -> _Run:
-        threshold = self.test.threshold(self.alpha)
-        limit = float(threshold.limits(one_id(run_id))[0])
+        limit = self.test.threshold(self.alpha).limits(id_array(run_id)).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
-        return _Run(last, limit, -np.inf, self._begin, np.empty(0), None, 0.0)
+        return _Run(last, -np.inf, self._begin, np.empty(0), None, 0.0)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
-        step, run_id = run.last.step + 1, run.last.id
-        try:
+        step = run.last.step + 1
+        with _naming_step(run.last.id, step):
             progress, log_m, statistic = self.test.advance(
-                run.progress, scores, run_id, step, done=done
+                run.progress, scores, run.last.id, step, done=done
             )
-        except ValueError as error:
-            raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from error
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
         # of what was before, the last step alone can be decided again, by `finish`
-        before, now = run._replace(before=None), time.monotonic() - self._start
-        return _Run(last, run.limit, largest, progress, scores, before, now)
+        before = run._replace(before=None)
+        now = time.monotonic() - self._start
+        return _Run(last, largest, progress, scores, before, now)
 
     def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
-        margin = run.limit - largest
+        margin = run.last.log_threshold - largest
         return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
-    def _known(self, run_id: Hashable) -> _Run:
+    def _open_run(self, run_id: Hashable) -> _Run:
         run = self._whole(self._runs.get(run_id))
         if run is None:
             raise KeyError(
@@ -395,7 +400,6 @@ class _Run(NamedTuple):
     """One run after a step."""
 
     last: Decision
-    limit: float
     largest: float
     progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step
@@ -406,7 +410,9 @@ class _Run(NamedTuple):
 
 def _checked_id(run: Hashable | None) -> Hashable:
     """Ids out of a container are NumPy's; 7 is 7, but True is not 1."""
-    plain = run.item() if isinstance(run, np.generic) else run
+    plain = run
+    if isinstance(run, np.generic):
+        plain = run.item()
     try:
         hash(plain)
         is_id = not isinstance(plain, bool) and bool(plain == plain)  # NaN would be new each time
@@ -419,30 +425,25 @@ def _checked_id(run: Hashable | None) -> Hashable:
 
 def _fingerprint(test: FittedTest) -> dict[str, Any]:
     """Return what identifies a fitted process, for JSON."""
+    # log M and statistic after each step of a made-up run, which two processes seldom share
+    statistics = []
+    progress = test.begin()
+    low, high = np.array(test.fitted_range).T
+    for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
+        progress, log_m, statistic = test.advance(
+            progress, low + share * (high - low), "trial", step, done=step == 4
+        )
+        statistics.append(f"{log_m:.4f} {statistic:.4f}")
     return {
         "channels": list(test.channels or ()) or test.n_channels,
         "seed": test.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
         "thresholds": [
-            [
-                type(threshold).__name__,
-                getattr(threshold, "seed", None),
-                f"{threshold.log_threshold:.6g}",
-            ]
+            [type(threshold).__name__, threshold.seed, f"{threshold.log_threshold:.6g}"]
             for threshold in test.thresholds
         ],
-        "statistics": list(_statistics_of_trial(test)),
+        "statistics": statistics,
     }
-
-
-def _statistics_of_trial(test: FittedTest) -> Iterator[str]:
-    """Log M and statistic after each step of a made-up run, which two processes seldom share."""
-    progress, (low, high) = test.begin(), np.array(test.fitted_range).T
-    for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
-        progress, log_m, statistic = test.advance(
-            progress, low + share * (high - low), "trial", step, done=step == 4
-        )
-        yield f"{log_m:.4f} {statistic:.4f}"
 
 
 def _content(run: _Run, ended: bool) -> bytes:
@@ -455,53 +456,61 @@ def _content(run: _Run, ended: bool) -> bytes:
 # --------------------------------------------------------------------------- scores
 
 
-def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
-    """Return what was given as a step's score as finite numbers, one a channel."""
+@contextmanager
+def _naming_step(run_id: Hashable, step: int) -> Iterator[None]:
+    """Put the run and the step before the text of an error."""
     try:
-        values = _of_channels(test, score)
+        yield
     except ValueError as error:
-        raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from None
-    if test.ratio.forecaster is not None:
-        return values
-    if outside_unit(values[0]):
-        raise ValueError(
-            f"run {run_label(run_id)}, step {step}: the forecast {values[0]:g} lies outside "
-            f"[0, 1]; send a probability of success"
-        )
-    return to_unit(values)
+        raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from error
 
 
-def _of_channels(test: FittedTest, score: Any) -> FloatArray:
-    values = np.atleast_1d(_numbers(_by_name(test, score)))
-    if values.shape != (test.n_channels,):
-        wanted = "one score" if test.n_channels == 1 else f"{test.n_channels} scores"
-        got = f"an array of shape {values.shape}" if values.ndim > 1 else values.size
-        raise ValueError(f"expected {wanted}, got {got}")
-    values = values.astype(np.float64)
-    if not (np.abs(values) <= LARGEST_SCORE).all():
-        raise ValueError(
-            f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; send "
-            f"one, or finish the run"
-        )
-    return values
+def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
+    """Return the scores of a step as finite numbers, one a channel."""
+    with _naming_step(run_id, step):
+        values = np.atleast_1d(_numbers(_in_channel_order(test, score)))
+        if values.shape != (test.n_channels,):
+            wanted = f"{test.n_channels} scores"
+            if test.n_channels == 1:
+                wanted = "one score"
+            got: Any = values.size
+            if values.ndim > 1:
+                got = f"an array of shape {values.shape}"
+            raise ValueError(f"expected {wanted}, got {got}")
+        values = values.astype(np.float64)
+        if not (np.abs(values) <= LARGEST_SCORE).all():
+            raise ValueError(
+                f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
+                f"send one, or finish the run"
+            )
+        if test.ratio.forecaster is not None:
+            return values
+        if outside_unit(values[0]):
+            raise ValueError(
+                f"the forecast {values[0]:g} lies outside [0, 1]; send a probability of success"
+            )
+        return to_unit(values)
 
 
-def _by_name(test: FittedTest, score: Any) -> Any:
+def _in_channel_order(test: FittedTest, score: Any) -> Any:
     """Put a mapping into the order of the channels."""
     if not isinstance(score, Mapping):
         return score
-    if set(score) != set(test.channels or ()):
-        wanted = ", ".join(test.channels or ()) or "channels without names"
+    channels = test.channels or ()
+    if set(score) != set(channels):
+        wanted = ", ".join(channels) or "channels without names"
         raise ValueError(
             f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process was "
             f"fitted on {wanted}; send these"
         )
-    return [score[name] for name in test.channels or ()]
+    return [score[name] for name in channels]
 
 
 def _numbers(score: Any) -> NDArray[Any]:
-    """Return real numbers as an array; text, truth values and dates are none."""
-    parts = score if isinstance(score, (list, tuple)) else (score,)
+    """Return real numbers as an array; text, truth values and dates are not."""
+    parts = [score]
+    if isinstance(score, (list, tuple)):
+        parts.extend(score)
     is_bool = any(isinstance(part, (bool, np.bool_)) for part in parts)
     try:
         values = np.asarray(score)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import held_out_rows
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, number_of
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, unfitted_forecaster
@@ -153,9 +153,9 @@ class CalibratedVerifier(OneLimit):
         ValueError
             If no outcome was observed, or one is a grade.
         """
-        traces, labels, known = self._check_training(X, y, single_channel=True)
-        scores = traces[known].cells
-        outcomes = np.repeat(labels[known], traces.lengths[known])
+        traces, labels, observed = self._check_training(X, y, single_channel=True)
+        scores = traces[observed].cells
+        outcomes = np.repeat(labels[observed], traces.lengths[observed])
         order = np.lexsort((outcomes, scores))  # the order of rows must not matter
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         self.isotonic_.fit(scores[order], outcomes[order])
@@ -271,43 +271,33 @@ class LearnThenTestStop(OneLimit):
             If a parameter lies outside its range, an outcome is a grade, or no held-out run
             succeeded.
         """
-        self._check_parameters()
-        traces, labels, known = self._check_training(X, y)
-        held_out = self._held_out(known, len(traces), calibration)
+        as_fraction(self.delta, "delta")
+        as_fraction(self.calibration_fraction, "calibration_fraction")
+        if self.lost_accuracy is not None:
+            as_fraction(self.lost_accuracy, "lost_accuracy")
+        traces, labels, observed = self._check_training(X, y)
+        held_out = observed
+        if calibration is not None or not is_passthrough(self.forecaster):
+            seed = check_random_state(self.random_state).randint(2**31)
+            share = self.calibration_fraction
+            held_out = held_out_rows(observed, len(traces), calibration, share, seed)
         self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
         if self.forecaster_ is not None:
-            train = known[~np.isin(known, held_out)]
+            train = observed[~np.isin(observed, held_out)]
             self.forecaster_.fit(traces[train], labels[train])
-        self._test(traces[held_out], labels[held_out])
-        return self
-
-    def _check_parameters(self) -> None:
-        shares = {"delta": self.delta, "calibration_fraction": self.calibration_fraction}
-        if self.lost_accuracy is not None:
-            shares["lost_accuracy"] = self.lost_accuracy
-        for name, value in shares.items():
-            as_fraction(value, name)
-
-    def _held_out(self, known: IntArray, n_runs: int, calibration: ArrayLike | None) -> IntArray:
-        if calibration is None and is_passthrough(self.forecaster):
-            return known
-        seed = check_random_state(self.random_state).randint(2**31)
-        return held_out_rows(known, n_runs, calibration, self.calibration_fraction, seed)
-
-    def _test(self, X: TrajectoryArray, y: NDArray[np.int64]) -> None:
-        successes = y == 1
-        self.n_calibration_ = len(y)
-        self.n_calibration_successes_ = int(successes.sum())
-        if not successes.any():
+        self.n_calibration_ = len(held_out)
+        runs = traces[held_out][labels[held_out] == 1]
+        self.n_calibration_successes_ = len(runs)
+        if not len(runs):
             raise ValueError(
-                f"none of the {len(y)} held-out runs succeeded, so no threshold can be tested; "
-                f"hold out other runs"
+                f"none of the {len(held_out)} held-out runs succeeded, so no threshold can be "
+                f"tested; hold out other runs"
             )
-        runs = X[successes]
         lowest = np.sort(-run_maxima(runs, self._statistic(runs)))
-        allowed = [self._most_allowed(alpha) for alpha in self.alphas_]
         # only what lies below a threshold is flagged: of the held-out successes, k
-        self._thresholds = np.array([lowest[k] if k >= 0 else -np.inf for k in allowed])
+        k = list(map(self._most_allowed, self.alphas_))
+        self._thresholds = np.append(lowest, -np.inf)[k]  # the last one where k is -1
+        return self
 
     def _most_allowed(self, alpha: float) -> int:
         """Most held-out successes that a threshold that passes may flag; -1 if none passes."""
@@ -326,10 +316,11 @@ class LearnThenTestStop(OneLimit):
                 f"flagged; fit on more runs, of which at least {needed} are held out, or raise "
                 f"alpha",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=3,
             )
         return allowed
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        traces = X if self.forecaster_ is None else self.forecaster_.transform(X)
-        return -check_trajectories(traces, probabilities=True, single_channel=True).cells
+        if self.forecaster_ is not None:
+            X = self.forecaster_.transform(X)
+        return -check_trajectories(X, probabilities=True, single_channel=True).cells

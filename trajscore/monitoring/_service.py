@@ -40,17 +40,20 @@ def serve(
         if not line.strip():
             continue
         try:
-            answer = _shown(_answer(monitor, _read_message(line)))
+            decision = _answer(monitor, _read_message(line))
+            first = {"id": decision.id, "step": decision.step, "flagged": decision.flagged}
+            answer = first | decision._asdict()
         except OSError as error:
-            why = f"the step cannot be kept: {error}; send the line again later"
-            answer = {"error": why, "line": number}
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            message = error.args[0] if isinstance(error, KeyError) and error.args else error
-            answer = {"error": str(message), "line": number}
+            problem = f"the step cannot be kept: {error}; send the line again later"
+            answer = {"error": problem, "line": number}
+        except KeyError as error:  # whose text would be in quotes
+            answer = {"error": error.args[0], "line": number}
+        except (ValueError, TypeError, RecursionError) as error:
+            answer = {"error": str(error), "line": number}
         print(json.dumps(plain(answer)), file=out, flush=True)
 
 
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Lines of a file; of one that is too long, no more than shows it."""
     while line := file.readline(_LONGEST + 1):
         yield line
@@ -60,7 +63,15 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 def _read_message(line: bytes) -> dict[str, Any]:
     """Read an object of JSON with an id and none but known keys, or say what to send."""
-    message = _read_json(line)
+    if len(line) > _LONGEST:
+        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
+    try:
+        text = line.decode("utf-8")
+        message = json.loads(text, parse_int=parse_integer, object_pairs_hook=unique_keys)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON; {_EXAMPLE}") from error
     if not isinstance(message, dict):
         raise ValueError(f"not an object; {_EXAMPLE}")
     for key in message:
@@ -74,31 +85,15 @@ def _read_message(line: bytes) -> dict[str, Any]:
     return message
 
 
-def _read_json(line: bytes) -> Any:
-    if len(line) > _LONGEST:
-        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
-    try:
-        text = line.decode("utf-8")
-        return json.loads(text, parse_int=parse_integer, object_pairs_hook=unique_keys)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"not JSON; {_EXAMPLE}") from error
-
-
 def _answer(monitor: EProcessMonitor, message: dict[str, Any]) -> Decision:
-    run, step, end = message["id"], message.get("step"), message.get("end", False)
+    step = message.get("step")
+    end = message.get("end", False)
     if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
         raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
     if not isinstance(end, bool):
         raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')
     if "score" in message:
-        return monitor.update(message["score"], run, step=step, done=end)
+        return monitor.update(message["score"], message["id"], step=step, done=end)
     if not end:
         raise ValueError('"score" is missing; send one, or "end": true')
-    return monitor.finish(run)
-
-
-def _shown(decision: Decision) -> dict[str, Any]:
-    first = {name: getattr(decision, name) for name in ("id", "step", "flagged")}
-    return first | decision._asdict()
+    return monitor.finish(message["id"])

@@ -51,7 +51,8 @@ class StateFile:
 
     def __init__(self, path: Path, owner: dict[str, Any], durability: str) -> None:
         check_choice(durability, "durability", tuple(_SYNCHRONOUS))
-        self.path, self._durability = path.resolve(), durability  # the journal is beside the file
+        self.path = path.resolve()  # the journal is beside the file
+        self._durability = durability
         self._owner = json.dumps({"version": _VERSION, **owner}).encode()
         self._pid = os.getpid()
         self._slots: dict[Hashable, int] = {}
@@ -75,7 +76,8 @@ class StateFile:
     def write(self, changes: Mapping[Hashable, bytes | None]) -> None:
         """Set the contents of runs, or remove runs (None): all of them or, if it fails, none."""
         self._check()
-        slots, last = dict(self._slots), self._last_slot
+        slots = dict(self._slots)
+        last = self._last_slot
         with _in_words(self.path), self._db:
             self._db.execute("BEGIN")
             for run_id, content in changes.items():
@@ -85,7 +87,9 @@ class StateFile:
                     self._put(self._db, slots[run_id], json.dumps(run_id).encode(), content)
                 elif run_id in slots:
                     self._db.execute("DELETE FROM runs WHERE slot = ?", (slots.pop(run_id),))
-        self._slots, self._last_slot, self._writes = slots, last, self._count_writes()
+        self._slots = slots
+        self._last_slot = last
+        self._writes = self._count_writes()
 
     def close(self) -> None:
         """Let go of the file."""

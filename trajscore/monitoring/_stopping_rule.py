@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_number, number_of
+from trajscore.core.values import as_numbers, is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 LARGEST_SCORE = 1e150
@@ -136,9 +137,9 @@ class StoppingRule(ABC, BaseEstimator):
         ndarray of shape (n_runs,)
             Limit minus the largest statistic of the run.
         """
-        traces, level = self._check(X), self._level(alpha)
+        traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        return np.asarray(self._limits(traces, level) - largest)
+        return np.asarray(self._limits(traces, self._level(alpha)) - largest)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the power at the first fitted level: the share of failing runs flagged.
@@ -164,13 +165,13 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         labels = check_outcomes(y, traces, allow_soft=False)
-        traces, failed = ended_where_known(traces, labels), labels == 0
+        failed = labels == 0
         if not failed.any():
             raise ValueError("no run failed, so power is undefined")
         weight = check_sample_weight(sample_weight, len(traces))[failed]
         if not weight.any():
             raise ValueError("all failed runs have weight zero, so power is undefined")
-        stops = self._stops(traces, self._level(None))
+        stops = self._stops(ended_where_known(traces, labels), self._level(None))
         return float(np.average(stops[failed] > 0, weights=weight))
 
     def report(self, X: Any, y: ArrayLike, *, cost: Any = None) -> pd.DataFrame:
@@ -210,8 +211,11 @@ class StoppingRule(ABC, BaseEstimator):
         rows = []
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
-            rates = _rates(traces, labels, stop, None if cost is None else costs)
-            rows.append({"alpha": alpha, "threshold": self._shown_threshold(alpha), **rates})
+            row = {"alpha": alpha, "threshold": self._shown_threshold(alpha)}
+            row |= _rates(traces, labels, stop)
+            if cost is not None:
+                row |= _saved("cost_saved", costs, stop, labels == 0)
+            rows.append(row)
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=n_dropped)
 
     def _observed(
@@ -219,11 +223,12 @@ class StoppingRule(ABC, BaseEstimator):
     ) -> tuple[TrajectoryArray, Any, TrajectoryArray, int]:
         """Return runs with an observed outcome, outcomes, costs, and the number of other runs."""
         traces = self._check(X)
-        costs, labels = check_cost(cost, traces), check_outcomes(y, traces, allow_soft=allow_soft)
-        traces, known = ended_where_known(traces, labels), labels != CENSORED
-        if known.all():
-            return traces, labels, costs, 0
-        return traces[known], labels[known], costs[known], int((~known).sum())
+        costs = check_cost(cost, traces)
+        labels = check_outcomes(y, traces, allow_soft=allow_soft)
+        traces = ended_where_known(traces, labels)
+        is_observed = labels != CENSORED
+        n_dropped = int((~is_observed).sum())
+        return traces[is_observed], labels[is_observed], costs[is_observed], n_dropped
 
     @property
     def thresholds_(self) -> pd.Series:
@@ -238,20 +243,18 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _level(self, alpha: float | None) -> float:
         check_is_fitted(self)
+        levels: list[float] = self.alphas_.tolist()
         if alpha is None:
-            return float(self.alphas_[0])
-        near = np.flatnonzero(
-            np.isclose(self.alphas_, alpha if is_number(alpha) else np.nan, rtol=1e-12, atol=0)
+            return levels[0]
+        for level in levels:
+            if is_number(alpha) and isclose(level, alpha, rel_tol=1e-12):
+                return level
+        raise ArgumentError(
+            f"{{argument}} was not fitted; the fitted levels are {', '.join(map(str, levels))}. "
+            f"Give one of these, or fit with that level",
+            "alpha",
+            alpha,
         )
-        if not len(near):
-            levels = ", ".join(map(str, self.alphas_.tolist()))
-            raise ArgumentError(
-                f"{{argument}} was not fitted; the fitted levels are {levels}. Give one of these, "
-                f"or fit with that level",
-                "alpha",
-                alpha,
-            )
-        return float(self.alphas_[near[0]])
 
     def _stops(self, X: TrajectoryArray, alpha: float) -> IntArray:
         return first_step_above(X, self._statistic(X), self._limits(X, alpha))
@@ -277,16 +280,16 @@ class StoppingRule(ABC, BaseEstimator):
         labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
-        known = order[labels[order] != CENSORED]
-        if not len(known):
+        observed = order[labels[order] != CENSORED]
+        if not len(observed):
             raise ValueError(
                 f"none of the {len(traces)} runs has an observed outcome; give runs that have one"
             )
-        self.n_dropped_ = len(labels) - len(known)
+        self.n_dropped_ = len(labels) - len(observed)
         self.longest_ = int(traces.lengths.max())
-        usual = OrdinaryRange.of(traces[known].cells.reshape(-1, self.n_channels_in_))
+        usual = OrdinaryRange.of(traces[observed].cells.reshape(-1, self.n_channels_in_))
         self._fitted_range = tuple(zip(usual.low.tolist(), usual.high.tolist(), strict=True))
-        return traces, labels, known
+        return traces, labels, observed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -304,24 +307,18 @@ def _check_scores(X: TrajectoryArray) -> None:
         )
 
 
-def _rates(
-    X: TrajectoryArray,
-    y: NDArray[Any],
-    stop: IntArray,
-    cost: TrajectoryArray | None,
-) -> dict[str, float]:
+def _rates(X: TrajectoryArray, y: NDArray[Any], stop: IntArray) -> dict[str, float]:
     """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
-    flagged, failed = stop > 0, y == 0
+    flagged = stop > 0
+    failed = y == 0
     row: dict[str, float] = {}
     for outcome, count, rate in ((1, "n_success", "false_alarm_rate"), (0, "n_failure", "power")):
-        of_these = flagged[y == outcome]
-        row[count] = len(of_these)
-        row |= rate_with_interval(rate, of_these)
+        row[count] = int((y == outcome).sum())
+        row |= rate_with_interval(rate, flagged[y == outcome])
     row["power_before_end"] = _mean((flagged & (stop < X.lengths))[failed])
     row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
     row["mean_stopping_step"] = _mean(stop[flagged])
-    row |= _saved("steps_saved", check_cost(None, X), stop, failed)
-    return row if cost is None else row | _saved("cost_saved", cost, stop, failed)
+    return row | _saved("steps_saved", check_cost(None, X), stop, failed)
 
 
 def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
@@ -329,7 +326,8 @@ def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) 
     until, whole = spent_until(cost, running_sum(cost, cost.cells.ravel()), stop)
     saved = whole - until
     share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
-    overall = float(saved.sum() / whole.sum()) if whole.any() else np.nan
+    with np.errstate(invalid="ignore"):  # NaN where nothing costs anything
+        overall = float(saved.sum() / whole.sum())
     return {name: _mean(share[failed]), f"{name}_overall": overall}
 
 
@@ -341,7 +339,7 @@ def spent_until(
     return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
 
 
-def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
+def draw_per_group(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
     """Draw one row of each group."""
     shuffled = random.permutation(rows)
     _, first = np.unique(groups[shuffled], return_index=True)
@@ -375,17 +373,15 @@ def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
         return None
     if isinstance(forecaster, str):
         raise ValueError(f'forecaster must be an estimator or "passthrough", got {forecaster!r}')
-    prototype = default if forecaster is None else forecaster
-    check_forecaster(prototype)
-    return clone(prototype)
+    if forecaster is None:
+        return clone(default)
+    check_forecaster(forecaster)
+    return clone(forecaster)
 
 
 def check_alphas(alpha: Any) -> FloatArray:
     """Return one or several levels as an array; each lies strictly between 0 and 1."""
-    try:
-        alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"alpha must be a number or a list of numbers, got {alpha!r}") from error
+    alphas = np.atleast_1d(as_numbers(alpha, "alpha"))
     if alphas.ndim != 1 or not len(alphas) or not ((alphas > 0) & (alphas < 1)).all():
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     if len(np.unique(alphas)) < len(alphas):
@@ -395,18 +391,19 @@ def check_alphas(alpha: Any) -> FloatArray:
 
 def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
     """Share of runs that were flagged, with its 95% Clopper-Pearson interval."""
-    n, hits, ends = len(flagged), int(flagged.sum()), (0.0, 1.0)
-    if n:
-        ends = binomtest(hits, n).proportion_ci(0.95)
-    rate = hits / n if n else np.nan
-    return {name: rate, f"{name}_low": float(ends[0]), f"{name}_high": float(ends[1])}
+    if not len(flagged):
+        return {name: np.nan, f"{name}_low": 0.0, f"{name}_high": 1.0}
+    test = binomtest(int(flagged.sum()), len(flagged))
+    low, high = test.proportion_ci(0.95)
+    return {name: test.statistic, f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
-def longer_than_fitted(who: str, longest: int) -> str:
+def longer_than_fitted(subject: str, longest: int) -> str:
     """Say that runs are longer than any in fitting, and what that means."""
     return (
-        f"{who} longer than the longest run in fitting, which has {number_of(longest, 'step')}; "
-        f"after that step forecasts are extrapolated, or stay as they are"
+        f"{subject} longer than the longest run in fitting, which has "
+        f"{number_of(longest, 'step')}; after that step forecasts are extrapolated, or stay as "
+        f"they are"
     )
 
 
@@ -422,7 +419,9 @@ def range_warning(cells: FloatArray, fitted_range: Ranges, channels: tuple[str, 
     if not is_out.any():
         return ""
     row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
-    name = f" of {channels[channel]!r}" if channels else ""
+    name = ""
+    if channels:
+        name = f" of {channels[channel]!r}"
     return (
         f"score {columns[row, channel]:g}{name} is out of range: training scores go from "
         f"{low[channel]:g} to {high[channel]:g}. Check that it is on the same scale"

@@ -27,13 +27,7 @@ from trajscore.core.within_runs import step_numbers
 TIE = 1e-9
 
 
-# --------------------------------------------------------------------------- ranks
-
-
-def conformal_rank(n: int, alpha: float) -> int:
-    """Rank ceil((n + 1) (1 - alpha)) of n values, above n if they are too few."""
-    # rounding must not turn (n + 1) alpha = 1 into 0.999...
-    return n + 1 - int(np.floor((n + 1) * alpha + 1e-9))
+# --------------------------------------------------------------------------- binomial bounds
 
 
 def most_flagged(n: int, rate: float, delta: float) -> int:
@@ -41,18 +35,8 @@ def most_flagged(n: int, rate: float, delta: float) -> int:
     return int((binom.cdf(np.arange(n), n, rate) <= delta).sum()) - 1
 
 
-def pac_rank(n: int, alpha: float, delta: float) -> int:
-    """Rank min{i : P[Bin(n, 1 - alpha) >= i] <= delta} of n values, n + 1 if they are too few."""
-    return n - most_flagged(n, alpha, delta)
-
-
-def conformal_needs(alpha: float) -> int:
-    """Smallest n with a `conformal_rank` of at most n."""
-    return int(np.ceil(1 / alpha - 1e-9)) - 1
-
-
 def pac_needs(alpha: float, delta: float) -> int:
-    """Smallest n with a `pac_rank` of at most n, and a `most_flagged` of at least 0."""
+    """Smallest n with a `most_flagged` of at least 0."""
     return int(np.ceil(np.log(delta) / np.log1p(-alpha) - 1e-9))
 
 
@@ -61,11 +45,25 @@ def pac_needs(alpha: float, delta: float) -> int:
 
 @dataclass
 class Threshold(ABC):
-    """A limit for each run on its largest log M; over it, strictly, the run is flagged."""
+    """A limit for each run on its largest log M; over it, strictly, the run is flagged.
+
+    `keyword` is its name in ``DensityRatioEProcess(threshold=)``; `needs_end` says whether the
+    forecaster must know the end of a run. Both are of the class, without a type: not fields of the
+    dataclass.
+    """
 
     alpha: float
+    seed: int | None = None
+    """Of the uniforms of runs; None where nothing is randomised."""
     log_threshold: float = field(init=False, default=np.nan)
     """Threshold on log M that people are shown."""
+    keyword = ""
+    needs_end = False
+
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        """Take what this threshold needs of the parameters of an e-process."""
+        return cls(alpha)
 
     @abstractmethod
     def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
@@ -74,6 +72,10 @@ class Threshold(ABC):
     def limits(self, ids: NDArray[Any]) -> FloatArray:
         """Limit of each new run."""
         return np.full(len(ids), self.log_threshold + TIE)
+
+    def final_values(self, values: FloatArray, ids: NDArray[Any]) -> FloatArray:
+        """Return what is compared with the limits at the ends of runs, from log M there."""
+        return values
 
     def p_values(self, largest: FloatArray) -> FloatArray:
         """How rarely a success has so large a log M, by Ville's inequality."""
@@ -88,6 +90,7 @@ class Ville(Threshold):
     """
 
     n_steps: int = 1
+    keyword = "ville"
 
     def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
         self.log_threshold = float(np.log(self.n_steps / self.alpha))
@@ -95,12 +98,44 @@ class Ville(Threshold):
 
 
 @dataclass
-class HeldOut(Threshold):
-    """A held-out value of some rank; infinite, with a warning, where there are too few."""
+class Bonferroni(Ville):
+    """T / alpha, for the longest run T in fitting."""
 
-    seed: int | None = None
-    """Of the uniforms that break ties; None flags no run at the threshold."""
-    name = ""  # without a type, so that it is of the class: not a field of the dataclass
+    keyword = "bonferroni"
+
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        return cls(alpha, n_steps=rule.longest_)
+
+
+@dataclass
+class RandomizedVille(Ville):
+    """1 / alpha, and U / alpha for the last M of a run, with a uniform U."""
+
+    keyword = "randomized_ville"
+    needs_end = True
+
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        return cls(alpha, seed)
+
+    def final_values(self, values: FloatArray, ids: NDArray[Any]) -> FloatArray:
+        return values - np.log(run_uniforms(ids, self.seed or 0))
+
+
+@dataclass
+class HeldOut(Threshold):
+    """A held-out value of some rank; infinite, with a warning, where there are too few.
+
+    Its `seed` is that of the uniforms that break ties; None flags no run at the threshold.
+    """
+
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        threshold = cls(alpha)
+        if rule.ties == "randomized":
+            threshold.seed = seed
+        return threshold
 
     @abstractmethod
     def _rank(self, n: int) -> int:
@@ -108,20 +143,35 @@ class HeldOut(Threshold):
 
     @abstractmethod
     def needs(self) -> int:
-        """Number of values that is not too few."""
+        """Smallest number of values that is enough."""
 
     @abstractmethod
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
         """Limits of runs with these uniforms."""
 
+    def n_held_out(self, n: int, n_successes: int) -> int:
+        """Return how many successes to hold out, where a user asks for n of them."""
+        needed = self.needs()
+        if needed > n_successes - 2:  # even all would be too few, and two are left to learn from
+            needed = 1
+        return max(n, needed)
+
     def fit(self, maxima: FloatArray, uniforms: FloatArray) -> Self:
         order = np.lexsort((uniforms, maxima))
-        self._maxima, self._uniforms = maxima[order], uniforms[order]
+        self._maxima = maxima[order]
+        self._uniforms = uniforms[order]
         self._index = self._rank(len(maxima)) - 1
-        is_enough = self._index < len(maxima)
-        self.log_threshold = float(self._maxima[self._index]) if is_enough else np.inf
-        if not is_enough:
-            _warn_too_few(len(maxima), self.name, self.alpha, self.needs())
+        if self._index < len(maxima):
+            self.log_threshold = float(self._maxima[self._index])
+            return self
+        self.log_threshold = np.inf
+        warnings.warn(
+            f"too few held-out successes ({len(maxima)}) for threshold={self.keyword!r} at "
+            f"alpha = {self.alpha:g}: no run will be flagged; fit on more runs, of which at least "
+            f"{self.needs()} successes are held out, or raise alpha",
+            UserWarning,
+            stacklevel=3,
+        )
         return self
 
     def p_values(self, largest: FloatArray) -> FloatArray:
@@ -141,35 +191,60 @@ class HeldOut(Threshold):
 class Conformal(HeldOut):
     """Rank ceil((n + 1) (1 - alpha)): the mean rate over held-out sets is at most alpha."""
 
-    name = "conformal"
+    keyword = "conformal"
 
     def _rank(self, n: int) -> int:
-        return conformal_rank(n, self.alpha)
+        # rounding must not turn (n + 1) alpha = 1 into 0.999...
+        return n + 1 - int(np.floor((n + 1) * self.alpha + 1e-9))
 
     def needs(self) -> int:
-        return conformal_needs(self.alpha)
+        return int(np.ceil(1 / self.alpha - 1e-9)) - 1
+
+    def n_held_out(self, n: int, n_successes: int) -> int:
+        n = super().n_held_out(n, n_successes)
+        needed = self.needs()
+        if n < needed:
+            return n
+        return n - (n + 1) % (needed + 1)  # the level is exact where alpha (n + 1) is whole
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
-        return randomised_conformal_limits(self._maxima, self.alpha, uniforms)
+        """Limit of each run for which its randomised conformal p-value is at most alpha.
+
+        Over the rising maxima M_i, that of a largest value m with a uniform U is
+        (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1), which is uniform for a success.
+        """
+        maxima = self._maxima
+        n = len(maxima)
+        room = self.alpha * (n + 1)
+        above = np.floor(room - uniforms).astype(np.int64)  # how many greater values are allowed
+        value = maxima[np.clip(n - 1 - above, 0, n - 1)]
+        greater = n - np.searchsorted(maxima, value, side="right")
+        equal = n - greater - np.searchsorted(maxima, value, side="left")
+        is_flagged = greater + uniforms * (1 + equal) <= room
+        limit = value + np.where(is_flagged, -TIE, TIE)
+        return np.select([above >= n, above < 0], [-np.inf, np.inf], limit)
 
 
 @dataclass
 class Pac(HeldOut):
-    """Rank min{i : P[Bin(n, 1 - alpha) >= i] <= delta}: the rate exceeds alpha rarely."""
+    """Rank min{i : P[Bin(n, 1 - rate) >= i] <= delta}: the rate is exceeded with chance delta."""
 
-    delta: float = 0.1
-    name = "pac"
+    rate: float = np.nan
+    delta: float = np.nan
+    keyword = "pac"
 
-    @property
-    def _levels(self) -> tuple[float, float]:
-        """The rate, and the chance with which it may be exceeded."""
-        return self.alpha, self.delta
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        threshold = super().build(alpha, seed, rule)
+        threshold.rate = alpha
+        threshold.delta = rule.delta
+        return threshold
 
     def _rank(self, n: int) -> int:
-        return pac_rank(n, *self._levels)
+        return n - most_flagged(n, self.rate, self.delta)
 
     def needs(self) -> int:
-        return pac_needs(*self._levels)
+        return pac_needs(self.rate, self.delta)
 
     def _randomised(self, uniforms: FloatArray) -> FloatArray:
         # pairs of (largest value, uniform) have no ties: the threshold is one of them
@@ -179,42 +254,22 @@ class Pac(HeldOut):
 
 @dataclass
 class PacMarginal(Pac):
-    """The rate exceeds .9 alpha with chance .1 alpha, so its mean is at most alpha; no `delta`."""
+    """The rate exceeds .9 alpha with chance .1 alpha, so its mean is at most alpha."""
 
-    name = "pac_marginal"
+    keyword = "pac_marginal"
 
-    @property
-    def _levels(self) -> tuple[float, float]:
-        return 0.9 * self.alpha, 0.1 * self.alpha
-
-
-def randomised_conformal_limits(
-    maxima: FloatArray, alpha: float, uniforms: FloatArray
-) -> FloatArray:
-    """Limit of each run for which its randomised conformal p-value is at most alpha: over the
-    rising `maxima` M_i, that of a largest value m with a uniform U is
-    (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1), which is uniform for a success.
-    """
-    n = len(maxima)
-    room = alpha * (n + 1)
-    above = np.floor(room - uniforms).astype(np.int64)  # how many greater values are allowed
-    value = maxima[np.clip(n - 1 - above, 0, n - 1)]
-    greater = n - np.searchsorted(maxima, value, side="right")
-    equal = n - greater - np.searchsorted(maxima, value, side="left")
-    is_flagged = greater + uniforms * (1 + equal) <= room
-    limit = value + np.where(is_flagged, -TIE, TIE)
-    limit = np.where(above >= n, -np.inf, limit)
-    return np.asarray(np.where(above < 0, np.inf, limit))
+    @classmethod
+    def build(cls, alpha: float, seed: int, rule: Any) -> Self:
+        threshold = super().build(alpha, seed, rule)
+        threshold.rate = 0.9 * alpha
+        threshold.delta = 0.1 * alpha
+        return threshold
 
 
-def _warn_too_few(n: int, name: str, alpha: float, needed: int) -> None:
-    warnings.warn(
-        f"too few held-out successes ({n}) for threshold={name!r} at alpha = {alpha:g}: no run "
-        f"will be flagged; fit on more runs, of which at least {needed} successes are held out, or "
-        f"raise alpha",
-        UserWarning,
-        stacklevel=4,
-    )
+THRESHOLDS: dict[str, type[Threshold]] = {
+    kind.keyword: kind for kind in (Pac, Conformal, PacMarginal, Ville, Bonferroni, RandomizedVille)
+}
+"""All thresholds, by the keyword that names them."""
 
 
 # --------------------------------------------------------------------------- uniforms
@@ -228,7 +283,7 @@ def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 
 
-def one_id(run_id: Hashable) -> NDArray[Any]:
+def id_array(run_id: Hashable) -> NDArray[Any]:
     """Return one id as an array of ids."""
     ids = np.empty(1, dtype=object)
     ids[0] = run_id

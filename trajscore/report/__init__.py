@@ -1,6 +1,6 @@
 """One call from traces to a verdict."""
 
-from trajscore.report._data import EvaluationOptions, MonitoringOptions
+from trajscore.evaluation.options import EvaluationOptions, MonitoringOptions
 from trajscore.report._evaluate import evaluate
 from trajscore.report._report import Report
 

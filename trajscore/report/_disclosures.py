@@ -9,25 +9,86 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trajscore.report._data import BOOTSTRAP, INFLUENCE
-from trajscore.report._runs import NO_STEP, number_of_runs
-from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import Facts, ReportData
+import pandas as pd
+
+from trajscore.evaluation.evaluation import Evaluation, Facts
+from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
+from trajscore.evaluation.runs import (
+    EvaluatedRuns,
+    Exclusion,
+    ExclusionKind,
+    number_of_runs,
+    outcome_problem,
+)
+
+COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
+"""What runs without an outcome count as."""
+RUN_SCORE = {
+    "last": "last confidence",
+    "mean": "average confidence",
+    "min": "lowest confidence",
+    "weighted": "average confidence, early steps counting more",
+}
+"""What a threshold is compared with, by how a run's forecasts become one number."""
 
 
-def left_out(data: ReportData, most: int = 1000) -> str:
+def exclusion_text(exclusion: Exclusion) -> str:
+    """Say why runs are left out."""
+    *others, last = exclusion.predictors or ("",)
+    if others:
+        return f"values of {', '.join(others)} and {last} are missing"
+    texts = {
+        ExclusionKind.LOST: f"lost by the harness: {exclusion.stop_reason}",
+        ExclusionKind.STOPPED: f"no outcome; stopped by {exclusion.stop_reason}, not by a budget",
+        ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
+        ExclusionKind.UNOBSERVED: "the outcome was not observed",
+        ExclusionKind.NO_STEP: "ended before the first step",
+        ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
+    }
+    return texts[exclusion.kind]
+
+
+def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
+    """Return the number of runs left out of every number, or of scores alone, by reason."""
+    return {
+        exclusion_text(exclusion): n
+        for exclusion, n in exclusions.items()
+        if exclusion.is_of_scores == of_scores
+    }
+
+
+def excluded_table(data: Evaluation) -> pd.DataFrame:
+    """Return how many runs do not count, or in success rates alone, by reason."""
+    rows = [
+        ("all", reason, n)
+        for of_scores in (False, True)
+        for reason, n in exclusion_texts(data.exclusions, of_scores).items()
+    ]
+    return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
+
+
+def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
+    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
+    if problem := outcome_problem(runs.y, needs_both):
+        reasons = exclusion_texts(runs.exclusions, of_scores=False)
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in reasons.items())
+        raise ValueError(problem + "".join(lost))
+
+
+def left_out(data: Evaluation, most: int = 1000) -> str:
     """Say how many runs were left out of every number or of scores, and for which reasons."""
-    if data.excluded.empty:
+    if not data.exclusions:
         return "Left out: no run"
-    text = ""
-    if data.left_out:
-        text = f"Left out of every number: {_reasons(data.left_out, most)}"
-    if data.unscored:
-        aside = f"Counted in success rates alone: {_reasons(data.unscored, most)}"
-        text = f"{text}. {aside}" if text else aside
-    if data.unscored.keys() - {NO_STEP} and data.options.settings.missing != "ffill":
+    parts = []
+    if reasons := exclusion_texts(data.exclusions, of_scores=False):
+        parts.append(f"Left out of every number: {_reasons(reasons, most)}")
+    if reasons := exclusion_texts(data.exclusions, of_scores=True):
+        parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
+    text = ". ".join(parts)
+    is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)
+    if is_missing and data.options.settings.missing != "ffill":
         ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
-        text += say("remedy", {"ffill": ffill})
+        text += f"; {ffill} repeats the value before"
     return text
 
 
@@ -44,13 +105,16 @@ def _reasons(n_by_reason: Mapping[str, int], most: int) -> str:
 # -------------------------------------------------------------------- how it was made
 
 
-def disclosures(data: ReportData) -> dict[str, str]:
+def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
-    facts, options, weights = data.facts, data.options, data.options.weights
-    source, version = data.source, f"trajscore {data.source.version}"
+    facts = data.facts
+    options = data.options
+    weights = data.options.weights
+    source = data.source
+    version = f"trajscore {data.source.version}"
     clipping = next((family for family in options.families if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
-    counted_as, phi = SENTENCES["counted_as"][facts.censored], options.settings.phi
+    phi = options.settings.phi
     emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
@@ -66,10 +130,9 @@ def disclosures(data: ReportData) -> dict[str, str]:
         "steps beyond the horizon": f"{facts.n_unscored:,} not scored" * bool(facts.n_unscored),
         "horizon beyond the end": number_of_runs(facts.n_beyond)
                                   * bool(weights.is_own and facts.n_beyond),
-        "aggregation": f"{phi}: {SENTENCES['score_of'][phi]}; failures positive",
+        "aggregation": f"{phi}: {RUN_SCORE[phi]}; failures positive",
         "calibration": _calibration(facts.calibrators),
-        "censoring": say("censoring", {"counted_as": counted_as}) if facts.n_censored
-                     or facts.censored == "drop" else "none",
+        "censoring": _censoring(facts),
         "intervals": _intervals(data),
         "equal length": "the same number of steps; beyond 10, within a tenth of it",
     }  # fmt: skip
@@ -81,6 +144,17 @@ def disclosures(data: ReportData) -> dict[str, str]:
         )
     settings["judged"] = ", ".join(filter(None, [source.created, version, source.command]))
     return {name: value for name, value in settings.items() if value}
+
+
+def _censoring(facts: Facts) -> str:
+    """Say what runs without an outcome count as."""
+    if not facts.n_censored and facts.censored != "drop":
+        return "none"
+    return (
+        f"runs without an observed outcome count {COUNTED_AS[facts.censored]}, in calibration, "
+        f"base rate and every metric; stops are taken to be administrative (budgets that do not "
+        f"depend on the outcome)"
+    )
 
 
 def runs_that_count(facts: Facts) -> str:
@@ -101,9 +175,10 @@ def _calibration(calibrators: dict[str, str] | None) -> str:
     return f"{'; '.join(names)}; all out of fold"
 
 
-def _intervals(data: ReportData) -> str:
+def _intervals(data: Evaluation) -> str:
     """Say at which level intervals are, how most were made, and those of which others."""
-    settings, methods = data.options.settings, data.interval_methods
+    settings = data.options.settings
+    methods = data.interval_methods
     ways = {
         INFLUENCE: "influence (t quantiles)",
         BOOTSTRAP: f"bootstrap (BCa, {settings.n_resamples} replicates)",

@@ -26,37 +26,38 @@ from trajscore.core.stops import recorded_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
-from trajscore.inference._bootstrap import check_resamples
-from trajscore.inference.mean_intervals import METHODS
-from trajscore.inference.units import ONE_CLUSTER
-from trajscore.monitoring import StoppingRule
-from trajscore.report._cards import cards_and_pairs
-from trajscore.report._data import (
+from trajscore.evaluation.batches import batch_selection, evaluate_batches
+from trajscore.evaluation.doubts import doubts
+from trajscore.evaluation.evaluation import Counts, Facts, Source
+from trajscore.evaluation.groups import group_table
+from trajscore.evaluation.intervals import interval_table
+from trajscore.evaluation.monitoring import monitoring_options, monitoring_table
+from trajscore.evaluation.options import (
     RECALIBRATED,
     EvaluationOptions,
     MonitoringOptions,
     Note,
     Options,
 )
-from trajscore.report._doubts import doubts
-from trajscore.report._groups import group_table
-from trajscore.report._in_batches import batch_rules, evaluate_batches
-from trajscore.report._intervals import interval_table
-from trajscore.report._monitoring import monitoring_options, monitoring_table
-from trajscore.report._report import Report
-from trajscore.report._rows import make_rows
-from trajscore.report._runs import (
+from trajscore.evaluation.recommendation import cards_and_pairs
+from trajscore.evaluation.rows import make_rows
+from trajscore.evaluation.runs import (
     MISSING,
-    Judged,
+    EvaluatedRuns,
     censored_as,
     check_predictors,
-    choose_runs,
     fill_forward,
     knows_end,
     leave_out_missing,
+    select_runs,
     under_other_choices,
 )
-from trajscore.report._tables import Counts, Facts, Source
+from trajscore.inference._bootstrap import check_resamples
+from trajscore.inference.mean_intervals import METHODS
+from trajscore.inference.units import ONE_CLUSTER
+from trajscore.monitoring import StoppingRule
+from trajscore.report._disclosures import refuse_without_outcomes
+from trajscore.report._report import Report
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.sources import DaskBatches
 
@@ -181,7 +182,8 @@ def evaluate(
         Work(options.n_jobs, options.progress),
     )
     maker = calibrator_maker(calibrator, computed.weights)
-    stopping, is_end_known = monitoring_options(monitoring), knows_end(options.end, calibrator)
+    stopping = monitoring_options(monitoring)
+    is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
         if y is not None or groups is not None:
             raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
@@ -189,8 +191,8 @@ def evaluate(
             evaluate, weights=weights, calibrator=calibrator, by=by, monitoring=monitoring,
             options=replace(options, missing="same_runs"),
         )  # fmt: skip
-        rules = batch_rules(X, calibrator, censored, options, stop_reason, by)
-        return evaluate_batches(X, computed, rules, calibrator, of_sample)
+        selection = batch_selection(X, calibrator, censored, options, stop_reason, by)
+        return evaluate_batches(X, computed, selection, calibrator, of_sample)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
@@ -198,12 +200,13 @@ def evaluate(
     groupings = group_labels(by, sample.X)
     stops = recorded_stops(sample.X.meta, stop_reason)
     refuse_own_stops(sample.traces, stop_reason)
-    chosen = choose_runs(sample, stops, kind)
-    judged = leave_out_missing(chosen, notes)
-    if judged.runs.units.n_units < 2:
+    counted = select_runs(sample, stops, kind)
+    refuse_without_outcomes(counted)
+    scored = leave_out_missing(counted, notes)
+    if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    others = under_other_choices(sample, stops[0], kind, judged)
-    rows = make_rows(judged, maker, computed, notes)
+    others = under_other_choices(sample, stops[0], kind, scored)
+    rows = make_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
     by_group = group_table(rows, groupings, cards, computed) if groupings else None
     other_choices = {
@@ -212,14 +215,13 @@ def evaluate(
     }
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
-    notes = [*doubts(chosen, rows, intervals, computed.weights), *notes]
+    notes = [*doubts(counted, rows, intervals, computed.weights), *notes]
     calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
     return Report(
         rows=rows,
         intervals=intervals,
         interval_methods=methods,
-        left_out=judged.excluded,
-        unscored=judged.unscored,
+        exclusions=scored.exclusions,
         monitoring=monitored,
         cards=cards,
         pairs=pairs,
@@ -229,7 +231,7 @@ def evaluate(
         facts=Facts(
             **asdict(
                 Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
-                + Counts.of_outcomes(chosen.runs.y, chosen.runs.labels)
+                + Counts.of_outcomes(counted.y, counted.labels)
             ),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
@@ -237,7 +239,7 @@ def evaluate(
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
-        ends=_ends(chosen),
+        ends=_ends(counted),
         remarks=notes,
         source=Source(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
@@ -245,10 +247,10 @@ def evaluate(
     )
 
 
-def _ends(judged: Judged) -> pd.DataFrame:
+def _ends(runs: EvaluatedRuns) -> pd.DataFrame:
     """Return the outcome of each run and, where it is known, its stop reason."""
-    meta = next(iter(judged.traces.values())).meta
-    return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=judged.runs.y)
+    meta = next(iter(runs.traces.values())).meta
+    return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=runs.y)
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:

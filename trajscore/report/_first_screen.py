@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
-from trajscore.report._acting import (
+from trajscore.core.visible import visible
+from trajscore.evaluation.acting import (
     LOST,
     PRICE,
     Accepting,
@@ -20,19 +20,20 @@ from trajscore.report._acting import (
     price_text,
     stopping,
 )
-from trajscore.report._answer import Answer, answer, succeeded
-from trajscore.report._cards import form_of, have_too_few_runs, ranked, varies
-from trajscore.report._data import FORMS, RECALIBRATED
-from trajscore.report._disclosures import runs_that_count
-from trajscore.report._numbers import of_hundred
-from trajscore.report._runs import number_of_runs
-from trajscore.report._sentences import SENTENCES, say
-from trajscore.report._tables import ReportData
-from trajscore.report._verdict import of_stopping
-from trajscore.report._worst_runs import worst_runs
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import FORMS, RECALIBRATED
+from trajscore.evaluation.runs import number_of_runs
+from trajscore.evaluation.worst_runs import WrongRun, worst_runs
+from trajscore.report._disclosures import RUN_SCORE, runs_that_count
+from trajscore.report.glossary import TEMPLATES
+from trajscore.report.numbers import of_hundred
+from trajscore.report.verdicts import of_stopping
+from trajscore.report.wording import Answer, answer, outcome_of, succeeded
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
+_ACCEPT = TEMPLATES["accept"]
+_STOP = TEMPLATES["stop"]
 _VERBS = ("won", "passed", "succeeded", "failed")
 
 
@@ -48,18 +49,19 @@ class FirstScreen:
     score: str = ""  # and one of a run
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
-    worst: dict[str, Any] = field(default_factory=dict)
+    worst: WrongRun | None = None
     texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
 
 
 def first_screen(
-    data: ReportData, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
+    data: Evaluation, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
 ) -> FirstScreen:
     """Return the first screen; costs are those of each step, of predictors, beside steps."""
-    decided, about = answer(data), _about(data)
-    varying = [name for name in ranked(data.cards) if varies(data.cards.loc[name])]
+    decided = answer(data)
+    about = _about(data)
+    varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
-    if not drawn or have_too_few_runs(data.cards).all():
+    if not drawn or all(each.has_too_few_runs for each in data.recommendations.values()):
         return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
@@ -71,61 +73,83 @@ def first_screen(
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
     score = form.replace("forecast", "score")
     number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
-    accept, before = accepting(number, data.runs.labels), decided.before
+    accept = accepting(number, data.runs.labels)
+    before = decided.before
     rules = {
         "accept": _say_accept(accept, PRICE, score),
         "stop": _say_stop(curves, drawn[0], LOST, form),
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    words = {"what": SENTENCES["score_of"][data.options.settings.phi], "form": FORMS[key[1]]}
-    limits = {"name": drawn[0], "price": PRICE, "lost": LOST}
-    notes = {"accept_note": say("score", words), "stop_note": of_stopping(data)}
-    notes |= {"thresholds": say("thresholds", words | limits)}
-    texts = rules | notes | {"worst": _say_worst(data, worst, form)}
+    number_of_run = f"{RUN_SCORE[data.options.settings.phi]}, {FORMS[key[1]]}"
+    texts = rules | {
+        "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
+                       f"more.",
+        "stop_note": of_stopping(data),
+        "thresholds": _say_thresholds(drawn[0], number_of_run),
+        "worst": _say_worst(data, worst, form),
+    }  # fmt: skip
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
-def acted_on(data: ReportData, name: str) -> tuple[str, str]:
+def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
     """Return the key of the form that a card speaks for, if it is a probability."""
-    form, forms = form_of(data.cards.loc[name]), data.forms_of(name)
+    form = data.recommendations[name].form
+    forms = data.forms_of(name)
     return name, form if form in forms else forms[0]
 
 
 # -------------------------------------------------------------------- sentences
 
 
+def _say_thresholds(name: str, number_of_run: str) -> str:
+    """Say what both rules are of, and what they assume."""
+    return (
+        f"Both rules are for {visible(name)}, chosen and measured on these runs: expect somewhat "
+        f"less of new ones. A run's score: {number_of_run}. A failure let through counts as "
+        f"{PRICE:g} reviews, and at most {LOST:g} of 100 good runs may be stopped."
+    )
+
+
 def _say_accept(curve: Accepting, price: float, form: str) -> str:
     """Say what to accept where a failure that is let through costs this number of reviews."""
-    cost, best = curve.cost(price), curve.cheapest(price)
+    cost = curve.cost(price)
+    best = curve.cheapest(price)
     everything = price_text(cost[0])
     if best in (0, len(cost) - 1):
-        return say("accept.every", {"do": "Review" if best else "Accept", "all": everything})
-    return say("accept.some", {
-        "f": form, "t": _threshold(curve, best), "a": of_hundred(curve.accepted[best]),
-        "w": of_hundred(curve.failing[best] / curve.accepted[best]),
-        "c": price_text(cost[best]), "all": everything,
-    })  # fmt: skip
+        return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
+    return _ACCEPT["some"].format(
+        f=form,
+        t=_threshold(curve, best),
+        a=of_hundred(curve.accepted[best]),
+        w=of_hundred(curve.failing[best] / curve.accepted[best]),
+        c=price_text(cost[best]),
+        all=everything,
+    )
 
 
 def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str) -> str:
     """Say which runs to stop where at most this number of 100 good runs may be lost."""
     at = {name: curve.highest(lost / 100) for name, curve in curves.items()}
     saved = {name: curves[name].saved["steps"][k] for name, k in at.items() if k is not None}
-    curve, best = curves[shown], at[shown]
+    curve = curves[shown]
+    best = at[shown]
     if best is not None and of_hundred(saved[shown]) != "0":
         kinds = [kind for kind in curve.saved if kind != "steps"]
         also = [f" ({of_hundred(curve.saved[kind][best])}% of the {kind})" for kind in kinds]
-        return say("stop.some", {
-            "f": form, "t": _threshold(curve, best), "s": of_hundred(saved[shown]),
-            "b": of_hundred(curve.bad[best]), "g": of_hundred(curve.good[best]),
-            "also": "".join(also),
-        })  # fmt: skip
+        return _STOP["some"].format(
+            f=form,
+            t=_threshold(curve, best),
+            s=of_hundred(saved[shown]),
+            b=of_hundred(curve.bad[best]),
+            g=of_hundred(curve.good[best]),
+            also="".join(also),
+        )
     saved.pop(shown, None)
     most = max(saved, key=lambda name: saved[name], default="")
-    text = say("stop.never", {"p": shown})
+    text = _STOP["never"].format(p=visible(shown))
     if most and of_hundred(saved[most]) != "0":
-        text += say("stop.other", {"q": most, "s": of_hundred(saved[most])})
+        text += _STOP["other"].format(q=visible(most), s=of_hundred(saved[most]))
     return text
 
 
@@ -138,20 +162,24 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: ReportData, worst: dict[str, Any], form: str) -> str:
-    digits = max(2, -int(np.floor(np.log10(max(worst["loss"], 1e-4)))))
-    facts = {
-        "task": f", task {worst['task']}" * bool(worst["task"]), "form": form,
-        "loss": f"{worst['loss']:.{digits}f}", "n": number_of_runs(int(data.runs.observed.sum())),
-        "seen": " with an outcome" * bool(data.facts.n_censored),
-        "was": "" if worst["outcome"] in _VERBS else "was ",
-    }  # fmt: skip
-    return say("worst", worst | facts)
+def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
+    """Say which run to read first, and at which step."""
+    digits = max(2, -int(np.floor(np.log10(max(worst.loss, 1e-4)))))
+    task = f", task {worst.task}" if worst.task else ""
+    seen = " with an outcome" if data.facts.n_censored else ""
+    n = number_of_runs(int(data.runs.observed.sum()))
+    outcome = outcome_of(data, worst.y)
+    was = "" if outcome in _VERBS else "was "
+    return visible(
+        f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
+        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+    )
 
 
-def _about(data: ReportData) -> str:
+def _about(data: Evaluation) -> str:
     """Say what was judged, when, and by which version."""
-    facts, source = data.facts, data.source
+    facts = data.facts
+    source = data.source
     rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"
     hidden = f" of {facts.n_known:,} observed, {rate}" if facts.n_known < facts.n_counted else ""
     parts = [

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import joined_ids
+from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
     bare_name,
     check_map,
@@ -24,13 +24,13 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
-from trajscore.core.outcomes import differ
-from trajscore.core.runs_of_table import runs_of_table
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.stops import EXCLUDED, Rule, normalize_reasons, notes_on_stops, stop_columns
 from trajscore.core.values import number_of, unknown_name
 from trajscore.core.visible import visible
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
+from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.reading import stream_runs
@@ -48,7 +48,6 @@ from trajscore.io.tables import (
     with_scales,
 )
 from trajscore.io.wide_tables import as_long
-from trajscore.report._doubts import without_leaky_columns
 from trajscore.report._spent import spent_in_log, spent_in_table
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer.stated_confidence import StatedConfidence
@@ -262,9 +261,9 @@ def _load_table(
     if ended is not None:
         remarks += tuple(
             ArgumentError(note).in_options(OPTIONS)
-            for note in notes_on_stops(ended.counts, len(ended.y))
+            for note in notes_on_stops(ended.stop_counts, len(ended.y))
         )
-        lost = (name for kind, name in ended.counts if kind == EXCLUDED)
+        lost = (name for kind, name in ended.stop_counts if kind == EXCLUDED)
         remarks += _not_met(rule, [*X.meta["stop_reason"], *lost])
     elif rule is not None:
         remarks += ("--stop: no column of stop reasons was found; name it with --stop-reason",)
@@ -446,12 +445,12 @@ def _confidences(
     for column, name in enumerate(whole):
         share = float(there[:, column].mean())
         how_often = f"{name}: in {share:.0%} of the agent's turns"
-        if differ(y[whole[name]]):
+        if outcomes_vary(y[whole[name]]):
             predictors[name] = X[name]
             lines.append(how_often)
         elif share:
             remedy = " (--missing ffill uses the value before)" * (
-                missing is not None and differ(y[whole_runs(filled[name])])
+                missing is not None and outcomes_vary(y[whole_runs(filled[name])])
             )
             too_rare.append(f"{how_often}; too few runs have it at every turn{remedy}")
     return predictors, lines + too_rare

@@ -11,20 +11,20 @@ import pandas as pd
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.io import Run
-from trajscore.report._answer import answer
-from trajscore.report._disclosures import disclosures
-from trajscore.report._tables import ReportData
-from trajscore.report._verdict import verdicts
+from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.text import to_text
+from trajscore.report.render.as_text import to_text
+from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import answer
 
 if TYPE_CHECKING:
     from trajscore.plotting import ScoreDisplay
 
 
-class Report(ReportData):
+class Report(Evaluation):
     """Result of `trajscore.evaluate`: its numbers, and what to do with them.
 
     Attributes
@@ -102,9 +102,11 @@ class Report(ReportData):
         clusters (None without), and ``source_rows``, the row of each run in the input.
     ends : DataFrame
         Outcome ``y`` and, where it is known, ``stop_reason`` of each run that counts.
-    rows, left_out, unscored, options, facts, remarks, source
-        What tables are made from, what was computed, of which runs, and the notes, before they are
-        put into words; what was judged, when, and by which command.
+    left_out, unscored : dict of str to int
+        How many runs do not count, or in success rates alone, by reason.
+    rows, exclusions, options, facts, remarks, source
+        What tables are made from, which runs were left out, what was computed, and the notes,
+        before they are put into words; what was judged, when, and by which command.
 
     Examples
     --------
@@ -120,6 +122,21 @@ class Report(ReportData):
     def disclosures(self) -> dict[str, str]:
         """What an evaluation must say."""
         return disclosures(self)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many runs do not count, by reason."""
+        return exclusion_texts(self.exclusions, of_scores=False)
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """How many runs count in success rates alone, by reason."""
+        return exclusion_texts(self.exclusions, of_scores=True)
+
+    @property
+    def excluded(self) -> pd.DataFrame:
+        """How many runs do not count, or in success rates alone, by reason."""
+        return excluded_table(self)
 
     @property
     def notes(self) -> list[str]:
@@ -172,7 +189,8 @@ class Report(ReportData):
         """
         from trajscore.plotting import ScoreDisplay  # which is imported where it is used
 
-        name, known = metric or self.score_name, self.options.metrics
+        name = metric or self.score_name
+        known = self.options.metrics
         if name not in known:
             raise ValueError(unknown_name("metric", name, known))
         return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)

@@ -10,7 +10,7 @@ import pandas as pd
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PARTS, collapse
+from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, collapse, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray
@@ -72,7 +72,8 @@ class RankingAccumulator(Accumulator):
         bounds: tuple[float, float] | None = None,
     ) -> None:
         check_choice(phi, "phi", AGGREGATORS)
-        self.phi, self.weights = phi, as_step_weights(weights, horizon)
+        self.phi = phi
+        self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_RANK_CELLS)
         self.sums: FloatArray = np.zeros((3, _N_RANK_CELLS))  # failures, successes, confidence
 
@@ -118,22 +119,25 @@ class RankingAccumulator(Accumulator):
         failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
         rows = {}
-        ranked = {k: m.function for k, m in DIAGNOSTICS.items() if isinstance(m, RankMetric)}
-        for name, statistic in ranked.items():
+        for name, metric in DIAGNOSTICS.items():
+            if not isinstance(metric, RankMetric):
+                continue
+            statistic = metric.function
             value = float(statistic(failures, successes))
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             if name == "AUPRC":
                 cases.append(_least_auprc(failures, successes))
-            of_failure, of_success = GRADIENTS[statistic](failures, successes)
-            squares = (failures * of_failure**2 + successes * of_success**2).sum()
-            half = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
-            ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
-            rows[name] = value, float(ends[0][0]), float(ends[1][0]), min(cases), max(cases)
+            failure_gradient, success_gradient = GRADIENTS[statistic](failures, successes)
+            squares = (failures * failure_gradient**2 + successes * success_gradient**2).sum()
+            half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
+            rows[name] = value, float(half_width), min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - confidence, 10)
-            rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
-        columns = ["value", "low", "high", "least", "most"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+            rows["T-ECE"] = error, np.nan, np.nan, np.nan
+        value, half_width, least, most = np.array(list(rows.values())).T
+        low, high = interval_bounds(value, half_width, np.full(len(rows), True))
+        columns = {"value": value, "low": low, "high": high, "least": least, "most": most}
+        return pd.DataFrame(columns, index=list(rows))
 
 
 def _split_cells(
@@ -141,7 +145,8 @@ def _split_cells(
 ) -> tuple[FloatArray, FloatArray]:
     """Split each cell in two; the failures are the lower half where `first` is 0."""
     split = np.zeros((2, len(failures), 2))
-    split[0, :, first], split[1, :, 1 - first] = failures, successes
+    split[0, :, first] = failures
+    split[1, :, 1 - first] = successes
     return split[0].ravel(), split[1].ravel()
 
 
@@ -151,7 +156,8 @@ def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
     before = np.cumsum(failures) - failures + passed
     # the k-th failure of a cell has precision 1 - passed / (before + k)
     area = failures - passed * (harmonic(before + failures) - harmonic(before))
-    return float(area.sum() / failures.sum()) if failures.any() else np.nan
+    with np.errstate(invalid="ignore"):  # NaN without failures
+        return float(area.sum() / failures.sum())
 
 
 _N_CELLS = 1 << 14
@@ -210,7 +216,8 @@ class CalibrationAccumulator(Accumulator):
     ) -> None:
         self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_CELLS)
-        self.n_runs, self.divisor = 0, 0.0
+        self.n_runs = 0
+        self.divisor = 0.0
         # weight of successes, of failures, and of either times the value; by part and cell
         self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
 
@@ -218,8 +225,10 @@ class CalibrationAccumulator(Accumulator):
         """Add trusted runs with one value a step."""
         self.n_runs += len(runs.label)
         self.divisor += float(runs.of_runs.divisor().sum())
-        key = runs.part * _N_CELLS + self.grid.cells(values)
-        parts = (runs.success, runs.failure, runs.success * values, runs.failure * values)
+        key = step_parts(runs.X).astype(np.int64) * _N_CELLS + self.grid.cells(values)
+        success = runs.weight * runs.step_label
+        failure = runs.weight * (1 - runs.step_label)
+        parts = (success, failure, success * values, failure * values)
         for place, part in enumerate(parts):
             self.sums[place] += np.bincount(key, part, 3 * _N_CELLS).reshape(3, _N_CELLS)
 
@@ -228,7 +237,8 @@ class CalibrationAccumulator(Accumulator):
         constant = CalibrationAccumulator(self.weights)
         (cell,) = constant.grid.cells(np.array([forecast]))
         weight = self.sums[:2].sum(axis=2)
-        constant.n_runs, constant.divisor = self.n_runs, self.divisor
+        constant.n_runs = self.n_runs
+        constant.divisor = self.divisor
         constant.sums[:, :, cell] = [*weight, *(weight * forecast)]
         return constant
 
@@ -246,7 +256,8 @@ class CalibrationAccumulator(Accumulator):
         total = weight[outcome, cell]
         values = moments[outcome, cell] / total
         order = np.argsort(values)
-        success, failure = (np.where(outcome == k, total, 0.0)[order] for k in (0, 1))
+        success = np.where(outcome == 0, total, 0.0)[order]
+        failure = np.where(outcome == 1, total, 0.0)[order]
         return CalibrationSample(values[order], success, failure, self.n_runs)
 
     def fit(self, calibrator: CrossFitCalibrator) -> Any:
@@ -272,14 +283,16 @@ class CalibrationAccumulator(Accumulator):
                 f"calibrator must be a cross-fit calibrator such as PlattCrossFitCalibrator(), "
                 f"got {calibrator!r}"
             )
-        theirs = as_step_weights(calibrator.weights, calibrator.horizon)
-        if theirs != self.weights:
+        weights = as_step_weights(calibrator.weights, calibrator.horizon)
+        if weights != self.weights:
             raise ValueError(
-                f"The calibrator has weights {theirs.name}, the accumulator {self.weights.name}; "
+                f"The calibrator has weights {weights.name}, the accumulator {self.weights.name}; "
                 f"give both the same weights"
             )
         # a step function would otherwise separate the successes and failures of one cell
-        sample = self._pooled() if calibrator._is_stepwise else self._by_outcome()
+        sample = self._by_outcome()
+        if calibrator._is_stepwise:
+            sample = self._pooled()
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("Calibration needs both successes and failures; add more runs")
         # as in memory, the weights of a run add up to one on average: penalties mean the same
@@ -306,18 +319,18 @@ class CalibrationAccumulator(Accumulator):
             raise ValueError("There are no runs yet; add some with update")
         n_bins = as_count(n_bins, "n_bins")
         errors = {"S-ECE": self.sums.sum(axis=1)}
-        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PARTS)}
+        errors |= {f"S-ECE {part}": self.sums[:, k] for k, part in enumerate(PART_STARTS)}
         values = {
             name: binned_error(success + failure, success - np.add(*moments), n_bins)
             for name, (success, failure, *moments) in errors.items()
         }
-        family, sample = get_family(score), self._pooled()
+        sample = self._pooled()
         mass = Mass(
             sample.values,
             sample.success / self.divisor,
             sample.failure / self.divisor,
             np.zeros(len(sample.values), dtype=np.int64),
         )
-        parts = mass.parts(family)
+        parts = mass.parts(get_family(score))
         values |= {name: parts[name][0] for name in TERMS} | {"success_rate": sample.base_rate}
         return pd.Series(values)

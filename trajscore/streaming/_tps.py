@@ -19,7 +19,9 @@ from trajscore.streaming.batches import hashed
 
 _BUCKETS = 4096  # hashes of clusters; clusters with the same hash count as one
 # places of sums behind those of the scores
-_DIVISOR, _BY_OUTCOME, _N_RUNS = -4, slice(-3, -1), -1
+_DIVISOR = -4
+_BY_OUTCOME = slice(-3, -1)
+_N_RUNS = -1
 
 
 class TPSAccumulator(Accumulator):
@@ -74,9 +76,10 @@ class TPSAccumulator(Accumulator):
         self._refuse_some_groups(runs.groups)
         cells = (score_cells(family, forecasts, runs.step_label) for family in self.scores)
         scores = [runs.of_runs.sums(scored) for scored in cells]
-        total, divisor = runs.of_runs.total, runs.of_runs.divisor()
+        total = runs.of_runs.total
         success = total * runs.label
-        sums = np.column_stack([*scores, divisor, success, total - success, np.ones(len(total))])
+        columns = [runs.of_runs.divisor(), success, total - success, np.ones(len(total))]
+        sums = np.column_stack([*scores, *columns])
         self.moments += sums.T @ sums
         if runs.groups is not None:
             if self.by_cluster is None:
@@ -111,11 +114,12 @@ class TPSAccumulator(Accumulator):
             self._refuse_some_groups(other.by_cluster)
         super()._add_sums(other)
         if other.by_cluster is not None:
-            sums = 0.0 if self.by_cluster is None else self.by_cluster
-            self.by_cluster = sums + other.by_cluster
+            if self.by_cluster is None:
+                self.by_cluster = np.zeros_like(other.by_cluster)
+            self.by_cluster = self.by_cluster + other.by_cluster
 
-    def _refuse_some_groups(self, theirs: Any) -> None:
-        if self.n_runs and (self.by_cluster is None) != (theirs is None):
+    def _refuse_some_groups(self, other_groups: Any) -> None:
+        if self.n_runs and (self.by_cluster is None) != (other_groups is None):
             raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -140,7 +144,8 @@ class TPSAccumulator(Accumulator):
         n = self.n_runs
         if n < 2:
             raise ValueError(f"An interval needs at least 2 runs, got {n}; add more with update")
-        mean, k = self.moments[_N_RUNS] / n, len(self.scores)
+        mean = self.moments[_N_RUNS] / n
+        k = len(self.scores)
         directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
         for j, family in enumerate(self.scores):
             directions[j, [j, k + j]] = 1.0
@@ -151,7 +156,8 @@ class TPSAccumulator(Accumulator):
         value = mean @ directions
         directions[_DIVISOR] -= value / mean[_DIVISOR]
         error, quantile = self._error(directions, confidence_level)
-        low, high = value - quantile * error, value + quantile * error
+        low = value - quantile * error
+        high = value + quantile * error
         table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
         table |= {"base_rate": value[:k] - value[k:], "margin": value[k:]}
         table |= {"margin_low": low[k:], "margin_high": high[k:]}
@@ -166,8 +172,8 @@ class TPSAccumulator(Accumulator):
             return error, t_quantile(n - 1, level)
         sums = self.by_cluster[self.by_cluster[:, _N_RUNS] > 0]
         sizes = sums[:, _N_RUNS]
-        left_out = left_out_factor(sizes)[:, None] * (sums @ directions)
-        error = np.sqrt((left_out**2).sum(axis=0)) / n
+        influence = left_out_factor(sizes)[:, None] * (sums @ directions)
+        error = np.sqrt((influence**2).sum(axis=0)) / n
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
-from trajscore.core.run_sums import step_parts
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -52,21 +51,6 @@ class LabelledRuns:
     def step_label(self) -> FloatArray:
         """Outcome of the run of each step."""
         return np.repeat(self.label, self.X.lengths)
-
-    @cached_property
-    def success(self) -> FloatArray:
-        """Weight of success of each step."""
-        return self.weight * self.step_label
-
-    @cached_property
-    def failure(self) -> FloatArray:
-        """Weight of failure of each step."""
-        return self.weight * (1 - self.step_label)
-
-    @cached_property
-    def part(self) -> IntArray:
-        """Place in `PARTS` of each step, by its number: early, middle or late."""
-        return step_parts(self.X).astype(np.int64)
 
 
 _END = float(np.log((1 - CLIP) / CLIP))
@@ -145,9 +129,10 @@ class Accumulator(ABC):
             X, y, allow_censored=False, probabilities=self.grid.is_probability, single_channel=True
         )
         if len(sample):
+            if groups is not None:
+                groups = check_labels(groups, len(sample))
             labels = np.asarray(sample.y, dtype=np.float64)
-            clusters = None if groups is None else check_labels(groups, len(sample))
-            self._add(LabelledRuns(labels, sample.X, self.weights, clusters), sample.X.cells)
+            self._add(LabelledRuns(labels, sample.X, self.weights, groups), sample.X.cells)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -172,8 +157,7 @@ class Accumulator(ABC):
         kind = type(self).__name__
         if type(other) is not type(self):
             raise ValueError(f"other must be a {kind}, got a {type(other).__name__}")
-        different = [n for n in self.settings if getattr(self, n) != getattr(other, n)]
-        if different:
+        if different := [n for n in self.settings if getattr(self, n) != getattr(other, n)]:
             raise ValueError(
                 f"The two {kind}s differ in {' and '.join(different)}; merge only accumulators "
                 f"with the same parameters"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
@@ -16,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError, MissingStepError
 from trajscore.core.meanings import bare_name
 from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
@@ -37,12 +37,16 @@ class Batch(NamedTuple):
 
     def take(self, rows: IntArray) -> Batch:
         """Return some of the runs."""
-        groups = None if self.groups is None else self.groups[rows]
+        groups = self.groups
+        if groups is not None:
+            groups = groups[rows]
         return Batch(self.y[rows], self.X[rows], groups)
 
     def hashes(self) -> IntArray:
         """Return a hash of each run's cluster, or of its id where there are no clusters."""
-        return hashed(self.X.ids if self.groups is None else self.groups)
+        if self.groups is None:
+            return hashed(self.X.ids)
+        return hashed(self.groups)
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,15 @@ class Columns:
                 missing="allow",
                 stop_reason=(),  # whoever evaluates the batches counts them all
             )
-        except ValueError as error:
-            if self.scattered or not re.search("starts at step|has no step", str(error)):
+        except MissingStepError as error:
+            if self.scattered:
                 raise
-            raise ValueError(
-                f"{error}; if its other rows stand elsewhere in the source, pass scattered=True"
-            ) from error
-        groups = None if self.group is None else X.meta[self.group].to_numpy()
-        return Batch(y, X, groups)
+            text = f"{error}; if its other rows stand elsewhere in the source, pass {{argument}}"
+            raise ArgumentError(text, "scattered", True) from error
+        batch = Batch(y, X, None)
+        if self.group is not None:
+            batch = batch._replace(groups=X.meta[self.group].to_numpy())
+        return batch
 
 
 class RunBatches:
@@ -95,14 +100,16 @@ class RunBatches:
     def __init__(
         self, source: Any, columns: Columns, progress: Callable[[Iterator[Any]], Any] | None = None
     ) -> None:
-        self.source, self.columns = source, columns
-        self._progress = progress
+        self.source = source
+        self.columns = columns
+        self._progress = progress or iter
 
     def __iter__(self) -> Iterator[Batch]:
-        tables = self._gathered() if self.columns.scattered else self._adjacent()
+        tables = self._adjacent()
+        if self.columns.scattered:
+            tables = self._gathered()
         with closing(tables):  # at once after an error, too, as there may be temporary files
-            for table in self._progress(tables) if self._progress else tables:
-                yield self.columns.batch(table)
+            yield from map(self.columns.batch, self._progress(tables))
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all batches."""
@@ -113,28 +120,32 @@ class RunBatches:
 
     def _read(self) -> Iterator[Any]:
         """Read tables of some rows, in the order of the source."""
-        pa, dataset = _arrow()
-        source, names = self.source, self.columns.names
+        source = self.source
+        names = self.columns.names
         if isinstance(source, (str, Path)):
             source = parquet_dataset(source)
-        if isinstance(source, dataset.Dataset):
+        if isinstance(source, _arrow("pyarrow.dataset").Dataset):
             batches = source.to_batches(columns=names, batch_size=BATCH_ROWS, **NO_READAHEAD)
         else:
-            batches = pa.RecordBatchReader.from_stream(source)
+            batches = _arrow().RecordBatchReader.from_stream(source)
         for batch in batches:
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                yield pa.Table.from_batches([batch]).select(names).slice(start, BATCH_ROWS)
+            table = _arrow().Table.from_batches([batch]).select(names)
+            for start in range(0, len(table), BATCH_ROWS):
+                yield table.slice(start, BATCH_ROWS)
 
     def _adjacent(self) -> Generator[Any, None, None]:
         """Yield tables of whole runs; the rows of a run stand together in the source."""
-        pa, _ = _arrow()
+        pa = _arrow()
+        pc = _arrow("pyarrow.compute")
         buffer: list[Any] = []
         for table in self._read():
             buffer.append(table)
             if sum(map(len, buffer)) < BATCH_ROWS:
                 continue
             joined = pa.concat_tables(buffer)
-            n_whole = _rows_before_last_run(joined[self.columns.id])
+            ids = joined[self.columns.id]
+            others = np.flatnonzero(pc.not_equal(ids, ids[-1]).to_numpy())
+            n_whole = int((others + 1).max(initial=0))  # rows before the last run
             if n_whole:
                 yield joined.slice(0, n_whole)
             buffer = [joined.slice(n_whole)]
@@ -143,7 +154,7 @@ class RunBatches:
 
     def _gathered(self) -> Generator[Any, None, None]:
         """Sort the rows into temporary files by run, and yield each file as a table."""
-        pa, _ = _arrow()
+        pa = _arrow()
         n_buckets = _MAX_BUCKETS
         if isinstance(self.source, (str, Path)):
             n_rows = parquet_dataset(self.source).count_rows()
@@ -198,13 +209,5 @@ def hashed(keys: Any) -> IntArray:
     return (pd.util.hash_array(values, categorize=False) >> np.uint64(1)).astype(np.int64)
 
 
-def _rows_before_last_run(ids: Any) -> int:
-    import pyarrow.compute as pc
-
-    rows = np.flatnonzero(pc.not_equal(ids, ids[-1]).to_numpy())
-    return int(rows[-1]) + 1 if len(rows) else 0
-
-
-def _arrow() -> list[Any]:
-    names = ("pyarrow", "pyarrow.dataset")
-    return [optional(name, "reading batches needs pyarrow", "data") for name in names]
+def _arrow(module: str = "pyarrow") -> Any:
+    return optional(module, "reading batches needs pyarrow", "data")

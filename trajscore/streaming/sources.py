@@ -35,7 +35,9 @@ class DaskBatches:
 
     def __init__(self, source: Any, columns: Columns) -> None:
         self.columns = columns
-        self._source = source if isinstance(source, list) else source[columns.names]
+        self._source = source
+        if not isinstance(source, list):
+            self._source = source[columns.names]
 
     @cached_property
     def _parts(self) -> list[Any]:
@@ -79,13 +81,17 @@ class DaskBatches:
 
         None if other runs are split, too.
         """
-        steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
         middle = len(self._parts) // 2
-        if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
+        for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
+            steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
+            sums = _reduce_tree(*steps, parts)
+            if sums is None:
+                return None
+        whole = _with_runs(sums, self.columns, sums.split_rows)
+        if whole is None:
             return None
-        sums: _PartialSums | None = _reduce_tree(*steps, self._parts)
-        whole = sums and _with_runs(sums, self.columns, sums.split_rows)
-        return None if whole is None else whole.total
+        total: Reduced = whole.total
+        return total
 
 
 def _reduce_tree(
@@ -137,20 +143,20 @@ def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialS
     """Add up a partition's runs but the first and the last; None if these are most of it."""
     rows = _read(columns, table)
     ids = rows[columns.id]
-    inner = np.flatnonzero((ids != ids[:1].squeeze()) & (ids != ids[-1:].squeeze()))
-    start, stop = (inner[0], inner[-1] + 1) if len(inner) else (0, 0)
-    if 2 * (stop - start) < len(rows):
+    is_outer = (ids == ids[:1].squeeze()) | (ids == ids[-1:].squeeze())
+    if 2 * is_outer.sum() > len(rows):
         return None
-    split_rows = pd.concat([rows.iloc[:start], rows.iloc[stop:]])
-    sums = _PartialSums(accumulator, np.empty(0, dtype=np.int64), split_rows)
-    return _with_runs(sums, columns, rows.iloc[start:stop])
+    sums = _PartialSums(accumulator, np.empty(0, dtype=np.int64), rows[is_outer])
+    return _with_runs(sums, columns, rows[~is_outer])
 
 
 def _join_partial_sums(parts: Sequence[_PartialSums | None]) -> _PartialSums | None:
     """Join partitions; None if they have a run in common."""
     sums = [part for part in parts if part is not None]
-    hashes = _distinct(np.concatenate([part.hashes for part in sums])) if sums else None
-    if hashes is None or len(sums) < len(parts):
+    if len(sums) < len(parts):
+        return None
+    hashes = np.concatenate([part.hashes for part in sums])
+    if len(np.unique(hashes)) < len(hashes):
         return None
     total = _merge_all([part.total for part in sums])
     return _PartialSums(total, hashes, pd.concat([part.split_rows for part in sums]))
@@ -164,16 +170,12 @@ def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _Par
         batch = columns.batch(rows)
     except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
         return None
-    hashes = _distinct(np.append(sums.hashes, hashed(batch.X.ids)))
+    hashes = hashed(batch.X.ids)
+    if np.isin(hashes, sums.hashes).any():
+        return None
     total = deepcopy(sums.total)
     update(total, batch)
-    return None if hashes is None else _PartialSums(total, hashes, sums.split_rows)
-
-
-def _distinct(hashes: IntArray) -> IntArray | None:
-    """Sort hashes; None if one occurs twice."""
-    hashes = np.sort(hashes)
-    return None if (hashes[1:] == hashes[:-1]).any() else hashes
+    return _PartialSums(total, np.append(sums.hashes, hashes), sums.split_rows)
 
 
 def _read(columns: Columns, table: Any) -> pd.DataFrame:
@@ -253,8 +255,9 @@ def iter_batches(
     ...     print(y, X, groups)
     [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
     """
-    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    per_run = tuple(meta) if isinstance(meta, (list, tuple)) else (meta,)
+    values, per_run = (
+        tuple(names) if isinstance(names, (list, tuple)) else (names,) for names in (value, meta)
+    )
     columns = Columns(id, step, values, outcome, group, per_run, first_step, scattered)
     if isinstance(source, list) or hasattr(source, "to_delayed"):
         return DaskBatches(source, columns)

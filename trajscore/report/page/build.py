@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable
 from importlib.resources import files
@@ -10,27 +11,30 @@ from typing import Any
 from trajscore.core.optional import optional
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.visible import show_controls, visible
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io import Run
-from trajscore.report._sentences import explain
-from trajscore.report._tables import ReportData
-from trajscore.report.page.numbers import numbers
+from trajscore.io.spreadsheets import to_csv
+from trajscore.report._disclosures import disclosures
+from trajscore.report.glossary import GLOSSARY, LITERATURE, explain
 from trajscore.report.page.runs import runs
 from trajscore.report.page.screen import screen
-from trajscore.report.page.view import View
+from trajscore.report.page.view import Drawer, View
 from trajscore.report.page.why import why
+from trajscore.report.render.as_json import to_json
+from trajscore.report.render.tables import tables_of
+from trajscore.report.verdicts import verdicts
 
-_DRAWERS = (why, runs, numbers)
 
-
-def to_html(data: ReportData, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
+def to_html(data: Evaluation, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
-    drawers = [make(view) for make in Work(progress=progress).track(_DRAWERS)]
+    drawers = [make(view) for make in Work(progress=progress).track([why, runs, numbers])]
     shown = [drawer for drawer in drawers if drawer is not None]
     return _render("page.html.j2", view, drawers=shown)
 
 
-def embedded(data: ReportData) -> str:
+def embedded(data: Evaluation) -> str:
     """Return the first screen, for a notebook."""
     return _render("embedded.html.j2", View(data), drawers=[])
 
@@ -83,3 +87,42 @@ def environment() -> Any:
 
 def _file(name: str) -> str:
     return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def numbers(view: View) -> Drawer:
+    """Return all tables, and what the report discloses."""
+    data = view.data
+    main, *tables = tables_of(data)
+    titles = [main.title, *(table.title for table in tables), "Groups of runs"]
+    parts = {
+        "main": main,
+        "tables": tables,
+        "files": {
+            "report.json": _link(to_json(data), "application/json"),
+            "report.csv": _link(to_csv(data.intervals.reset_index().round(6)), "text/csv"),
+        },
+        "reasons": view.screen.answer.doubts,
+        "verdicts": verdicts(data),
+        "notes": view.screen.answer.notes,
+        "disclosures": disclosures(data),
+        "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
+        "references": LITERATURE,
+        "command": data.source.command,
+        "guesses": data.source.guesses.splitlines(),
+        "recipe": _recipe(view),
+    }
+    about = "every number, the data, how it was made, what the words mean"
+    return Drawer("numbers", "Numbers and method", about, parts)
+
+
+def _recipe(view: View) -> str:
+    """Return the call that gives new runs the forecasts that the thresholds are for."""
+    calibrators, (name, form) = view.data.facts.calibrators or {}, view.shown
+    if form == AS_GIVEN or name not in calibrators:
+        return ""
+    return f"{calibrators[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
+
+
+def _link(text: str, kind: str) -> str:
+    """Return a file as a link, which needs no script and no server."""
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

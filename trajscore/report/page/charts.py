@@ -14,8 +14,10 @@ from trajscore.core.type_aliases import FloatArray
 # Labels are placed on a frame as narrow as on a phone, where they are closest together.
 _WIDTH = 300.0
 _CHARACTER = 6.9
-_ROW, _DOT = 18.0, 7.0
-_RADII, _ANGLES = (15.0, 24.0, 36.0, 50.0, 70.0), 16
+_ROW = 18.0
+_DOT = 7.0
+_RADII = (15.0, 24.0, 36.0, 50.0, 70.0)
+_ANGLES = 16
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Axis:
     def ticks(self) -> list[tuple[float, str]]:
         """Places and labels of round numbers within the range."""
         step = round_step((self.high - self.low) / self.n_ticks)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
         numbers = [k * step + 0.0 for k in range(first, last + 1)]
         digits = next(n for n in range(12) if abs(round(step, n) - step) < 1e-9 * step)
         style = self.style or f"+.{digits}f"
@@ -56,7 +59,8 @@ def axis_of(values: ArrayLike, n_ticks: int = 4) -> Axis:
     """Return an axis of signed numbers that holds finite values and zero, with some room."""
     numbers = np.asarray(values, dtype=np.float64).ravel()
     numbers = np.append(numbers[np.isfinite(numbers)], 0.0)
-    low, high = float(numbers.min()), float(numbers.max())
+    low = float(numbers.min())
+    high = float(numbers.max())
     room = 0.06 * (high - low) or 0.05
     return Axis(low - room, high + room, n_ticks, "")
 
@@ -104,7 +108,8 @@ class Plot:
 
     def line(self, x: ArrayLike, y: ArrayLike, style: str) -> None:
         """Join points by straight lines."""
-        across, up = self.x(x), 100 - self.y(y)
+        across = self.x(x)
+        up = 100 - self.y(y)
         self.paths.append((path(across, up), f"line {style}"))
         self._take_line(across, up)
 
@@ -132,13 +137,15 @@ class Plot:
     def note(self, x: ArrayLike, y: ArrayLike, text: str, style: str) -> None:
         """Put a text near one of some points, where it hides nothing; else where it hides least."""
         wide, high = half_size(text)
-        across, down = np.atleast_1d(self.x(x)), 100 - np.atleast_1d(self.y(y))
+        across = np.atleast_1d(self.x(x))
+        down = 100 - np.atleast_1d(self.y(y))
         angle = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
         radius, point, angle = (
             part.ravel()
             for part in np.meshgrid(_RADII, np.arange(len(across)), angle, indexing="ij")
         )
-        dx, dy = np.cos(angle) * (radius + wide), np.sin(angle) * (radius + high)
+        dx = np.cos(angle) * (radius + wide)
+        dy = np.sin(angle) * (radius + high)
         left = across[point] * self.width / 100 + dx
         top = down[point] * self.height / 100 + dy
         out = (
@@ -155,7 +162,8 @@ class Plot:
         self._taken.append((left[k] - wide, top[k] - high, left[k] + wide, top[k] + high))
 
     def _take(self, across: float, down: float, wide: float, high: float) -> None:
-        a, b = across * self.width / 100, down * self.height / 100
+        a = across * self.width / 100
+        b = down * self.height / 100
         self._taken.append((a - wide, b - high, a + wide, b + high))
 
     def _take_line(self, across: FloatArray, down: FloatArray) -> None:
@@ -171,9 +179,11 @@ class Plot:
 
 def path(x: ArrayLike, y: ArrayLike) -> str:
     """Return the path through points in percent; at most 240 of them."""
-    across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    across = np.asarray(x, dtype=np.float64)
+    down = np.asarray(y, dtype=np.float64)
     if len(across) > 240:
         pick = np.linspace(0, len(across) - 1, 240).astype(int)
-        across, down = across[pick], down[pick]
+        across = across[pick]
+        down = down[pick]
     points = [f"{a:.2f} {b:.2f}" for a, b in zip(across, down, strict=True)]
     return "M" + "L".join(points) if points else ""

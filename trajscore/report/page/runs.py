@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from trajscore.report._worst_runs import worst_runs
+from trajscore.evaluation.worst_runs import worst_runs
 from trajscore.report.page.screen import run_line
-from trajscore.report.page.transcripts import transcripts
-from trajscore.report.page.view import Drawer, View
+from trajscore.report.page.view import Drawer, View, transcripts
+from trajscore.report.wording import outcome_of
 
 _MOST = 60
 FIRST = 20
@@ -23,13 +24,14 @@ def runs(view: View) -> Drawer:
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
     worst = worst_runs(view.data, key, _MOST)
     texts = transcripts(view, key, worst) if view.log else {}
-    digits = 2 if max(run["loss"] for run in worst) >= 0.1 else 4
+    digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
-        run | {
-            "plot": run_line(view, key, run["row"], run["flag"]), "place": place,
-            "transcript": texts.get(run["id"]), "text": f"{run['loss']:.{digits}f}",
-            "ends": [f"{np.clip(run[end], 0, 1):.0%}" for end in ("first", "last")],
-            "change": abs(run["last"] - run["first"]),
+        asdict(run) | {
+            "plot": run_line(view, key, run.row, run.flag), "place": place,
+            "outcome": outcome_of(view.data, run.y),
+            "transcript": texts.get(run.id), "text": f"{run.loss:.{digits}f}",
+            "ends": [f"{np.clip(end, 0, 1):.0%}" for end in (run.first, run.last)],
+            "change": abs(run.last - run.first),
         }
         for place, run in enumerate(worst)
     ]  # fmt: skip

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.values import number_of
 from trajscore.core.visible import visible
-from trajscore.report._acting import LOST, PRICE, price_text
-from trajscore.report._answer import LOOK, PROBLEM, SOUND
-from trajscore.report._cards import AVOID, RECALIBRATE, TOO_FEW, UNSCORED, USE, form_of, varies
-from trajscore.report._data import AS_GIVEN, FORMS, columns_of
-from trajscore.report._groups import shown_groups
-from trajscore.report._numbers import fixed, of_hundred, with_interval
-from trajscore.report._reliability import Bins, reliability
-from trajscore.report._runs import number_of_runs
-from trajscore.report._sentences import SENTENCES
-from trajscore.report._verdict import card_reason, of_groups, opening
+from trajscore.evaluation.acting import LOST, PRICE, price_text
+from trajscore.evaluation.groups import shown_groups
+from trajscore.evaluation.options import AS_GIVEN, FORMS, columns_of
+from trajscore.evaluation.recommendation import Action, Interval, Recommendation
+from trajscore.evaluation.reliability import Bins, reliability
+from trajscore.evaluation.runs import number_of_runs
+from trajscore.report._disclosures import COUNTED_AS
+from trajscore.report.glossary import TEMPLATES
+from trajscore.report.numbers import fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
-from trajscore.report.page.transcripts import quote
-from trajscore.report.page.view import View
+from trajscore.report.page.view import View, quote
+from trajscore.report.verdicts import card_reason, of_groups, opening
+from trajscore.report.wording import Light, base_rate, outcome_of
 
 STYLES = {
-    USE: "use", RECALIBRATE: "recalibrate", TOO_FEW: "few", UNSCORED: "few", AVOID: "avoid",
-}  # fmt: skip
-_LIGHTS = {SOUND: "sound", LOOK: "look", PROBLEM: "problem"}
+    Action.USE: "use",
+    Action.RECALIBRATE: "recalibrate",
+    Action.TOO_FEW: "few",
+    Action.UNSCORED: "few",
+    Action.AVOID: "avoid",
+}
+_LIGHTS = {Light.SOUND: "sound", Light.LOOK: "look", Light.PROBLEM: "problem"}
 _MOST_ROWS = 9
 _FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
@@ -37,19 +41,20 @@ _CLOSE = 0.035
 
 def screen(view: View) -> dict[str, Any]:
     """Return what the first screen shows."""
-    of, data = view.screen, view.data
+    of = view.screen
+    data = view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": data.base_rate,
-        "unknown": f", unknown outcomes {SENTENCES['counted_as'][data.facts.censored]}"
+        "rate": base_rate(data),
+        "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
     if view.has_few:
-        n, more = data.cards.loc[view.names[0], ["n_runs", "n_needed"]].astype(int)
+        best = data.recommendations[view.names[0]]
         return parts | {
-            "share": 100 * n / (n + more),
-            "n": number_of_runs(n),
+            "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
+            "n": number_of_runs(best.n_runs),
             "enough": MIN_RUNS_PER_OUTCOME,
         }
     parts |= _strips(view) | {"groups": _groups(view)}
@@ -66,8 +71,9 @@ def screen(view: View) -> dict[str, Any]:
 
 
 def _title(view: View) -> str:
-    name, decided = view.screen.shown, view.screen.answer
-    ahead = ", ahead so far" * (decided.action == TOO_FEW)
+    name = view.screen.shown
+    decided = view.screen.answer
+    ahead = ", ahead so far" * (decided.action == Action.TOO_FEW)
     were = "were " * (view.won == "solved")
     return f"{name}{ahead}: what it said, and how many {were}{view.won}"
 
@@ -79,7 +85,8 @@ def said_against_happened(
     view: View, name: str, part: str | None = None, *, notes: bool = False, height: int = 300
 ) -> Plot | None:
     """Draw the share of successes against the forecast; None where no bin has enough runs."""
-    data, plot = view.data, Plot(Axis(), Axis(), "", height)
+    data = view.data
+    plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
     bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
     bins = {form: own for form, own in bins.items() if len(own.rate)}
@@ -116,18 +123,17 @@ def _stretches(bins: Bins) -> list[tuple[int, int]]:
 
 def _strips(view: View) -> dict[str, Any]:
     """Return a row for each predictor, the tied ones first, and those that are folded."""
-    cards = view.data.cards
-    useful = [name for name in view.names if cards.loc[name, "card"] != AVOID]
+    best = view.data.recommendations
+    useful = [name for name in view.names if best[name].action != Action.AVOID]
     shown = (useful or view.names)[:_MOST_ROWS]
     folded = [name for name in view.names if name not in shown]
-    threes = {name: _three(cards.loc[name], form_of(cards.loc[name])) for name in view.names}
-    matters = float(cards.loc[view.names[0], "matters"])
-    axis = axis_of([*(threes[name] for name in shown), [-matters, 0, matters]], 3)
-    n_tied = int(cards["tied"].sum())
-    tied = [name for name in shown if cards.loc[name, "tied"]] if n_tied > 1 else []
+    matters = best[view.names[0]].matters
+    axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
+    n_tied = sum(each.tied for each in best.values())
+    tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
     others = f" and {len(folded) - _FEW_NAMED} more" * (len(folded) > _FEW_NAMED)
     return {
-        "rows": {name: _row(view, name, threes[name], axis) for name in view.names},
+        "rows": {name: _row(view, name, axis) for name in view.names},
         "zero": float(axis(0.0)), "ticks": axis.ticks, "band": _band(axis, matters),
         "tied": tied, "n_tied": n_tied, "single": [name for name in shown if name not in tied],
         "folded": folded, "folded_names": ", ".join(folded[:_FEW_NAMED]) + others,
@@ -135,21 +141,21 @@ def _strips(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(view: View, name: str, three: list[float], axis: Axis) -> dict[str, Any]:
+def _row(view: View, name: str, axis: Axis) -> dict[str, Any]:
     """Return the margin of a predictor in the form to use, and what to do with it."""
-    card, drawn = view.data.cards.loc[name], view.screen.drawn
-    why, other = card_reason(card, view.data), card[AS_GIVEN]
-    as_given = "" if pd.isna(other) else f"as given {fixed(other, view.data.digits, '+')}"
-    if form_of(card) == AS_GIVEN:
-        as_given = ""
-    return _interval(view, card, three, axis) | {
-        "name": name, "as_given": as_given if varies(card) else why, "card": card["card"],
+    best = view.data.recommendations[name]
+    drawn = view.screen.drawn
+    why = card_reason(best, view.data)
+    margin = best.as_given.estimate
+    as_given = ""
+    if not best.varies:
+        as_given = why
+    elif best.form != AS_GIVEN and not np.isnan(margin):
+        as_given = f"as given {fixed(margin, view.data.digits, '+')}"
+    return _interval(view, best.action, best.margin, axis) | {
+        "name": name, "as_given": as_given, "card": str(best.action),
         "why": f"{why}.", "place": drawn.index(name) if name in drawn else -1,
     }  # fmt: skip
-
-
-def _three(card: pd.Series, form: str) -> list[float]:
-    return [float(value) for value in card[columns_of(form)]]
 
 
 def _band(axis: Axis, matters: float) -> list[float]:
@@ -158,20 +164,24 @@ def _band(axis: Axis, matters: float) -> list[float]:
     return [float(low), float(high - low)]
 
 
-def _interval(view: View, card: pd.Series, three: list[float], axis: Axis) -> dict[str, Any]:
+def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> dict[str, Any]:
     """Return a margin with its interval on an axis, and in words."""
     return {
-        "places": axis(three).tolist(), "known": np.isfinite(three).tolist(),
-        "margin": "" if np.isnan(three[0]) else with_interval(three, view.data.digits, "+"),
-        "style": STYLES[card["card"]],
+        "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
+        "margin": "" if np.isnan(margin.estimate)
+                  else with_interval(margin, view.data.digits, "+"),
+        "style": STYLES[action],
     }  # fmt: skip
 
 
 def _groups(view: View) -> list[dict[str, Any]]:
     """Return the cards of the first predictor within each kind of groups."""
-    table, name, kinds = view.data.by, view.names[0], []
-    form = form_of(view.data.cards.loc[name])
-    whole = float(view.data.cards.loc[name, form])
+    table = view.data.by
+    name = view.names[0]
+    kinds = []
+    best = view.data.recommendations[name]
+    form = best.form
+    whole = best.margin.estimate
     if table is None:
         return []
     for kind in table.index.unique("by"):
@@ -185,13 +195,16 @@ def _groups(view: View) -> list[dict[str, Any]]:
         differ = bool((of_kind.xs(name, level="predictor")["p_value"] < GROUP_ERROR_RATE).any())
         rows = []
         for group, card in cards.iterrows():
-            needed = f"about {int(card['n_needed']):,} more runs"
-            row = _interval(view, card, _three(card, form), axis)
+            own = Recommendation.of_card(name, card)
+            action = str(own.action)
+            if own.action == Action.TOO_FEW:
+                action = f"about {own.n_needed:,} more runs"
+            row = _interval(view, own.action, own.interval(form), axis)
             rows.append(row | {
-                "name": str(group), "band": _band(axis, card["matters"]),
+                "name": str(group), "band": _band(axis, own.matters),
                 "known": [all(row["known"])] * 3,
-                "about": f"{card['n_runs']:,} runs, {card['success_rate']:.0%} {view.won}",
-                "card": needed if card["card"] == TOO_FEW else card["card"],
+                "about": f"{own.n_runs:,} runs, {own.success_rate:.0%} {view.won}",
+                "card": action,
             })  # fmt: skip
         title = f"Groups by {kind} differ"
         kinds.append({
@@ -209,17 +222,21 @@ def _groups(view: View) -> list[dict[str, Any]]:
 
 def _worst(view: View) -> dict[str, Any]:
     """Return the line of the run to read first, with its flag and its outcome."""
-    worst, key = view.screen.worst, view.shown
-    plot = run_line(view, key, worst["row"], worst["flag"])
-    return worst | {"plot": plot, "quote": quote(view, worst)}
+    worst = view.screen.worst
+    key = view.shown
+    assert worst is not None
+    shown = {"outcome": outcome_of(view.data, worst.y), "quote": quote(view, worst)}
+    return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
 
 
 def _costs(view: View) -> dict[str, Any]:
     """Return the cost of thresholds by the runs that they accept, and the cheapest."""
     curve = view.screen.accept
     assert curve is not None
-    share, cost = np.append(curve.accepted, 0.0), curve.cost(PRICE)
-    best, spread = curve.cheapest(PRICE), float(np.ptp(cost)) or 1.0
+    share = np.append(curve.accepted, 0.0)
+    cost = curve.cost(PRICE)
+    best = curve.cheapest(PRICE)
+    spread = float(np.ptp(cost)) or 1.0
     at = f"from {curve.threshold[best]:.{curve.digits}f}: " if 0 < best < len(cost) - 1 else ""
     height = 88 - 80 * (cost - cost.min()) / spread
     return {
@@ -234,7 +251,8 @@ def _saves(view: View) -> dict[str, Any]:
     curve = view.screen.stops[view.screen.shown]
     lost = np.append(0.0, curve.good)
     saved = {kind: np.append(0.0, values) for kind, values in curve.saved.items()}
-    best, steps = curve.highest(LOST / 100), saved["steps"]
+    best = curve.highest(LOST / 100)
+    steps = saved["steps"]
     top = max(float(values.max()) for values in saved.values()) or 1.0
     at = 0 if best is None else best + 1
     paths = {kind: path(100 * lost, 100 - 92 * values / top) for kind, values in saved.items()}
@@ -249,7 +267,8 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
     cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
-    n, forecast = len(cells), f"said {cells[flag - 1]:.0%}"
+    n = len(cells)
+    forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     steps = np.arange(1, n + 1)
     plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
@@ -274,7 +293,7 @@ def _script(view: View) -> dict[str, Any]:
             for name, curve in of.stops.items()
         },
         "top": _saves(view)["top"], "shown": visible(of.shown),
-        "texts": {name: SENTENCES[name] for name in ("accept", "stop")},
+        "texts": TEMPLATES,
         "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip
 

@@ -11,15 +11,21 @@ import numpy as np
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import is_number
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, FORMS
+from trajscore.evaluation.recommendation import Action
+from trajscore.evaluation.worst_runs import WrongRun
 from trajscore.io import Run, Step
-from trajscore.report._answer import succeeded
-from trajscore.report._cards import TOO_FEW, have_too_few_runs, ranked
-from trajscore.report._data import AS_GIVEN, FORMS
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
-from trajscore.report._tables import ReportData
+from trajscore.report.wording import succeeded
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
+# So that the page stays below 3 MB; what is cut is said.
+_LONGEST_TEXT = 1200
+_MOST_TURNS = 80
+_MOST_CHARACTERS = 900_000
+_QUOTED = 160
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,10 @@ class Drawer:
 class View:
     """A report, as the parts of a page ask for it."""
 
-    def __init__(self, data: ReportData, log: Iterable[Run] = ()) -> None:
+    def __init__(self, data: Evaluation, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
-        self.names = ranked(data.cards)
+        self.names = list(data.recommendations)
 
     @cached_property
     def screen(self) -> FirstScreen:
@@ -50,8 +56,8 @@ class View:
     @property
     def has_few(self) -> bool:
         """Whether there are too few runs to draw anything."""
-        few = have_too_few_runs(self.data.cards).all()
-        return bool(few and self.screen.answer.action == TOO_FEW)
+        few = all(each.has_too_few_runs for each in self.data.recommendations.values())
+        return few and self.screen.answer.action == Action.TOO_FEW
 
     @property
     def won(self) -> str:
@@ -111,3 +117,60 @@ def _tokens(step: Step) -> float:
         counts = [usage.get(name, 0) for name in _USAGE]
         return float(sum(count for count in counts if count and is_number(count)))
     return float(len(step.tokens or ()))
+
+
+# ---------------------------------------------------------------- what was said in a run
+
+
+def transcripts(
+    view: View, key: tuple[str, str], worst: list[WrongRun]
+) -> dict[str, dict[str, Any]]:
+    """Return the turns of runs of the log, by id, as far as there is room."""
+    room = _MOST_CHARACTERS
+    trace = view.data.traces[key]
+    shown: dict[str, dict[str, Any]] = {}
+    for wrong in worst:
+        run = view.log.get(wrong.id)
+        if run is None:
+            continue
+        places = view.places(run, wrong.steps)
+        step_of = {place: k + 1 for k, place in enumerate(places)}
+        cells = trace.cells[trace.offsets[wrong.row] :]
+        turns: list[dict[str, Any]] = []
+        for k, step in enumerate(run.steps[:_MOST_TURNS]):
+            number = step_of.get(k)
+            forecast = f"{cells[number - 1]:.0%}" if number else ""
+            turns.append(
+                {"actor": step.actor, "text": _cut(step.text.strip()), "calls": _calls(step),
+                 "result": _cut(step.observation or ""), "step": number, "said": forecast,
+                 "flag": number == wrong.flag}
+            )  # fmt: skip
+        room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
+        if room < 0:
+            break
+        task = "" if run.task is None else str(run.task)
+        shown[wrong.id] = {"turns": turns, "n_more": len(run.steps) - len(turns), "task": task}
+    return shown
+
+
+def quote(view: View, worst: WrongRun) -> str:
+    """Return what was said at the step to look at of a run of the log; "" without wrong."""
+    run = view.log.get(worst.id)
+    places = [] if run is None else view.places(run, worst.steps)
+    if run is None or not places:
+        return ""
+    step = run.steps[places[worst.flag - 1]]
+    text = " ".join((step.text.strip() or _calls(step)).split())
+    if len(text) > _QUOTED:
+        text = f"{text[:_QUOTED].rsplit(' ', 1)[0]} ..."
+    return f"Step {worst.flag}, {step.actor}: \u201c{text}\u201d" if text else ""
+
+
+def _calls(step: Step) -> str:
+    return _cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]} ... ({len(text) - _LONGEST_TEXT:,} characters more)"

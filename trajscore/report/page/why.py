@@ -8,19 +8,18 @@ import numpy as np
 from scipy.stats import t as student
 
 from trajscore.core.policy import MIN_RUNS_PER_STEP
-from trajscore.core.run_sums import PARTS, score_cells
+from trajscore.core.run_sums import PART_STARTS, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import step_numbers
+from trajscore.evaluation.options import FORMS
 from trajscore.metrics.steps import mean_by_step
-from trajscore.report._data import FORMS
 from trajscore.report._first_screen import acted_on
-from trajscore.report._numbers import fixed
-from trajscore.report._sentences import say
-from trajscore.report._verdict import against_counting, card_reason, opening
+from trajscore.report.numbers import fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View
+from trajscore.report.verdicts import against_counting, card_reason, opening
 
 _MOST_STEPS = 60
 # What is lost may dwarf what is known: the axis ends at so many times what is known.
@@ -50,16 +49,17 @@ def why(view: View) -> Drawer | None:
 
 
 def _predictor(view: View, name: str) -> dict[str, Any]:
-    data, card = view.data, view.data.cards.loc[name]
+    data = view.data
+    best = view.data.recommendations[name]
     panels = [
         {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
-        for part in PARTS
+        for part in PART_STARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
     profile = _profile(view, acted_on(data, name))
-    reasons = [card_reason(card, data), *against_counting(data, name)]
+    reasons = [card_reason(best, data), *against_counting(data, name)]
     return {
-        "name": name, "style": STYLES[card["card"]], "card": card["card"],
+        "name": name, "style": STYLES[best.action], "card": str(best.action),
         "reason": f"{opening('; '.join(reasons))}.",
         "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,
@@ -78,8 +78,8 @@ def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
 
 def _title(part: str) -> str:
     """Name the steps of a part: "Steps 1 to 3", "Steps from 11 on"."""
-    first = PARTS[part]
-    last = min((start - 1 for start in PARTS.values() if start > first), default=0)
+    first = PART_STARTS[part]
+    last = min((start - 1 for start in PART_STARTS.values() if start > first), default=0)
     return f"Steps {first} to {last}" if last else f"Steps from {first} on"
 
 
@@ -112,7 +112,8 @@ def _bars(view: View, name: str) -> dict[str, Any]:
 
 def _profile(view: View, key: tuple[str, str]) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
-    trace, labels = view.data.traces[key], view.data.runs.labels
+    trace = view.data.traces[key]
+    labels = view.data.runs.labels
     family = get_family(view.data.options.scores[0])
     constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
@@ -132,16 +133,21 @@ def _timing(view: View, profile: Profile) -> str:
     """Say from which step on a predictor is shown to be better than the base rate."""
     clear = _clear(profile)
     if not len(clear):
-        return say("steps.unclear", {})
+        return "At no single step is it shown to be better than the base rate."
     best = int(np.argmax(np.where(np.isin(profile.step, clear), profile.margin, -np.inf)))
     margin = fixed(profile.margin[best], view.data.digits, "+")
-    facts = {"first": int(clear[0]), "best": int(profile.step[best]), "n": profile.n[best]}
-    return say("steps.clear", facts | {"margin": margin})
+    return (
+        f"First shown to be better than the base rate at step {clear[0]:.0f}; best at step "
+        f"{profile.step[best]:.0f} ({margin}, {profile.n[best]:,.0f} runs reach it). Later steps "
+        f"are reached by fewer runs."
+    )
 
 
 def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:
     """Draw the margin by step with its interval, cut where that is far wider than margins vary."""
-    step, margin, half = profile.step, profile.margin, profile.half()
+    step = profile.step
+    margin = profile.margin
+    half = profile.half()
     if len(step) < 2:
         return None
     room = 2 * np.ptp(np.append(margin, 0.0))

@@ -10,24 +10,27 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
-from trajscore.report._data import LEVELS, REFERENCES, VALUE
-from trajscore.report._disclosures import disclosures
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
+from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report._tables import ReportData
-from trajscore.report._verdict import verdicts
+from trajscore.report.verdicts import verdicts
 
-FORMAT, VERSION = "trajscore report", 2
+FORMAT = "trajscore report"
+VERSION = 2
 
 
-def to_json(data: ReportData) -> str:
+def to_json(data: Evaluation) -> str:
     """Return all numbers and sentences of a report, without traces."""
     return json.dumps(plain(document(data)), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def document(data: ReportData) -> dict[str, Any]:
+def document(data: Evaluation) -> dict[str, Any]:
     """Return what the JSON of a report holds."""
-    facts, options = data.facts, data.options
-    metrics, screen = _metrics(data), first_screen(data)
+    facts = data.facts
+    options = data.options
+    metrics = _metrics(data)
+    screen = first_screen(data)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -41,7 +44,7 @@ def document(data: ReportData) -> dict[str, Any]:
             "rate_over_forecasts": facts.rate,
             "censored": facts.censored,
             "clustered": data.runs.groups is not None,
-            "left_out": _records(data.excluded),
+            "left_out": _records(excluded_table(data)),
             "steps_not_scored": facts.n_unscored,
         },
         "options": {
@@ -89,7 +92,7 @@ def _answer(screen: FirstScreen) -> dict[str, Any]:
     }
 
 
-def _forms(data: ReportData, metrics: dict[tuple[str, str], Any], name: str) -> dict[str, Any]:
+def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> dict[str, Any]:
     """Return counts and metrics of a predictor in each of its forms."""
     rows = data.table[["n_runs", "n_censored"]].xs(name, level="predictor")
     forms = {
@@ -99,7 +102,7 @@ def _forms(data: ReportData, metrics: dict[tuple[str, str], Any], name: str) -> 
     return {"forms": forms}
 
 
-def _metrics(data: ReportData) -> dict[tuple[str, str], dict[str, Any]]:
+def _metrics(data: Evaluation) -> dict[tuple[str, str], dict[str, Any]]:
     """Return each row's metrics: value, differences from references, each with its interval."""
     methods = data.interval_methods.to_dict("index")
     metrics: dict[tuple[str, str], dict[str, Any]] = {}

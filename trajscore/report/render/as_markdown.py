@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trajscore.core.visible import visible
-from trajscore.report._cards import ranked
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report._runs import number_of_runs
-from trajscore.report._tables import ReportData
-from trajscore.report._verdict import card_reason, not_above_counting, verdicts
 from trajscore.report.render.tables import MARGINS, Table, tables_of
+from trajscore.report.verdicts import card_reason, not_above_counting, verdicts
 
 
-def to_markdown(data: ReportData) -> str:
+def to_markdown(data: Evaluation) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
     screen = first_screen(data)
     stated = screen.answer
@@ -23,7 +22,7 @@ def to_markdown(data: ReportData) -> str:
     settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
-        f"**{stated.why}:** {escaped(stated.reason, bold=True)}",
+        f"**{stated.reason.question}:** {escaped(stated.reason.text, bold=True)}",
         f"**Next:** {escaped(stated.advice)}",
         table(["predictor", "what to do", "why"], _cards(data)),
         _actions(screen),
@@ -59,11 +58,10 @@ def _actions(screen: FirstScreen) -> str:
     return _list("", [escaped(text, bold=True) for text in sentences])
 
 
-def _cards(data: ReportData) -> Iterator[list[str]]:
-    for name in ranked(data.cards):
-        card = data.cards.loc[name]
-        why = filter(None, [card_reason(card, data), not_above_counting(data, name)])
-        yield [name, card["card"], "; ".join(why)]
+def _cards(data: Evaluation) -> Iterator[list[str]]:
+    for name, best in data.recommendations.items():
+        why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
+        yield [name, str(best.action), "; ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

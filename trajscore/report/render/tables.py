@@ -17,8 +17,10 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
 from trajscore.core.values import number_of
-from trajscore.report._cards import GAINED, ranked
-from trajscore.report._data import (
+from trajscore.evaluation.equal_length import OVER_LENGTH
+from trajscore.evaluation.evaluation import CLIPS, Evaluation
+from trajscore.evaluation.groups import shown_groups
+from trajscore.evaluation.options import (
     AS_GIVEN,
     CONSTANT,
     FORMS,
@@ -28,12 +30,11 @@ from trajscore.report._data import (
     REFERENCES,
     columns_of,
 )
-from trajscore.report._equal_length import OVER_LENGTH
-from trajscore.report._groups import shown_groups
-from trajscore.report._numbers import fixed, short_number, with_interval
-from trajscore.report._sentences import GLOSSARY, arrow, explain
-from trajscore.report._tables import CLIPS, ReportData
-from trajscore.report._verdict import of_groups
+from trajscore.evaluation.recommendation import GAINED
+from trajscore.report._disclosures import excluded_table
+from trajscore.report.glossary import GLOSSARY, arrow, explain
+from trajscore.report.numbers import fixed, short_number, with_interval
+from trajscore.report.verdicts import of_groups
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -70,7 +71,7 @@ class Table:
         return self.about.get(column) or GLOSSARY.get(column, "")
 
 
-def tables_of(data: ReportData) -> list[Table]:
+def tables_of(data: Evaluation) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
         _main(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
@@ -90,7 +91,7 @@ def _frame(rows: Mapping[Any, Mapping[str, str]], *names: str) -> pd.DataFrame:
 # -------------------------------------------------------------------- metrics
 
 
-def _main(data: ReportData) -> Table:
+def _main(data: Evaluation) -> Table:
     """Return every metric of every row, best values marked."""
     columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
     heads = {name: f"{_SHORT.get(name, name)} {arrow(name, data.options)}".strip()
@@ -103,9 +104,9 @@ def _main(data: ReportData) -> Table:
     return Table("All numbers", _frame(rows, "predictor", "form"), about)
 
 
-def _in_order(data: ReportData, table: pd.DataFrame) -> list[tuple[str, str]]:
+def _in_order(data: Evaluation, table: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the keys of a table, the best predictor first, the references last."""
-    names = [*ranked(data.cards), *REFERENCES]
+    names = [*data.recommendations, *REFERENCES]
     return sorted(table.index, key=lambda key: names.index(key[0]))
 
 
@@ -115,7 +116,7 @@ def _text(value: Any, name: str) -> str:
     return f"{int(value):,}" if name.startswith("n_") else short_number(value, digits_of(name))
 
 
-def _margins(data: ReportData) -> Table:
+def _margins(data: Evaluation) -> Table:
     """Return each score's margin over the base rate, of the rows that are probabilities."""
     columns = {name: columns_of(f"{name} margin") for name in data.options.score_names}
     rows = {}
@@ -123,7 +124,9 @@ def _margins(data: ReportData) -> Table:
         own = data.table.loc[(name, form)]
         if form == CONSTANT or pd.isna(own[columns[data.score_name][0]]):
             continue
-        threes = {score: own[ends] for score, ends in columns.items()}
+        threes: dict[str, Sequence[float]] = {
+            score: tuple(own[ends]) for score, ends in columns.items()
+        }
         threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
         rows[name, FORMS[form]] = {
             score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
@@ -132,17 +135,19 @@ def _margins(data: ReportData) -> Table:
     return Table(MARGINS, _frame(rows, "predictor", "form"), about)
 
 
-def _of_card(data: ReportData, name: str, column: str, own: pd.Series) -> pd.Series:
+def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float]) -> Sequence[float]:
     """Return the interval of a margin that its card has, for all cards at once, if there is one."""
-    if name not in data.cards.index:
-        return own
-    three = data.cards.loc[name, columns_of(column)]
-    return three if math.isclose(three.iloc[0], own.iloc[0], rel_tol=1e-6, abs_tol=1e-9) else own
+    if name not in data.recommendations:
+        return alone
+    shared = data.recommendations[name].interval(estimate)
+    is_same = math.isclose(shared.estimate, alone[0], rel_tol=1e-6, abs_tol=1e-9)
+    return shared if is_same else alone
 
 
-def _pairs(data: ReportData) -> Table:
+def _pairs(data: Evaluation) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    names, digits = ranked(data.cards)[:_MOST_PAIRED], data.digits
+    names = list(data.recommendations)[:_MOST_PAIRED]
+    digits = data.digits
     rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
     pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
     for name, other, value, low, high in pairs:
@@ -156,13 +161,16 @@ def _pairs(data: ReportData) -> Table:
     return Table("Every pair", _frame(rows, "predictor"), about)
 
 
-def _gains(data: ReportData) -> Table:
+def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    names, metrics, rows = ranked(data.cards), data.options.metrics, {}
+    names = data.recommendations
+    metrics = data.options.metrics
+    rows = {}
     table = data.calibration_gain
     for name, metric in (key for key in product(names, metrics) if key in table.index):
-        row, digits = table.loc[(name, metric)], digits_of(metric)
-        gain = row[GAIN]
+        row = table.loc[(name, metric)]
+        digits = digits_of(metric)
+        gain: Sequence[float] = tuple(row[GAIN])
         if metric == data.score_name:
             gain = _of_card(data, name, GAINED, gain)
         rows[name, metric] = {
@@ -177,7 +185,7 @@ def _gains(data: ReportData) -> Table:
 # -------------------------------------------------------------------- groups and steps
 
 
-def _groups(data: ReportData) -> Iterator[Table]:
+def _groups(data: Evaluation) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
     table = data.by
@@ -199,9 +207,11 @@ def _groups(data: ReportData) -> Iterator[Table]:
         yield Table(f"By {kind}", frame, about, said=said)
 
 
-def _stopping(data: ReportData) -> Table:
+def _stopping(data: Evaluation) -> Table:
     """Return how often runs would be flagged early and what that saves, if asked for."""
-    table, options, cells = data.monitoring, data.facts.monitoring, {}
+    table = data.monitoring
+    options = data.facts.monitoring
+    cells = {}
     if table is not None and not table.empty and options is not None:
         runs = zip(table["n_success"], table["n_failure"], strict=True)
         cells = {
@@ -218,7 +228,7 @@ def _stopping(data: ReportData) -> Table:
     return Table("Stopping failing runs early", frame.rename_axis(index={"alpha": "level"}))
 
 
-def _steps(data: ReportData) -> Table:
+def _steps(data: Evaluation) -> Table:
     """Return AUROC of each predictor as given at each step, with how many runs get there."""
     rows: dict[int, dict[str, str]] = {}
     for (name, form, step), row in data.by_step.iterrows():
@@ -229,7 +239,7 @@ def _steps(data: ReportData) -> Table:
     return Table("AUROC at a step", _frame(dict(sorted(rows.items())), "step"), about)
 
 
-def _equal_length(data: ReportData) -> Table:
+def _equal_length(data: Evaluation) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
     table = data.equal_length.xs(AS_GIVEN, level="form").dropna(subset="AUROC")
     over = _cells(table[OVER_LENGTH].to_numpy(), sign="+")
@@ -240,7 +250,7 @@ def _equal_length(data: ReportData) -> Table:
 # -------------------------------------------------------------------- the data
 
 
-def _stops(data: ReportData) -> Table:
+def _stops(data: Evaluation) -> Table:
     """Count the stop reasons, where the runs have some."""
     rows = {}
     if "stop_reason" in data.ends:
@@ -255,18 +265,18 @@ def _stops(data: ReportData) -> Table:
     return Table("Why runs ended", _frame(rows, "stop reason"))
 
 
-def _left_out(data: ReportData) -> Table:
+def _left_out(data: Evaluation) -> Table:
     rows = {
         (predictor, reason): {"runs": f"{n:,}"}
-        for predictor, reason, n in data.excluded.itertuples(index=False)
+        for predictor, reason, n in excluded_table(data).itertuples(index=False)
     }
     return Table("Runs left out", _frame(rows, "predictor", "reason"))
 
 
-def _values(data: ReportData) -> Table:
+def _values(data: Evaluation) -> Table:
     """Return range and ties of each predictor as given."""
     rows = {}
-    for name in ranked(data.cards):
+    for name in data.recommendations:
         cells = data.traces[name, AS_GIVEN].cells
         is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
@@ -280,9 +290,10 @@ def _values(data: ReportData) -> Table:
     return Table("The values as given", _frame(rows, "predictor"))
 
 
-def _sensitivity(data: ReportData) -> Table:
+def _sensitivity(data: Evaluation) -> Table:
     """Return margins on the observed runs alone, and with other clips, where these change any."""
-    table, digits = data.sensitivity.dropna(subset="margin"), data.digits
+    table = data.sensitivity.dropna(subset="margin")
+    digits = data.digits
     heads = {"margin": "all runs", "observed_only": "observed alone"}
     if "clipped" in table and table["clipped"].any():
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from enum import StrEnum, auto
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ from trajscore.core.policy import (
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
+from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
+from trajscore.evaluation.rows import Row, Rows, n_alive_folds
+from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.io.fields import USUAL
-from trajscore.report._data import AS_GIVEN, REFERENCES, Note
-from trajscore.report._rows import Row, Rows
-from trajscore.report._runs import Coverage, Judged
 from trajscore.tracer import StepConfidence
 
 _WITH_GAPS = 1.2
@@ -46,88 +47,113 @@ _FORECAST_WORDS = {
 _OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
 
 
-def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> str:
-    """Say why a column may leak the outcome or be an id: its name or values; "" if it does not.
+class Leak(StrEnum):
+    """Why a column may leak the outcome, or be an id."""
+
+    NAME = auto()
+    ID = auto()
+    SEPARATION = auto()
+
+
+LEAKS = {
+    Leak.NAME: "is named like an outcome",
+    Leak.ID: "has another whole number for each run, as an id has",
+    Leak.SEPARATION: "separates successes from failures without an error at the last step of a run",
+}
+"""What a column that may leak does."""
+
+
+def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
+    """Return why a column may leak the outcome or be an id, by its name or values.
 
     What is made of log-probabilities knows nothing of the outcome, however well it separates.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
-    >>> leakage("judge", X, np.repeat([1, 0], 5))
-    'separates successes from failures without an error at the last step of a run'
-    >>> leakage("final_reward", X, np.ones(10))
-    'is named like an outcome'
+    >>> leakage("judge", X, np.repeat([1, 0], 5)), leakage("final_reward", X, np.ones(10))
+    (<Leak.SEPARATION: 'separation'>, <Leak.NAME: 'name'>)
     """
     words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
-        return "is named like an outcome"
+        return Leak.NAME
     if name in _OF_TOKENS:
-        return ""
+        return None
     last = trace.cells[last_cells(trace)]
     is_whole = np.array_equal(trace.cells, np.repeat(np.round(last), trace.lengths))
     is_dense = len(np.unique(last)) == len(last) > np.ptp(last) / _WITH_GAPS
     if is_whole and is_dense and len(last) >= MIN_RUNS_FOR_IDS:
-        return "has another whole number for each run, as an id has"
+        return Leak.ID
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last, success = last[clear], y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < MIN_RUNS_FOR_LEAKAGE:
-        return ""
+        return None
     area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
-    if area in (0, 1):
-        return "separates successes from failures without an error at the last step of a run"
-    return ""
+    return Leak.SEPARATION if area in (0, 1) else None
 
 
 def without_leaky_columns(
     X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
 ) -> tuple[TrajectoryArray, list[str]]:
     """Leave out columns that leak the outcome, where nobody named them, and say so."""
-    why = {name: leakage(name, X[name][counts], y[counts]) for name in X.channels or ()}
-    if all(why.values()):
-        reasons = "; ".join(f"{name!r}: {how}" for name, how in why.items())
+    names = X.channels or ()
+    leaks = {name: leak for name in names if (leak := leakage(name, X[name][counts], y[counts]))}
+    if len(leaks) == len(names):
+        reasons = "; ".join(f"{name!r}: {LEAKS[leak]}" for name, leak in leaks.items())
         raise ArgumentError(
             f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
             f"{{argument}} to judge it all the same",
             "scores",
         )
-    notes = [
-        f"Left out: column {name!r} {how}; name it with --score to judge it"
-        for name, how in why.items()
-        if how
+    if not leaks:
+        return X, []
+    return X[[name for name in names if name not in leaks]], [
+        f"Left out: column {name!r} {LEAKS[leak]}; name it with --score to judge it"
+        for name, leak in leaks.items()
     ]
-    return (X[[name for name, how in why.items() if not how]] if notes else X), notes
 
 
-def doubts(chosen: Judged, rows: Rows, intervals: pd.DataFrame, weights: StepWeights) -> list[Note]:
+def doubts(
+    runs: EvaluatedRuns, rows: Rows, intervals: pd.DataFrame, weights: StepWeights
+) -> list[Note]:
     """Return what a reader should know of predictors and runs."""
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     return [
         *_out_of_range([row for row in rows.predictors if not row.is_probability]),
-        *_leaky(chosen),
+        *_leaky(runs),
+        *_learnt_in_sample(rows),
         *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
         *_few_clusters(rows.runs),
         *_heavy_run(rows.base, weights),
-        *stop_notes(chosen.stops.counts if chosen.stops else {}),
+        *stop_notes(runs.stops.stop_counts if runs.stops else {}),
     ]
 
 
-def _leaky(chosen: Judged) -> list[Note]:
+def _leaky(runs: EvaluatedRuns) -> list[Note]:
     """Warn of predictors that leak the outcome."""
-    reasons = {name: leakage(name, trace, chosen.runs.y) for name, trace in chosen.traces.items()}
-    return [Note(name, "leakage", {"how": reason}) for name, reason in reasons.items() if reason]
+    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
+    return [Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak]
+
+
+def _learnt_in_sample(rows: Rows) -> list[Note]:
+    """Warn that the alive rate was learnt from the runs that it is judged on."""
+    if n_alive_folds(rows.base.traces, rows.runs):
+        return []
+    text = "learnt from the same runs that it is judged on; there are too few runs for two folds"
+    return [Note(ALIVE, "text", {"text": text})]
 
 
 def _turned(areas: pd.DataFrame) -> list[Note]:
     """Warn of predictors that rank runs far worse than chance, as given."""
     is_turned = (areas["value"] < MAX_AUROC_OF_RISK) & (areas["high"] < 0.5)
-    found = areas["value"][is_turned].items()
-    return [Note(str(name), "risk", {"auroc": area}) for name, area in found]
+    turned = areas["value"][is_turned]
+    return [Note(str(name), "risk", {"auroc": area}) for name, area in turned.items()]
 
 
 def _out_of_range(rows: list[Row]) -> list[Note]:
     """Point at outliers, and at few values outside [0, 1] in what looks like probabilities."""
     notes = []
     for row in rows:
-        values, ordinary = row.traces.cells, OrdinaryRange.of(row.traces.cells)
+        values = row.traces.cells
+        ordinary = OrdinaryRange.of(values)
         far = ordinary.is_outlier(values)
         outside = row.outside & ~far
         is_positive = bool((values > 0).any())  # minus a risk is not
@@ -142,11 +168,11 @@ def _out_of_range(rows: list[Row]) -> list[Note]:
     return notes
 
 
-def _few_clusters(runs: Coverage) -> list[Note]:
+def _few_clusters(runs: EvaluatedRuns) -> list[Note]:
     """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
     if runs.groups is None:
         return []
-    effective = runs.units.n_effective(len(runs))
+    effective = runs.units.n_effective
     if effective >= MIN_EFFECTIVE_CLUSTERS:
         return []
     return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]

@@ -1,4 +1,4 @@
-"""What an evaluation found, in numbers; `_disclosures`, `_verdict` and `render` give them words."""
+"""An evaluation: the numbers that reports, gates and commands read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import count_clipped, digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
-from trajscore.report._data import (
+from trajscore.evaluation.equal_length import by_step_table, equal_length_table
+from trajscore.evaluation.options import (
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -29,10 +31,15 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._equal_length import by_step_table, equal_length_table
-from trajscore.report._numbers import of_hundred
-from trajscore.report._rows import Row, Rows
-from trajscore.report._runs import Coverage
+from trajscore.evaluation.recommendation import (
+    Interval,
+    OtherChoice,
+    Recommendation,
+    other_choice,
+    ranked,
+)
+from trajscore.evaluation.rows import Row, Rows
+from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
@@ -118,14 +125,13 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class ReportData:
-    """Numbers of an evaluation, which all that renders a report takes; see `Report`."""
+class Evaluation:
+    """Numbers of an evaluation; `trajscore.report.Report` says what they are."""
 
     rows: Rows = field(repr=False)
     intervals: pd.DataFrame
     interval_methods: pd.DataFrame
-    left_out: Mapping[str, int]  # runs that do not count, by reason
-    unscored: Mapping[str, int]  # runs that count in success rates alone, by reason
+    exclusions: Mapping[Exclusion, int]  # number of runs that are left out
     monitoring: pd.DataFrame | None
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
@@ -140,7 +146,7 @@ class ReportData:
     # -------------------------------------------------------------------- what was judged
 
     @property
-    def runs(self) -> Coverage:
+    def runs(self) -> EvaluatedRuns:
         """The runs that every row is of."""
         return self.rows.runs
 
@@ -165,11 +171,6 @@ class ReportData:
         return self.options.score_names[0]
 
     @property
-    def base_rate(self) -> str:
-        """The best constant, as sentences write it: 41%."""
-        return f"{of_hundred(self.facts.rate)}%"
-
-    @property
     def digits(self) -> int:
         """Digits with which the leading score is written."""
         return digits_of(self.score_name)
@@ -178,6 +179,29 @@ class ReportData:
     def observed_cards(self) -> pd.DataFrame | None:
         """Cards of the runs with an observed outcome alone; None where all are."""
         return self.other_choices.get("observed", (0, None))[1]
+
+    @cached_property
+    def recommendations(self) -> dict[str, Recommendation]:
+        """What to do with each predictor, the best first."""
+        return ranked(self.cards)
+
+    def other_choice(self, choice: str) -> OtherChoice:
+        """Return what would be recommended under another choice of runs, of `other_choices`."""
+        n_runs, cards = self.other_choices.get(choice, (0, self.cards))
+        return other_choice(n_runs, cards, self.recommendations, self.pairs)
+
+    @cached_property
+    def length_ranking(self) -> Interval:
+        """AUROC of short runs before long ones, of the runs that have an outcome."""
+        observed = self.runs.observed
+        lengths = self.rows.base.traces.lengths[observed].astype(np.float64)
+        clusters = None
+        if self.runs.groups is not None:
+            clusters = self.runs.groups[observed]
+        stratum = np.zeros(len(lengths), dtype=np.int64)
+        level = self.options.settings.confidence_level
+        labels = self.runs.labels[observed]
+        return Interval(*auroc_interval(-lengths, labels, stratum, clusters, level))
 
     # -------------------------------------------------------------------- tables, once asked for
 
@@ -197,13 +221,6 @@ class ReportData:
             for column in over if metric == "AUROC" else MARGIN + over:
                 table[f"{metric} {column}"] = differences[column]
         return table
-
-    @cached_property
-    def excluded(self) -> pd.DataFrame:
-        """How many runs do not count, or in success rates alone, by reason."""
-        reasons = [*self.left_out.items(), *self.unscored.items()]
-        rows = [("all", why, n_runs) for why, n_runs in reasons if n_runs]
-        return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
     @cached_property
     def calibration_gain(self) -> pd.DataFrame:

@@ -9,12 +9,11 @@ held against counting steps stays that of the sample.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,14 +21,16 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import in_unit
+from trajscore.core.errors import RowError
 from trajscore.core.run_sums import collapse, weighted_mean
+from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import one_per_run, run_label, unknown_name
-from trajscore.core.within_runs import whole_runs
-from trajscore.metrics.run_metrics import CostMetric
-from trajscore.report._data import (
+from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
+from trajscore.evaluation.doubts import stop_notes
+from trajscore.evaluation.evaluation import Counts, Evaluation
+from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
@@ -43,22 +44,21 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._doubts import stop_notes
-from trajscore.report._report import Report
-from trajscore.report._runs import Counted, counted, unscored_runs
-from trajscore.report._tables import Counts
+from trajscore.evaluation.runs import EvaluatedRuns, Exclusion, leave_out_incomplete, select_runs
+from trajscore.metrics.run_metrics import CostMetric
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
 
 Key = tuple[str, str]
+AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
 _COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
 
 
 @dataclass(frozen=True)
-class Rules:
+class BatchSelection:
     """Which runs count, and as what; q_z and stop reasons are columns of `meta`."""
 
     censored: str
@@ -66,27 +66,30 @@ class Rules:
     q_z: str | None
     stop_reason: str | None
 
-    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> Counted:
-        """Return which runs count, and as what."""
+    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> EvaluatedRuns:
+        """Select the runs that count."""
         meta = X.meta
-        reasons = None if self.stop_reason is None else meta[self.stop_reason].to_numpy()
-        q_z = None if self.q_z is None else one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
+        reasons = q_z = None
+        if self.stop_reason is not None:
+            reasons = meta[self.stop_reason].to_numpy()
+        if self.q_z is not None:
+            q_z = one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
+        traces = {name: X[name] for name in X.channels or ()}
+        sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            return counted(y, *recorded_stops(meta, reasons), self.censored, q_z)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            row = re.compile(r"^row (\d+)")
-            text = row.sub(lambda at: f"run {run_label(X.ids[int(at[1])])}", str(error))
-            raise ValueError(text) from error
+            return select_runs(sample, recorded_stops(meta, reasons), self.censored)
+        except RowError as error:  # rows of a batch are not rows of the source
+            raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
 
 
-def batch_rules(
+def batch_selection(
     batches: Any,
     calibrator: Any,
     censored: Any,
     options: EvaluationOptions,
     stop_reason: Any,
     by: Any,
-) -> Rules:
+) -> BatchSelection:
     """Check that what is given of single runs is columns that the batches keep."""
     if calibrator is not None and not isinstance(calibrator, str):
         raise ValueError(
@@ -106,7 +109,7 @@ def batch_rules(
                 f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
                 f"says which are read"
             )
-    return Rules("q_z" if has_q_z else censored, options.missing, q_z, stop_reason)
+    return BatchSelection("q_z" if has_q_z else censored, options.missing, q_z, stop_reason)
 
 
 class RowSums:
@@ -121,11 +124,15 @@ class RowSums:
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
-        try:
-            X = check_trajectories(X, probabilities=True)
-        except ValueError as error:  # whose row is one of a batch, and of no use
-            text = re.sub(r" \(row \d+\)", "", str(error))
-            raise ValueError(f"{text}. Batches hold probabilities; write others as such") from error
+        is_outside = outside_unit(X.cells)
+        if is_outside.any():
+            cell = int(np.argmax(is_outside))
+            raise ValueError(
+                f"{X.place(cell, with_row=False)}: forecast {X.cells[cell]:g} lies outside [0, 1]. "
+                f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
+                f"probabilities first"
+            )
+        X = in_unit(X, probabilities=True)
         phi, weights = self.options.settings.phi, self.options.weights
         is_weighted = phi == "weighted"  # by what is at hand
         confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
@@ -217,15 +224,16 @@ class Pass:
     def __init__(
         self,
         options: Options,
-        rules: Rules,
+        selection: BatchSelection,
         names: Sequence[str],
         maps: Mapping[tuple[str, int], Any] | None = None,
     ) -> None:
-        self.options, self.rules, self.maps = options, rules, maps
+        self.options = options
+        self.selection = selection
+        self.maps = maps
         self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
         self.sample = HashSample(SAMPLE_RUNS)
-        self.excluded: Counter[str] = Counter()  # runs left out, by reason
-        self.unscored: Counter[str] = Counter()  # runs that count in success rates alone
+        self.exclusions: Counter[Exclusion] = Counter()
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
         self.n_cells = 0  # steps of all runs, those that do not count among them
@@ -233,25 +241,22 @@ class Pass:
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
-        if self.rules.missing == "ffill":
+        if self.selection.missing == "ffill":
             stated, X = X, X.ffill()
             n_filled = (np.isnan(stated.cells) & ~np.isnan(X.cells)).sum(axis=0)
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
             self.n_cells += len(X.cells)
-        ended = self.rules.apply(y, X)
-        self.excluded.update(ended.excluded)
-        whole = {name: whole_runs(X[name])[ended.counts] for name in X.channels or ()}
-        self.unscored.update(unscored_runs(whole, X.lengths[ended.counts] > 0))
-        scored = ended.counts.copy()
-        scored[ended.counts] = np.logical_and.reduce(list(whole.values()))
-        self.counts += Counts.of_outcomes(ended.y[ended.counts], ended.label[ended.counts])
-        self.stops.update(ended.stops.counts if ended.stops else {})
-        batch = Batch(ended.y, X, groups)
+        counted = self.selection.apply(y, X)
+        scored = leave_out_incomplete(counted)
+        self.exclusions.update(scored.exclusions)
+        self.counts += Counts.of_outcomes(counted.y, counted.labels)
+        self.stops.update(counted.stops.stop_counts if counted.stops else {})
+        batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
-            rows = np.flatnonzero(scored & (half == k))
+            rows = np.flatnonzero(half == k)
             if len(rows):
-                self._add(batch.take(rows), ended.label[rows], k)
+                self._add(batch.take(rows), scored.labels[rows], k)
 
     def _add(self, batch: Batch, label: FloatArray, half: int) -> None:
         """Add runs of one half that are scored."""
@@ -268,8 +273,7 @@ class Pass:
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
-        self.excluded = self.excluded + other.excluded
-        self.unscored = self.unscored + other.unscored
+        self.exclusions = self.exclusions + other.exclusions
         self.stops = self.stops + other.stops
         self.filled = self.filled + other.filled
         self.n_cells += other.n_cells
@@ -297,22 +301,26 @@ class Pass:
 
 
 def evaluate_batches(
-    batches: Any, options: Options, rules: Rules, calibrator: str | None, evaluate: Any
-) -> Report:
+    batches: Any,
+    options: Options,
+    selection: BatchSelection,
+    calibrator: str | None,
+    evaluate: Callable[..., AnyEvaluation],
+) -> AnyEvaluation:
     """Go through the batches once or twice; `evaluate` makes the report of the sample."""
     maker = calibrator_maker(calibrator, options.weights)
     names = batches.columns.values
-    first: Pass = batches.reduce(Pass(options, rules, names))
+    first: Pass = batches.reduce(Pass(options, selection, names))
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
-    reasons = None if rules.stop_reason is None else X.meta[rules.stop_reason].to_numpy()
-    censored = rules.censored if rules.q_z is None else X.meta[rules.q_z].to_numpy()
-    report: Report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
+    reasons = None if selection.stop_reason is None else X.meta[selection.stop_reason].to_numpy()
+    censored = selection.censored if selection.q_z is None else X.meta[selection.q_z].to_numpy()
+    report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw, calibrated = first.of_all(), {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
-        second: Pass = batches.reduce(Pass(options, rules, names, maps))
+        second: Pass = batches.reduce(Pass(options, selection, names, maps))
         calibrated = second.of_all()
         if second.counts.n_runs != first.counts.n_runs:
             raise ValueError(
@@ -339,8 +347,7 @@ def evaluate_batches(
         report,
         intervals=intervals,
         interval_methods=methods,
-        left_out=first.excluded,
-        unscored=first.unscored,
+        exclusions=first.exclusions,
         # of stop reasons that a log noted as unknown, at least those of the sample
         other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),

@@ -11,9 +11,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction, run_label
 from trajscore.core.within_runs import step_numbers
+from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
+from trajscore.evaluation.rows import Row, Rows
 from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
-from trajscore.report._data import AS_GIVEN, MonitoringOptions, Note
-from trajscore.report._rows import Row, Rows
 
 
 def monitoring_options(

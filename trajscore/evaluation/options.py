@@ -8,7 +8,7 @@ from typing import Any
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.run_sums import PARTS
+from trajscore.core.run_sums import PART_STARTS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.weights import Horizon, StepWeights
 from trajscore.metrics.costs import cost_of_reliance
@@ -25,7 +25,7 @@ _ECUAS = (
 RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
     f"ECUAS_{n}": CostMetric(_ECUAS, partial(cost_of_reliance, n=n)) for n in (0, 1, 128)
 }
-STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PARTS}
+STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PART_STARTS}
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
 
 
@@ -197,7 +197,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is one of `sentences.toml`."""
+    """What a reader should know of one predictor; `kind` is one of `report/verdicts.py`."""
 
     predictor: str
     kind: str

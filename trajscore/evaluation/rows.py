@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trajscore.calibration import AliveRate
 from trajscore.calibration.calibrators import CalibratorMaker
@@ -17,7 +18,7 @@ from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories, check_values
-from trajscore.core.outcomes import FAILURE
+from trajscore.core.outcomes import FAILURE, opposite
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
@@ -25,10 +26,7 @@ from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weights import StepWeights
-from trajscore.metrics.decomposition import recalibrated_sums
-from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.metrics.steps import step_calibration_statistics
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
@@ -40,7 +38,10 @@ from trajscore.report._data import (
     Note,
     Options,
 )
-from trajscore.report._runs import Coverage, Judged
+from trajscore.evaluation.runs import EvaluatedRuns
+from trajscore.metrics.decomposition import recalibrated_sums
+from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
+from trajscore.metrics.steps import step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 
@@ -52,7 +53,7 @@ class Row:
     predictor: str
     form: str  # as given, recalibrated or constant
     traces: TrajectoryArray
-    runs: Coverage
+    runs: EvaluatedRuns
     is_probability: bool
     calibrator: str = ""  # what made a calibrated row
     rate: float | None = None  # of the base rate: the best constant for one number a run
@@ -66,7 +67,7 @@ class Row:
         """Return a score of its runs, and what it were, had each ended the other way."""
         labels = self.runs.labels
         sums = run_sums(labels, self.traces, score, weights)
-        other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
+        other = run_sums(opposite(labels), self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
     @property
@@ -96,40 +97,40 @@ class Rows:
         return iter((*self.predictors, self.base, *self.counting))
 
     @property
-    def runs(self) -> Coverage:
+    def runs(self) -> EvaluatedRuns:
         """The runs that all rows are of."""
         return self.base.runs
 
 
 def make_rows(
-    judged: Judged, maker: CalibratorMaker | None, options: Options, notes: list[Note]
+    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
     """Return the rows of all predictors, whose runs have no missing value, and of references."""
-    base = base_rate(next(iter(judged.traces.values())), judged.runs, options.weights)
-    given: list[Row] = []
-    for name, trace in judged.traces.items():
+    base = base_rate(next(iter(runs.traces.values())), runs, options.weights)
+    as_given: list[Row] = []
+    for name, trace in runs.traces.items():
         is_probability = are_probabilities(trace.cells)
         # what rounding puts outside becomes 0 or 1
         X = check_trajectories(trace, probabilities=is_probability)
-        given.append(Row(name, AS_GIVEN, X, judged.runs, is_probability))
+        as_given.append(Row(name, AS_GIVEN, X, runs, is_probability))
     if maker is None:
-        return Rows(given, base)
+        return Rows(as_given, base)
     rows: list[Row] = []
-    jobs = options.work.share(lambda raw: recalibrated(raw, maker(raw.is_probability)), given)
-    for raw, (anew, own_notes) in zip(given, jobs, strict=True):
-        rows += [raw, *anew]
-        notes += own_notes
+    jobs = options.work.share(lambda row: recalibrated(row, maker(row.is_probability)), as_given)
+    for row, (others, row_notes) in zip(as_given, jobs, strict=True):
+        rows += [row, *others]
+        notes += row_notes
     return Rows(rows, base)
 
 
-def base_rate(trace: TrajectoryArray, runs: Coverage, weights: StepWeights) -> Row:
+def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights) -> Row:
     """Return the best constant: the success rate over forecasts, and over runs."""
-    rate, of_runs = weights.of(trace).rate(runs.labels), float(runs.labels.mean())
-    constant = trace.with_cells(np.full(len(trace.cells), rate))
-    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=of_runs)
+    constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
+    rate = float(runs.labels.mean())
+    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=rate)
 
 
-def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
+def alive_rates(trace: TrajectoryArray, runs: EvaluatedRuns) -> list[Row]:
     """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
     forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
     # the end of some runs alone would tell which outcomes are missing, and count as failures
@@ -140,17 +141,29 @@ def alive_rates(trace: TrajectoryArray, runs: Coverage) -> list[Row]:
     ]
 
 
-def out_of_fold(forecaster: AliveRate, trace: TrajectoryArray, runs: Coverage) -> TrajectoryArray:
-    """Return traces from five folds, or two; of runs too few for these, in sample."""
+def n_alive_folds(trace: TrajectoryArray, runs: EvaluatedRuns) -> int:
+    """Return the number of folds in which the alive rate is learnt: 5 or 2.
+
+    0 where two folds would need more runs of one outcome, or more clusters: then it is learnt from
+    the same runs.
+    """
+    is_success = runs.labels >= 0.5
+    n_distinct = max(len(pd.unique(trace.ids[rows])) for rows in (is_success, ~is_success))
+    most = min(n_distinct, runs.units.n_units)
+    return next((n_folds for n_folds in (5, 2) if n_folds <= most), 0)
+
+
+def out_of_fold(
+    forecaster: AliveRate, trace: TrajectoryArray, runs: EvaluatedRuns
+) -> TrajectoryArray:
+    """Return the forecasts of each run by a fit on other runs, if there are enough for folds."""
+    n_folds = n_alive_folds(trace, runs)
+    if not n_folds:
+        return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
     sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
-    for cv in (5, 2):
-        try:
-            with warnings.catch_warnings():  # of an outcome that some folds lack
-                warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-                return cross_fit_sample(forecaster, sample, cv)
-        except ValueError:
-            continue
-    return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
+    with warnings.catch_warnings():  # of an outcome that some folds lack
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return cross_fit_sample(forecaster, sample, n_folds)
 
 
 # -------------------------------------------------------------------- calibration

@@ -16,17 +16,7 @@ from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
-from trajscore.inference.influence import Parts, absolute_interval
-from trajscore.inference.intervals import unseen_reach
-from trajscore.inference.mean_intervals import (
-    by_bootstrap,
-    by_influence,
-    is_rare,
-    n_of_rarer_outcome,
-)
-from trajscore.inference.units import Units
-from trajscore.report._data import (
+from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
     AS_GIVEN,
@@ -43,7 +33,17 @@ from trajscore.report._data import (
     VALUE,
     Options,
 )
-from trajscore.report._rows import Metrics, Row, Rows, row_metrics
+from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
+from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
+from trajscore.inference.influence import BinMeans, absolute_interval
+from trajscore.inference.intervals import unseen_reach
+from trajscore.inference.mean_intervals import (
+    by_bootstrap,
+    by_influence,
+    is_rare,
+    n_of_rarer_outcome,
+)
+from trajscore.inference.units import Units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
@@ -103,7 +103,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(n_runs, settings.confidence_level))
+            cells.resample(place, values, units.expanded_level(settings.confidence_level))
     return cells.tables()
 
 
@@ -174,10 +174,10 @@ class _Known:
         )
         return _Known(self.values - other.values, influence, change, {})
 
-    def parts(self, name: str) -> Parts:
+    def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
         error = self.errors[name]
-        return Parts(*error.parts(len(error.weight)))
+        return BinMeans(*error.parts(len(error.weight)))
 
 
 def _known(metrics: Metrics, n_runs: int, names: list[str]) -> _Known:

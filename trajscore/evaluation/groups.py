@@ -22,17 +22,17 @@ from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
-from trajscore.report._cards import (
+from trajscore.evaluation.options import Options, columns_of
+from trajscore.evaluation.recommendation import (
     ESTIMATES,
-    TOO_FEW,
+    Action,
+    Recommendation,
     card_table,
     decide,
-    form_of,
     have_too_few_runs,
-    varies,
+    ranked,
 )
-from trajscore.report._data import Options, columns_of
-from trajscore.report._rows import Row, Rows, base_rate
+from trajscore.evaluation.rows import Row, Rows, base_rate
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -51,7 +51,8 @@ def group_table(
     Labels are those of all runs given, whether they count or not.
     """
     by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
-    chosen = [row for row in rows.predictors if row.form == form_of(cards.loc[row.predictor])]
+    best = ranked(cards)
+    chosen = [row for row in rows.predictors if row.form == best[row.predictor].form]
     p_values = {kind: differ(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
@@ -59,7 +60,7 @@ def group_table(
         inside = _within(rows.predictors, by[kind] == group, options.weights)
         own = card_table(inside, options.quiet, n_tables=len(parts))
         runs, level = inside.runs, own["confidence_level"].iloc[0]
-        tables[kind, group] = own.assign(t=runs.units.t_quantile(len(runs), level))
+        tables[kind, group] = own.assign(t=runs.units.t_quantile(level))
     table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
     for kind in by:
         of_kind = table.loc[[kind]]
@@ -67,7 +68,7 @@ def group_table(
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             own = groups[row.form]
             card = cards.loc[row.predictor]
-            p_value = p if varies(card) else 1.0  # it tells nothing in any group
+            p_value = p if best[row.predictor].varies else 1.0  # it tells nothing in any group
             settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
             decided.append(settle(groups, card).assign(own=own, p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
@@ -227,8 +228,9 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
             out.loc[used, column] = end * matters
     for key in out.index[is_decided]:
         row = out.loc[key]
-        out.loc[key, "card"] = decided = decide(row)
-        if decided == TOO_FEW:
+        decided = decide(Recommendation.of_card(key[-1], row))
+        out.loc[key, "card"] = str(decided)
+        if decided == Action.TOO_FEW:
             out.loc[key, "n_needed"] = row["n_needed"] or row["n_runs"]
     return out
 

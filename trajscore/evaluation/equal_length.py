@@ -20,9 +20,9 @@ from trajscore.calibration.fixed_step import (
 from trajscore.core.ids import pair_codes
 from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
+from trajscore.evaluation.options import Options, columns_of
+from trajscore.evaluation.rows import Row
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.report._data import Options, columns_of
-from trajscore.report._rows import Row
 
 OVER_LENGTH = columns_of("over_length")
 """What a ranking of equally long runs is above that by what is left of their length."""

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trajscore.core.policy import MIN_RUNS_PER_BIN
-from trajscore.core.run_sums import PARTS, step_parts
+from trajscore.core.run_sums import PART_STARTS, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import run_numbers
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.inference.intervals import wilson_interval
-from trajscore.report._tables import ReportData
 
 _MOST_BINS = 10
 # Of two gaps on different sides, the smaller is named if it is at least this share of the larger.
@@ -42,7 +42,7 @@ class Bins(NamedTuple):
         return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * np.abs(gap).max())
 
 
-def reliability(data: ReportData, key: tuple[str, str], part: str | None = None) -> Bins:
+def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None) -> Bins:
     """Return the bins of a row: of all steps or a part of them.
 
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
@@ -53,7 +53,7 @@ def reliability(data: ReportData, key: tuple[str, str], part: str | None = None)
     weight, run = data.options.weights.of(X).cells(), run_numbers(X)
     used = weight > 0
     if part is not None:
-        used &= step_parts(X) == list(PARTS).index(part)
+        used &= step_parts(X) == list(PART_STARTS).index(part)
     cells, w, run = X.cells[used], weight[used], run[used]
     if not len(cells):
         return Bins(*np.empty((5, 0)))

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import run_sums
 from trajscore.core.score_families import get_family
-from trajscore.report._answer import succeeded
-from trajscore.report._tables import ReportData
+from trajscore.evaluation.evaluation import Evaluation
 
 
-def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[str, Any]]:
-    """Return the runs with the largest loss; those without an outcome come last.
+@dataclass(frozen=True)
+class WrongRun:
+    """A run with what its forecasts lost, and the step to look at first."""
 
-    Each has its row, id, outcome, label, loss, steps, values (first, last, and at a step to look
-    at, the flag), the reason why it ended, and task.
-    """
+    row: int
+    id: str
+    y: float  # -1 where not observed
+    label: float
+    loss: float
+    steps: int
+    first: float  # forecasts of the first and the last step
+    last: float
+    flag: int  # number of the step to look at, and its forecast
+    value: float
+    reason: str  # why the run ended; "" where that is not known
+    task: str
+
+
+def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongRun]:
+    """Return the runs with the largest loss; those without an outcome come last."""
     trace, labels, y = data.traces[key], data.runs.labels, data.runs.y
     score = data.options.scores[0]
     sums = run_sums(labels, trace, score, data.options.weights)
@@ -30,11 +43,6 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
-    names: dict[float, str] = {
-        SUCCESS: succeeded(data),
-        FAILURE: "failed",
-        CENSORED: "not observed",
-    }
     worst = []
     for row in rows.tolist():
         cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
@@ -42,11 +50,20 @@ def worst_runs(data: ReportData, key: tuple[str, str], most: int) -> list[dict[s
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1
         reason, task = meta.iloc[row]
-        worst.append({
-            "row": row, "id": str(trace.ids[row]),
-            "outcome": names.get(float(y[row]), f"graded {y[row]:g}"),
-            "label": float(labels[row]), "loss": float(loss[row]), "steps": len(cells),
-            "first": float(cells[0]), "last": float(cells[-1]), "flag": flag + 1,
-            "value": float(cells[flag]), "reason": reason, "task": task,
-        })  # fmt: skip
+        worst.append(
+            WrongRun(
+                row=row,
+                id=str(trace.ids[row]),
+                y=float(y[row]),
+                label=float(labels[row]),
+                loss=float(loss[row]),
+                steps=len(cells),
+                first=float(cells[0]),
+                last=float(cells[-1]),
+                flag=flag + 1,
+                value=float(cells[flag]),
+                reason=reason,
+                task=task,
+            )
+        )
     return worst

@@ -1,0 +1,1 @@
+"""What an evaluation computes: runs, rows, intervals and recommendations, before any words."""

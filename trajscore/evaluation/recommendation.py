@@ -1,0 +1,435 @@
+"""What to do with a predictor: use it as it is, recalibrate it, do not use it, or find out more.
+
+A recommendation is a statement with an error rate. It is decided by intervals of the leading
+score's means, paired by run, at a level that is shared out over all predictors (Bonferroni), so
+that at most 5% of all evaluations hold a wrong one: benchmarks/cards.py counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from trajscore.core.policy import (
+    MATERIAL_SHARE,
+    MIN_RUNS_FOR_DIFFERENCE,
+    MIN_RUNS_PER_OUTCOME,
+)
+from trajscore.core.score_families import get_family
+from trajscore.core.statistics import MeanOfRuns
+from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
+from trajscore.evaluation.options import (
+    AS_GIVEN,
+    FORMS,
+    RECALIBRATED,
+    EvaluationOptions,
+    Options,
+    columns_of,
+)
+from trajscore.evaluation.rows import Row, Rows
+from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
+from trajscore.inference.units import Units
+
+GAINED = "gain"
+ESTIMATES = (*FORMS, GAINED)
+"""What recommendations are decided by: columns of the cards, with an interval each."""
+
+
+class Action(StrEnum):
+    """What to do with a predictor."""
+
+    USE = "use as it is"
+    RECALIBRATE = "recalibrate"
+    AVOID = "do not use"
+    TOO_FEW = "too few runs"
+    UNSCORED = "recalibrate first"
+
+
+_ORDER = {Action.TOO_FEW: 1, Action.UNSCORED: 1, Action.AVOID: 2}
+
+
+class Interval(NamedTuple):
+    """An estimate with the ends of its interval; NaN where there is none."""
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do with a predictor, and the numbers that decided it: a row of the cards.
+
+    Attributes
+    ----------
+    predictor : str
+        Its name.
+    action : Action
+        What to do with it.
+    n_runs, success_rate
+        Runs that it is judged on, and how many of them succeed.
+    n_needed : int
+        About how many more runs would settle it; 0 where they would not, or need not.
+    only_value : float
+        The value of a predictor that does not vary; else NaN.
+    signal_high : float
+        The most that an increasing map of many runs may gain over the base rate.
+    as_given, recalibrated, gain : Interval
+        Margins of the leading score over the base rate, and what recalibration gains.
+    matters : float
+        The smallest margin that matters.
+    confidence_level : float
+        Level of each interval, so that all of an evaluation hold at once.
+    tied : bool
+        Whether these runs do not distinguish it from the best, or it is behind by less than
+        matters.
+    """
+
+    predictor: str
+    action: Action
+    n_runs: int
+    success_rate: float
+    n_needed: int
+    only_value: float
+    signal_high: float
+    as_given: Interval
+    recalibrated: Interval
+    gain: Interval
+    matters: float
+    confidence_level: float
+    tied: bool = False
+
+    @classmethod
+    def of_card(cls, name: str, card: pd.Series) -> Self:
+        """Read a row of the cards."""
+        return cls(
+            predictor=name,
+            action=Action(card["card"]),
+            n_runs=int(card["n_runs"]),
+            success_rate=float(card["success_rate"]),
+            n_needed=int(card["n_needed"]),
+            only_value=float(card["only_value"]),
+            signal_high=float(card["signal_high"]),
+            as_given=Interval(*map(float, card[columns_of(AS_GIVEN)])),
+            recalibrated=Interval(*map(float, card[columns_of(RECALIBRATED)])),
+            gain=Interval(*map(float, card[columns_of(GAINED)])),
+            matters=float(card["matters"]),
+            confidence_level=float(card["confidence_level"]),
+            tied=bool(card.get("tied", False)),
+        )
+
+    def card(self) -> dict[str, Any]:
+        """Return a row of the cards."""
+        card: dict[str, Any] = {
+            "card": str(self.action),
+            "n_runs": self.n_runs,
+            "success_rate": self.success_rate,
+            "n_needed": self.n_needed,
+            "only_value": self.only_value,
+            "signal_high": self.signal_high,
+        }
+        for name in ESTIMATES:
+            card |= zip(columns_of(name), self.interval(name), strict=True)
+        return card | {"matters": self.matters, "confidence_level": self.confidence_level}
+
+    def interval(self, estimate: str) -> Interval:
+        """Return one of the estimates that decided it, with its interval."""
+        interval: Interval = getattr(self, estimate)
+        return interval
+
+    @property
+    def varies(self) -> bool:
+        """Whether the predictor has more than one value."""
+        return math.isnan(self.only_value)
+
+    @property
+    def n_rarer(self) -> float:
+        """Runs of the rarer outcome."""
+        return float(n_of_rarer_outcome(self.success_rate * self.n_runs, self.n_runs))
+
+    @property
+    def has_too_few_runs(self) -> bool:
+        """Whether an outcome is so rare that no interval is believed."""
+        return self.n_rarer < MIN_RUNS_PER_OUTCOME
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether the predictor is shown to be worth using, as it is or recalibrated."""
+        return self.action in (Action.USE, Action.RECALIBRATE)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known yet what to do."""
+        return self.action in (Action.TOO_FEW, Action.UNSCORED)
+
+    @property
+    def form(self) -> str:
+        """The form that is spoken of: recalibrated if there is one, unless used as it is."""
+        if self.action == Action.USE or math.isnan(self.recalibrated.estimate):
+            return AS_GIVEN
+        return RECALIBRATED
+
+    @property
+    def margin(self) -> Interval:
+        """The margin over the base rate of the form that is spoken of."""
+        return self.interval(self.form)
+
+
+def decide(numbers: Recommendation) -> Action:
+    """Choose what to do by the numbers of a recommendation, whatever its action is.
+
+    Do not use: it does not vary, or neither form is better than the base rate by anything that
+    matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
+    rate, worth what matters, and recalibration gains less than that. Recalibrate: the same of the
+    recalibrated form. Recalibrate first: it has no score, however many runs there are. Too few
+    runs: none of these.
+    """
+    if not numbers.varies:
+        return Action.AVOID
+    if numbers.has_too_few_runs:
+        return Action.TOO_FEW
+    margins = [numbers.interval(form) for form in FORMS]
+    margins = [margin for margin in margins if not math.isnan(margin.estimate)]
+    if not margins:
+        return Action.UNSCORED
+    matters = numbers.matters
+    if np.nanmax([*(margin.high for margin in margins), numbers.signal_high]) < matters:
+        return Action.AVOID
+    if all(margin.estimate < matters for margin in margins):
+        # a wide interval must not earn more than a narrow one around the same value
+        return Action.TOO_FEW
+    # NaN where there is no such form, or recalibration was not asked for: never above anything
+    may_recalibrate = numbers.recalibrated.low > 0
+    gains = may_recalibrate and numbers.gain.estimate >= matters
+    if numbers.as_given.low > 0 and not gains:
+        return Action.USE
+    return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
+
+
+# -------------------------------------------------------------------- from rows to cards
+
+
+def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
+    """Return the cards, at a level shared out over all predictors and over as many tables."""
+    forms: dict[str, dict[str, Row]] = {}
+    for row in rows.predictors:
+        forms.setdefault(row.predictor, {})[row.form] = row
+    level = 1 - (1 - options.settings.confidence_level) / (len(forms) * n_tables)
+
+    def card(of_predictor: dict[str, Row]) -> dict[str, Any]:
+        return recommend(of_predictor, rows.base, options, level).card()
+
+    cards = options.work.share(card, list(forms.values()))
+    return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
+
+
+def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return the cards, which predictors are tied with the best, and all pairs of them."""
+    cards = card_table(rows, options)
+    pairs = pair_table(rows, cards, options)
+    return cards.assign(tied=tied_with_best(cards, pairs)), pairs
+
+
+def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) -> Recommendation:
+    """Decide about one predictor, by its rows in each form."""
+    differences, matters = _differences(forms, base, options)
+    n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
+    intervals = _intervals(differences, units, options.settings, level)
+    if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
+        intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
+    slope, signal_high = None, math.nan
+    if RECALIBRATED in forms:
+        slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
+        signal_high = slope.most(level, intervals.get(RECALIBRATED))
+    numbers = Recommendation(
+        predictor=forms[AS_GIVEN].predictor,
+        action=Action.TOO_FEW,
+        n_runs=n,
+        success_rate=n_success / n,
+        n_needed=0,
+        only_value=forms[AS_GIVEN].only_value,
+        signal_high=signal_high,
+        as_given=intervals.get(AS_GIVEN, Interval()),
+        recalibrated=intervals.get(RECALIBRATED, Interval()),
+        gain=intervals.get(GAINED, Interval()),
+        matters=matters,
+        confidence_level=level,
+    )
+    decided = replace(numbers, action=decide(numbers))
+    if decided.action != Action.TOO_FEW:
+        return decided
+    return replace(decided, n_needed=_n_needed(decided, differences, slope, units))
+
+
+def _n_needed(
+    card: Recommendation,
+    differences: dict[str, MeanOfRuns],
+    slope: Slope | None,
+    units: Units,
+) -> int:
+    """Return about how many more runs decide about a predictor, by its best form."""
+    forms = [form for form in FORMS if not math.isnan(card.interval(form).estimate)]
+    n = card.n_runs if differences else 0  # none tell anything of a signal without a map
+    if not forms:
+        return runs_needed(n, card.n_rarer)
+    best = max(forms, key=lambda form: card.interval(form).estimate)
+    return runs_needed(
+        n,
+        card.n_rarer,
+        margin=card.interval(best),
+        spread=spread_of(differences[best], units),
+        matters=card.matters,
+        level=card.confidence_level,
+        slope=slope,
+        learns=best == RECALIBRATED,
+    )
+
+
+def _differences(
+    forms: dict[str, Row], base: Row, options: Options
+) -> tuple[dict[str, MeanOfRuns], float]:
+    """Return differences of the leading score, and the smallest that matters."""
+    leading = options.scores[0], options.weights
+    reference = base.score(*leading)
+    scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
+    differences = {form: own - reference for form, own in scores.items()}
+    if len(scores) == 2:
+        differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
+    of_constant = reference(np.ones(len(base.runs)))
+    family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
+    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
+    return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
+
+
+def _intervals(
+    differences: dict[str, MeanOfRuns], units: Units, settings: EvaluationOptions, level: float
+) -> dict[str, Interval]:
+    """Return value and interval of each difference."""
+    if not differences or units.n_units < 2:
+        return {}
+    values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
+    mean, low, high = intervals_of_means(
+        values,
+        [difference.change(len(values)) for difference in differences.values()],
+        units,
+        level,
+        n_resamples=settings.n_resamples,
+        random_state=settings.random_state,
+    )
+    return {
+        name: Interval(float(mean[k]), float(low[k]), float(high[k]))
+        for k, name in enumerate(differences)
+    }
+
+
+# -------------------------------------------------------------------- pairs and ranks
+
+
+def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
+    """Return all pairs of predictors, in their best forms; None where none is a probability."""
+    by_key = {row.key: row for row in rows.predictors}
+    chosen = [by_key[name, best.form] for name, best in ranked(cards).items()]
+    chosen = [row for row in chosen if row.is_probability]
+    if not chosen:
+        return None
+    names = [row.predictor for row in chosen]
+    n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
+    level = 1 - (1 - options.settings.confidence_level) / n_pairs
+    scores = [row.score(options.scores[0], options.weights) for row in chosen]
+    table = []
+    for place, name in enumerate(names):
+        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
+        differences = {other: scores[place] - its for other, its in after}
+        ends = _intervals(differences, rows.runs.units, options.settings, level)
+        table += [(name, other, *three) for other, three in ends.items()]
+    return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
+
+
+def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
+    """Return what to do with each predictor, the best first: by action, then by margin."""
+    return {
+        each.predictor: each
+        for each in _in_order(
+            Recommendation.of_card(str(name), card) for name, card in cards.iterrows()
+        )
+    }
+
+
+def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
+    """Put the best first, and those that do not vary last; of ties, those usable as they are."""
+
+    def place(each: Recommendation) -> tuple[int, bool, bool, bool, float]:
+        needs_map = each.tied and each.action != Action.USE
+        margin = each.margin.estimate
+        behind = math.inf if math.isnan(margin) else -margin
+        return _ORDER.get(each.action, 0), not each.varies, not each.tied, needs_map, behind
+
+    return sorted(recommendations, key=place)
+
+
+def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
+    """Whether each predictor is not distinguished from the best, or behind by less than matters."""
+    tied = pd.Series(False, index=cards.index)
+    useful = [name for name, each in ranked(cards).items() if each.is_useful]
+    if pairs is None or not useful:
+        return tied
+    best = useful[0]
+    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(useful)]
+    close = ~(behind["low"] > 0) | (behind["difference"] < cards.loc[best, "matters"])
+    tied[[best, *behind["reference"][close]]] = True
+    return tied
+
+
+def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
+    """Tell cards of so few runs of an outcome that no interval is believed."""
+    n_runs = cards["n_runs"]
+    return n_of_rarer_outcome(cards["success_rate"] * n_runs, n_runs) < MIN_RUNS_PER_OUTCOME
+
+
+def difference(pairs: pd.DataFrame, name: str, other: str) -> Interval:
+    """Return what a predictor is above another one."""
+    table = pairs.set_index(["predictor", "reference"])[["difference", "low", "high"]]
+    if (name, other) in table.index:
+        return Interval(*table.loc[name, other])
+    value, low, high = -table.reindex([(other, name)]).to_numpy()[0]
+    return Interval(value, high, low)
+
+
+# -------------------------------------------------------------------- other choices of runs
+
+
+@dataclass(frozen=True)
+class OtherChoice:
+    """What would be recommended if some runs were counted otherwise."""
+
+    n_runs: int  # that would be counted otherwise
+    best: Recommendation | None  # of the predictor that is ahead then; None: too few runs are left
+    stays: bool  # whether the recommendation is the same
+
+
+def other_choice(
+    n_runs: int,
+    cards: pd.DataFrame | None,
+    today: dict[str, Recommendation],
+    pairs: pd.DataFrame | None,
+) -> OtherChoice:
+    """Hold the cards under another choice of runs against the recommendations of today."""
+    if cards is None:
+        return OtherChoice(n_runs, None, stays=False)
+    here, there = next(iter(today.values())), ranked(cards)
+    best = next(iter(there.values()))
+    stays = here.action == best.action
+    if not (here.is_useful and best.is_useful):
+        return OtherChoice(n_runs, best, stays)
+    stays &= here.predictor == best.predictor
+    if pairs is not None and here.predictor != best.predictor:  # the same if they are tied
+        _, low, high = difference(pairs, here.predictor, best.predictor)
+        is_same = here.predictor in there and there[here.predictor].action == here.action
+        stays = bool(low <= 0 <= high) and is_same
+    return OtherChoice(n_runs, best, stays)

@@ -1,0 +1,274 @@
+"""Which runs are evaluated, and why others are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import StrEnum, auto
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.estimator import parts_of
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, outcomes_vary
+from trajscore.core.sample import Sample, check_sample
+from trajscore.core.stops import (
+    COMPLETE,
+    EXCLUDED,
+    Stops,
+    is_scored,
+    normalize_reasons,
+    settle_stops,
+)
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import check_choice, number_of
+from trajscore.core.within_runs import whole_runs
+from trajscore.evaluation.options import REFERENCES, Note
+from trajscore.inference.units import Units, any_units
+
+RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
+"""Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
+MISSING = ("same_runs", "ffill")
+"""What to do with runs that have missing values."""
+FFILL = ("EvaluationOptions.missing", "ffill")
+"""The argument that repeats the value before, and its value."""
+
+
+class ExclusionKind(StrEnum):
+    """Why runs are left out: of every number or, the last two, of scores alone."""
+
+    LOST = auto()  # by the harness
+    STOPPED = auto()  # without an outcome, and not by a budget
+    NO_STOP_REASON = auto()  # nor an outcome
+    UNOBSERVED = auto()  # with ``censored="drop"``
+    NO_STEP = auto()  # ended before the first step
+    MISSING_VALUES = auto()
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Why runs are left out, with the stop reason or the predictors that decide it."""
+
+    kind: ExclusionKind
+    stop_reason: str = ""
+    predictors: tuple[str, ...] = ()  # of which values are missing
+
+    @property
+    def is_of_scores(self) -> bool:
+        """Whether the runs count in success rates, but their forecasts are not scored."""
+        return self.kind in (ExclusionKind.NO_STEP, ExclusionKind.MISSING_VALUES)
+
+
+@dataclass(frozen=True)
+class EvaluatedRuns:
+    """The runs that count, in the order of their ids, and how many runs are left out."""
+
+    traces: dict[str, TrajectoryArray]  # of each predictor
+    y: NDArray[Any]  # -1 where not observed
+    labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
+    groups: IntArray | None
+    source_rows: IntArray  # row of each run in the input
+    exclusions: Counter[Exclusion]
+    stops: Stops | None  # how all runs of the input ended; None: not recorded
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def observed(self) -> BoolArray:
+        """Whether each run's outcome was observed."""
+        return np.asarray(self.y != CENSORED)
+
+    @cached_property
+    def units(self) -> Units:
+        """The units that vary: runs, or clusters of them."""
+        return any_units(self.groups, len(self))
+
+    def take(self, rows: IntArray) -> EvaluatedRuns:
+        """Keep some of the runs, in their order, as if there were no others."""
+        if len(rows) == len(self):
+            return self
+        return replace(
+            self,
+            traces={name: trace[rows] for name, trace in self.traces.items()},
+            y=self.y[rows],
+            labels=self.labels[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            source_rows=self.source_rows[rows],
+        )
+
+
+def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
+    """Check what `evaluate` is given, and name each predictor's traces."""
+    return check_sample(
+        X, y, groups=groups, q_z=q_z, several=True, reserved=REFERENCES,
+        single_channel=True, allow_missing=True, allow_empty=True,
+    )  # fmt: skip
+
+
+def censored_as(censored: Any) -> tuple[str, Any]:
+    """Return what unobserved runs stand for, and the q_z where these are given."""
+    if censored is None or isinstance(censored, (str, bool)):
+        check_choice(censored, "censored", ("failure", "drop"))
+        return str(censored), None
+    return "q_z", censored
+
+
+def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> EvaluatedRuns:
+    """Select the runs that count, in the order of their ids.
+
+    Those do not count that the harness lost, that have no outcome although no budget stopped them
+    or, with ``censored="drop"``, that have no outcome.
+    """
+    # before rows are put in another order, so that a message names the row that was given
+    reasons, kinds = stops
+    y, counts = sample.y, np.ones(len(sample), dtype=bool)
+    settled, exclusions = None, Counter[Exclusion]()
+    if reasons is not None:
+        settled = settle_stops(y, reasons, kinds=kinds)
+        y = settled.y
+        counts = is_scored(settled.mechanism)
+        is_lost = settled.mechanism == EXCLUDED
+        is_unobserved = ~counts & ~is_lost
+        is_stated = normalize_reasons(reasons) != ""
+        for kind, rows in (
+            (ExclusionKind.LOST, is_lost),
+            (ExclusionKind.STOPPED, is_unobserved & is_stated),
+        ):
+            for reason, n in sorted(Counter(map(str, reasons[rows])).items()):
+                exclusions[Exclusion(kind, reason)] = n
+        n_unstated = int((is_unobserved & ~is_stated).sum())
+        exclusions[Exclusion(ExclusionKind.NO_STOP_REASON)] = n_unstated
+    labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
+    exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.is_counted).sum())
+    rows = sample.id_order()
+    rows = rows[(counts & labels.is_counted)[rows]]
+    chosen = sample.take(rows)
+    return EvaluatedRuns(
+        chosen.traces, y[rows], labels.value[rows], chosen.groups, rows, +exclusions, settled
+    )
+
+
+def under_other_choices(
+    sample: Sample, reasons: NDArray[Any] | None, censored: str, judged: EvaluatedRuns
+) -> dict[str, tuple[int, EvaluatedRuns | None]]:
+    """Return how many runs could be counted otherwise, and the runs that would be judged then.
+
+    None where these would not do. Of "observed", runs without an outcome are left out; of "lost",
+    those that the harness lost count as recorded; of "unknown", those are left out that count
+    although their stop reason is not known.
+    """
+    others: dict[str, tuple[int, EvaluatedRuns | None]] = {}
+    if n_unobserved := int((~judged.observed).sum()):
+        others["observed"] = n_unobserved, judged.take(np.flatnonzero(judged.observed))
+    stops = judged.stops
+    if stops is None:
+        return others
+    lost = (stops.mechanism == EXCLUDED) & (stops.y != CENSORED)
+    for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", stops.unknown, EXCLUDED)):
+        if n := int(rows.sum()):
+            otherwise = reasons, np.where(rows, kind, stops.mechanism)
+            try:
+                other = leave_out_missing(select_runs(sample, otherwise, censored), [])
+            except ArgumentError:  # there are too few complete runs then
+                other = None
+            others[name] = n, other
+    return others
+
+
+def number_of_runs(n: int) -> str:
+    """Write a number of runs: "1 run", "2,000 runs"."""
+    return number_of(n, "run")
+
+
+def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
+    """Say why these outcomes cannot be evaluated; empty if they can."""
+    observed = y[y != CENSORED]
+    if len(y) < 2:
+        return f"evaluation needs at least 2 runs, got {len(y)}"
+    if not len(observed):
+        return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
+    if needs_both and not outcomes_vary(y):
+        n = len(y) - len(observed)
+        hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
+        if n and observed[0] == SUCCESS:
+            hidden += " (if such a run failed, its outcome is 0, not -1 or missing)"
+        same = f"every observed outcome ({len(observed)}) is {observed[0]:g}"
+        return f"{same}{hidden}; an evaluation needs both outcomes"
+    return ""
+
+
+def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
+    """Let a stated value hold until the next one is, if that is wanted."""
+    if missing != "ffill":
+        return sample
+    filled = {name: X.ffill() for name, X in sample.traces.items()}
+    for name, X in sample.traces.items():
+        if n_filled := int((np.isnan(X.cells) & ~np.isnan(filled[name].cells)).sum()):
+            notes.append(Note(name, "filled", {"share": n_filled / len(X.cells)}))
+    return replace(sample, traces=filled)
+
+
+def leave_out_missing(
+    runs: EvaluatedRuns, notes: list[Note], *, may_fill: bool = True
+) -> EvaluatedRuns:
+    """Leave out predictors with too few complete runs, then the forecasts of incomplete runs.
+
+    An error proposes to repeat values, if that `may_fill` enough runs.
+    """
+    complete = {name: whole_runs(X) for name, X in runs.traces.items()}
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
+    text = "left out; it has too few complete runs of both outcomes"
+    notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
+    in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
+    if traces and outcomes_vary(runs.y[in_common]):
+        return leave_out_incomplete(replace(runs, traces=traces))
+    filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
+    if not traces:
+        remedy = "give runs a value at every step"
+        if may_fill and any(outcomes_vary(runs.y[rows]) for rows in filled):
+            remedy = "{argument} repeats the value before"
+        raise ArgumentError(
+            f"no predictor has enough runs without missing values; each of "
+            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
+            *FFILL,
+        )
+    helps = may_fill and outcomes_vary(runs.y[np.logical_and.reduce(filled)])
+    raise ArgumentError(
+        f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
+        f"step, and they do not include both a success and a failure; judge one predictor at a "
+        f"time" + ", or pass {argument} to let a value hold until the next one" * helps,
+        *FFILL,
+    )
+
+
+def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
+    """Leave out the runs without a step, and those where a value of a predictor is missing."""
+    is_missing = np.stack([~whole_runs(X) for X in runs.traces.values()], axis=1)
+    has_step = next(iter(runs.traces.values())).lengths > 0
+    is_incomplete = is_missing.any(axis=1)
+    exclusions = Counter({Exclusion(ExclusionKind.NO_STEP): int((~has_step).sum())})
+    patterns, counts = np.unique(is_missing[is_incomplete & has_step], axis=0, return_counts=True)
+    for pattern, n in zip(patterns[::-1], counts[::-1].tolist(), strict=True):
+        names = tuple(compress(runs.traces, pattern))
+        exclusions[Exclusion(ExclusionKind.MISSING_VALUES, predictors=names)] = n
+    complete = runs.take(np.flatnonzero(~is_incomplete))
+    return replace(complete, exclusions=runs.exclusions + exclusions)
+
+
+def knows_end(end: Any, calibrator: Any) -> bool | None:
+    """Return whether predictors know that a run has ended; None: not known."""
+    if end is None:
+        ends = [part.end for part in parts_of(calibrator) if hasattr(part, "end")]
+        return any(value is not None for value in ends) if ends else None
+    if not isinstance(end, (bool, np.bool_)):
+        raise ValueError(
+            f"end must be True, False or None, got {end!r}; True says that predictors know which "
+            f"step is the last"
+        )
+    return bool(end)

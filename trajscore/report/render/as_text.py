@@ -1,0 +1,181 @@
+"""A report in a terminal: one screen, or all numbers, of 72 to 100 columns."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable
+
+import pandas as pd
+
+from trajscore.core.values import number_of
+from trajscore.core.visible import visible
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, FORMS
+from trajscore.evaluation.recommendation import Action
+from trajscore.report._disclosures import disclosures, left_out
+from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
+from trajscore.report.numbers import fixed
+from trajscore.report.render.tables import Table, tables_of
+from trajscore.report.verdicts import card_reason, of_groups, of_stopping, verdicts
+from trajscore.report.wording import answer, base_rate
+
+_MOST_ROWS = 10
+_MOST_NOTES = 2
+_MOST_REASONS = 4
+_NARROWEST = 72  # narrower, tables fall apart
+_USUAL = 80
+_WIDEST = 100  # wider, sentences are hard to read
+_LONGEST_NAME = 20
+
+
+def to_text(data: Evaluation, *, verbose: bool = False) -> str:
+    """Return one screen of text; verbose, all tables, what was left out, and disclosures."""
+    if not verbose:
+        return to_summary(data)
+    short = short_names(data.predictors)
+    stated = answer(data)
+    parts = [
+        lines(stated.lines),
+        lines(verdicts(data)),
+        *(_whole_table(table, short) for table in tables_of(data)),
+        lines(f"note: {note}" for note in stated.notes),
+        lines([left_out(data)]),
+        lines(f"{name}: {text}" for name, text in disclosures(data).items()),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _whole_table(table: Table, short: dict[str, str]) -> str:
+    """Write a table, long names of predictors shortened."""
+    rows = [
+        ", ".join(short.get(part, str(part)) for part in key if part != "") for key, _ in table.rows
+    ]
+    title = lines([f"{table.title}. {table.note}".strip()])
+    if not rows:
+        return title
+    return f"{title}\n{in_blocks(table.frame.set_axis(rows).rename(columns=short))}"
+
+
+def to_summary(data: Evaluation) -> str:
+    """Return the first screen: answer, a line a predictor, actions, what to know."""
+    names = list(data.recommendations)
+    screen = first_screen(data)
+    parts = [
+        lines(screen.answer.lines),
+        "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
+        lines([*_actions(screen), *_warnings(data, screen)]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _actions(screen: FirstScreen) -> list[str]:
+    """Say which runs to accept, to stop, and to read."""
+    if not (texts := screen.texts):
+        return []
+    whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
+    sentences = [
+        f"{whose}{texts['accept']}",
+        f"{whose}{texts['stop']}",
+        texts["thresholds"],
+        f"Read first: {texts['worst']}",
+    ]
+    return list(map(without_marks, sentences))
+
+
+def _table(data: Evaluation, names: list[str]) -> str:
+    short = short_names(names)
+    digits = data.digits
+    rows = [data.recommendations[name] for name in names]
+    columns = {"what to do": [str(row.action) for row in rows]}
+    if Action.TOO_FEW in columns["what to do"]:
+        columns["more runs"] = [f"{row.n_needed:,}" if row.n_needed else "" for row in rows]
+    for form, words in FORMS.items():
+        margins = [row.interval(form).estimate for row in rows]
+        columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
+    columns["AUROC"] = [f"{data.table.loc[(name, AS_GIVEN), 'AUROC']:.3f}" for name in names]
+    return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
+
+
+def _about(data: Evaluation, names: list[str]) -> list[str]:
+    sentences = []
+    if more := names[_MOST_ROWS:]:
+        rest = data.cards.loc[more, "card"].value_counts()
+        actions = ", ".join(f"{action} {n}" for action, n in rest.items())
+        sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
+    unit = data.options.unit and f", in{data.options.unit}"
+    base = f"always saying {base_rate(data)}, the success rate of steps"
+    sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
+    rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
+    sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
+    if data.monitoring is not None:
+        sentences.append(of_stopping(data))
+    if data.by is not None:
+        sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
+    return sentences
+
+
+def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
+    stated = screen.answer
+    sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
+    notes = [f"note: {text}" for text in stated.notes
+             if text != stated.doubts[0]]  # fmt: skip
+    sentences += notes[:_MOST_NOTES]
+    if len(notes) > _MOST_NOTES:
+        sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
+    if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
+        sentences.append(left_out(data, _MOST_REASONS))
+    how = ", with how to recalibrate new runs" * (stated.action == Action.RECALIBRATE)
+    return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
+
+
+def _more(command: str, how: str) -> str:
+    """Say where there is more, to who came by a command or by Python."""
+    if not command:
+        return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
+    page = "" if " --out" in command else f"; a page{how}: --out report.html"
+    return f"All numbers: --verbose{page}"
+
+
+def width() -> int:
+    """Return how many columns there are to write on."""
+    columns = shutil.get_terminal_size(fallback=(_USUAL, 24)).columns
+    return min(max(columns, _NARROWEST), _WIDEST)
+
+
+def lines(sentences: Iterable[str]) -> str:
+    """Write sentences, each from the start of a line."""
+    return "\n".join(
+        textwrap.fill(visible(sentence), width(), subsequent_indent="    ", break_long_words=False)
+        for sentence in sentences
+    )
+
+
+def in_blocks(table: pd.DataFrame) -> str:
+    """Print a table of text; where it is wider than the terminal, in blocks of columns."""
+    table = table.rename(visible)
+    labels = max(map(len, map(str, table.index)), default=0)
+    blocks: list[list[str]] = [[]]
+    room = width() - labels
+    for name in table:
+        needed = 2 + max(len(visible(str(name))), table[name].astype(str).str.len().max())
+        if needed > room and blocks[-1]:
+            blocks.append([])
+            room = width() - labels
+        blocks[-1].append(name)
+        room -= needed
+    return "\n\n".join(table[names].rename(columns=visible).to_string() for names in blocks)
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Shorten long names, at the end or in the middle, as long as they stay distinct."""
+    known = list(dict.fromkeys(names))
+    for head in (_LONGEST_NAME - 3, _LONGEST_NAME // 2 - 3):
+        tail = _LONGEST_NAME - 3 - head
+        short = [
+            name if len(name) <= _LONGEST_NAME else name[:head] + "..." + name[len(name) - tail :]
+            for name in known
+        ]
+        if len(set(short)) == len(known):
+            return dict(zip(known, short, strict=True))
+    return {name: name for name in known}

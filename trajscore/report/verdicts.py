@@ -1,0 +1,338 @@
+"""Sentences about single predictors: what each is worth, against what, and what to know of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
+from trajscore.core.score_families import digits_of
+from trajscore.core.visible import visible
+from trajscore.evaluation.doubts import LEAKS, Leak
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import (
+    AS_GIVEN,
+    FORMS,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
+    REFERENCES,
+    Note,
+)
+from trajscore.evaluation.recommendation import Action, Interval, Recommendation
+from trajscore.report.numbers import digits_that_show, fixed, interval, with_interval
+
+_MOST_NAMED = 5
+
+
+class Side(StrEnum):
+    """On which side of counting steps a number is shown to lie."""
+
+    ABOVE = "better than"
+    BELOW = "worse than"
+    EITHER = "not shown to differ from"
+
+
+def verdicts(data: Evaluation) -> list[str]:
+    """Return a sentence for each predictor, in the order of the table."""
+    sentences = []
+    for name in data.predictors:
+        best = data.recommendations[name]
+        reason = card_reason(best, data)
+        if not best.varies:
+            reason = f"it {reason}"
+        parts = [f"{name}: {best.action}", reason, *against_counting(data, name)]
+        by = [] if data.by is None else data.by.index.unique("by")
+        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
+        sentences.append("; ".join(parts) + "." + "".join(groups))
+    return sentences
+
+
+def listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:
+    """Join names; beyond the most, the rest are others."""
+    shown = list(names)
+    if len(shown) > most:
+        shown[most:] = ["others"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def opening(text: str) -> str:
+    """Write the start of a sentence large."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+# -------------------------------------------------------------------- cards
+
+
+def without_variation(value: float) -> str:
+    """Say of a predictor that it has one value."""
+    if math.isclose(value, round(value, 2)):
+        return f"does not vary: it is {value:.2f} at every step"
+    return f"does not vary: it is {value:.4g} at every step"
+
+
+def card_reason(best: Recommendation, data: Evaluation) -> str:
+    """Say by what it was decided what to do with a predictor, with the intervals."""
+    if not best.varies:
+        return without_variation(best.only_value)
+    is_probability = not math.isnan(best.as_given.estimate)
+    how = FORMS[best.form]
+    matters = amount(best.matters, data)
+    if best.action == Action.AVOID and is_probability and best.form != AS_GIVEN:
+        how = "recalibrated or not"
+    elif not is_probability:
+        how += " (as given it is not a probability)"
+    if best.is_useful:
+        worth = f"{how}, {_size(best.margin, data)} better than the base rate"
+        if math.isnan(best.gain.estimate):
+            return worth
+        gain = _size(best.gain, data)
+        return f"{worth}; recalibration gains {gain}, where less than {matters} does not matter"
+    if best.action == Action.AVOID:
+        most = np.nanmax([0, best.as_given.high, best.recalibrated.high, best.signal_high])
+        return (
+            f"{how}, better than the base rate by no more than {amount(most, data)}; less than "
+            f"{matters} does not matter"
+        )
+    if best.has_too_few_runs:
+        return _too_few_runs(best)
+    if math.isnan(best.margin.estimate):
+        return "not a probability, so that it has no score until it is recalibrated"
+    low, high = (fixed(end, data.digits, "+") for end in best.margin[1:])
+    return (
+        f"{how}, anywhere from {low} to {high} over the base rate; about {best.n_needed:,} more "
+        f"runs would settle this"
+    )
+
+
+def _too_few_runs(best: Recommendation) -> str:
+    """Say that one outcome is too rare to draw a conclusion."""
+    outcome = "succeeded"
+    enough = MIN_RUNS_PER_OUTCOME
+    if best.success_rate > 0.5:
+        outcome = "failed"
+    return (
+        f"only {best.n_rarer:.0f} of {best.n_runs:,} runs {outcome}; at least {enough} successes "
+        f"and {enough} failures are needed to draw a conclusion"
+    )
+
+
+def _size(of: Interval, data: Evaluation) -> str:
+    ends = interval(of.low, of.high, digits_that_show(of.estimate, data.digits))
+    return f"{amount(of.estimate, data)} {ends}"
+
+
+def amount(value: float, data: Evaluation) -> str:
+    """Write a difference of the leading score, with as many digits as tell it from zero."""
+    return f"{fixed(value, digits_that_show(value, data.digits))}{data.options.unit}"
+
+
+# -------------------------------------------------------------------- counting steps
+
+
+def against_counting(data: Evaluation, name: str) -> list[str]:
+    """Hold the form that is acted on, and the ranking as given, against counting steps."""
+    if not data.recommendations[name].varies:
+        return []
+    form = data.recommendations[name].form
+    metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
+    return [
+        _counting(data, (name, form, metric), way, what)
+        for form, metric, what in metrics
+        if (name, form, metric) in data.intervals.index
+        for way in _ways(data, (name, form, metric))
+    ]
+
+
+def not_above_counting(data: Evaluation, name: str) -> str:
+    """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
+    key = _acted_on(data, name)
+    if not data.recommendations[name].is_useful or key not in data.intervals.index:
+        return ""
+    row = data.intervals.loc[key]
+    way = min(_ways(data, key), key=lambda way: row[way[1]] > 0)
+    return "" if row[way[1]] > 0 else _counting(data, key, way, "it")
+
+
+def is_above_live_counting(data: Evaluation, name: str) -> bool:
+    """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
+    return bool(data.intervals.loc[_acted_on(data, name), OVER_ALIVE[1]] > 0)
+
+
+def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
+    """Place in the intervals of the leading score, in the form that a card speaks for."""
+    return name, data.recommendations[name].form, data.score_name
+
+
+def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
+    """Return the ways of counting steps to compare with, by what the predictor knows."""
+    knows = data.facts.knows_end
+    row = data.intervals.loc[key]
+    if knows is not None:
+        return [OVER_ALIVE_END if knows else OVER_ALIVE]
+    is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])
+    return [OVER_ALIVE] if is_alike else [OVER_ALIVE, OVER_ALIVE_END]
+
+
+def _counting(data: Evaluation, key: tuple[str, str, str], way: list[str], subject: str) -> str:
+    """Say on which side of counting steps a number lies: "it is better than counting steps"."""
+    margin, low, high = data.intervals.loc[key, way]
+    side = _side(low, high)
+    digits = digits_of(key[2])
+    if side is not Side.EITHER:
+        digits = digits_that_show(margin, digits)
+    number = with_interval((margin, low, high), digits, "+")
+    number = f"AUROC {number}" if key[2] == "AUROC" else f"{number}{data.options.unit}"
+    end = " where it is known which step is the last" * (way == OVER_ALIVE_END)
+    return f"{subject} is {side} counting steps{end} ({number})"
+
+
+def _side(low: float, high: float) -> Side:
+    if low > 0:
+        return Side.ABOVE
+    return Side.BELOW if high < 0 else Side.EITHER
+
+
+# -------------------------------------------------------------------- groups and stopping
+
+
+def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
+    """Say whether groups differ for a predictor, or the best, and how many have which card."""
+    assert data.by is not None
+    name = name or next(iter(data.recommendations))
+    cards = data.by.loc[kind].xs(name, level="predictor")
+    p = float(cards["p_value"].iloc[0])
+    n_by_card = cards["card"].value_counts()
+    differs = "is not shown to differ"
+    advice = "go by all runs"
+    if p < GROUP_ERROR_RATE:
+        actions = [f"{card} in {n_by_card[card]}" for card in Action if card in n_by_card]
+        differs = "differs"
+        advice = ", ".join(actions)
+    return (
+        f"how well {visible(name)} works {differs} between the {len(cards)} groups (p = {p:.2g}): "
+        f"{advice}."
+    )
+
+
+def of_stopping(data: Evaluation) -> str:
+    """Say what a rule does on other runs, by the predictor with which it does most; or its flag."""
+    table = data.monitoring
+    if table is None:
+        ask = "--monitor" if data.source.command else "monitoring=True"
+        return f"Chosen on these runs. For a rule judged on other runs: {ask}."
+    none = "These runs are too few, or too alike, to fit a rule on some and judge it on others."
+    if table.empty:
+        return none
+    flags = table.drop(list(REFERENCES), level=0, errors="ignore").dropna(subset="power_before_end")
+    if flags.empty:
+        return none
+    levels = flags.index.get_level_values("alpha").unique().sort_values()
+    at_level = flags.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
+    key = at_level["power_before_end"].idxmax()
+    power, saved = flags.loc[key, ["power_before_end", "steps_saved"]]
+    return (
+        f"By a rule that is fitted on some runs and judged on others: on {visible(key[0])}, with "
+        f"at most {100 * key[1]:.3g}% of the good runs flagged, {power:.0%} of the failing runs "
+        f"are flagged before their last step, which saves {saved:.0%} of their steps."
+    )
+
+
+def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
+    """Say at which levels a stopping rule can flag no run, and what it needs."""
+    held_out = "successes"
+    more = "runs"
+    if is_by_task:
+        held_out = "tasks with a success"
+        more = "tasks"
+    alphas = " and ".join(f"{level:g}" for level in levels)
+    return (
+        f"Stopping early flags no run at alpha = {alphas}: too few {held_out} are held out to set "
+        f"a threshold (alpha = {levels[0]:g} needs {needs}). Collect more {more}."
+    )
+
+
+# -------------------------------------------------------------------- notes
+
+
+def note_text(note: Note) -> str:
+    """Write a note for people."""
+    return f"{note.predictor}: {visible(_NOTES[note.kind](**note.facts))}"
+
+
+def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
+    where = "outside [0, 1]"
+    mistake = "a probability"
+    if not math.isnan(low):
+        where = f"far outside the others, {low:g} to {high:g}"
+        mistake = "an error"
+    first = f" (the first of {n} such values)" if n > 1 else ""
+    return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
+
+
+def _leakage(leak: Leak) -> str:
+    return (
+        f"{LEAKS[leak]}. If it is the outcome or an id, or was made from one, ignore all results "
+        f"of this predictor."
+    )
+
+
+def _risk(auroc: float) -> str:
+    return (
+        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
+        f"or minus it (on the command line, --risk)."
+    )
+
+
+def _few_clusters(n: int, effective: float) -> str:
+    return (
+        f"there are {n} clusters of runs, equivalent to {effective:.1f} equally large ones. "
+        f"Intervals from fewer than {MIN_EFFECTIVE_CLUSTERS} may be too narrow: add runs of more "
+        f"tasks."
+    )
+
+
+def _heavy_run(run: Any, steps: int, share: float) -> str:
+    return (
+        f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
+        f"every score. A horizon, such as 30 steps, limits the weight of a run."
+    )
+
+
+def _constant_maps(maps: list[str]) -> str:
+    folds = "one of the two" if len(maps) == 1 else "both"
+    return (
+        f"in {folds} cross-fitting folds higher values do not go with more success; the runs whose "
+        f"recalibration was learnt there get the base rate."
+    )
+
+
+def _sampled(n: int, n_runs: int) -> str:
+    return (
+        f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
+        f"pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
+    )
+
+
+def _filled(share: float) -> str:
+    return f"{share:.1%} of its values were missing; the value before was used."
+
+
+def _text(text: str) -> str:
+    return text
+
+
+_NOTES: dict[str, Callable[..., str]] = {
+    "outside": _outside,
+    "leakage": _leakage,
+    "risk": _risk,
+    "few clusters": _few_clusters,
+    "heavy run": _heavy_run,
+    "constant maps": _constant_maps,
+    "sampled": _sampled,
+    "filled": _filled,
+    "text": _text,
+}
