@@ -122,11 +122,11 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return calibrated log-probabilities, columns as in `classes_`."""
-        return np.asarray(log_softmax(self._affine(X), axis=1))
+        return log_softmax(self._affine(X), axis=1)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return calibrated probabilities, the exponential of `transform`."""
-        return np.asarray(softmax(self._affine(X), axis=1))
+        return softmax(self._affine(X), axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class of each sample."""
@@ -143,7 +143,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             self, _numbers(X), reset=False, dtype=np.float64, ensure_all_finite=False
         )
         _check_finite(scores)
-        return np.asarray(self.scale_ * scores + self.bias_)
+        return self.scale_ * scores + self.bias_
 
 
 def _numbers(X: Any) -> Any:
@@ -178,7 +178,7 @@ def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
     rows = np.arange(len(z))
     chosen = z[rows, codes]
     z[rows, codes] = -np.inf
-    return np.asarray(chosen - z.max(axis=1))
+    return chosen - z.max(axis=1)
 
 
 def _warn_of_probabilities(scores: FloatArray) -> None:

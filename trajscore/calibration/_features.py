@@ -105,8 +105,8 @@ class PrefixFeatures(NamedTuple):
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here])
             # rows of statistics cost hardly more for many steps at once than for one
-            known = seen if self._are_statistics else (self._rows_like(parts, seen, t),)
-            parts.append(without(known, ~used[here]))
+            rows = seen if self._are_statistics else (self._rows_like(parts, seen, t),)
+            parts.append(without(rows, ~used[here]))
             cells.append(here[used[here]])
             seen = without(seen, ends)
         order = np.argsort(np.concatenate(cells))

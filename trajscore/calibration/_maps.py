@@ -319,4 +319,4 @@ class EnsembleMap:
         for member, share in zip(self.members, self.shares, strict=True):
             p = member(raw)
             odds += share * np.log(p / (1 - p))
-        return np.asarray(1 / (1 + np.exp(-odds)))
+        return 1 / (1 + np.exp(-odds))

@@ -194,7 +194,15 @@ class PrefixForecaster(LearnedForecaster):
         used = labels.is_counted & (weight > 0)
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((~used).sum())
-        _check_both(labels.value[used])
+        outcomes = np.unique(labels.value[used])
+        if not len(outcomes):
+            raise ValueError("no training run has an observed outcome; give some")
+        if len(outcomes) == 1 and outcomes[0] in (0, 1):
+            kind = "successes" if outcomes[0] == 1 else "failures"
+            raise ValueError(
+                f"the training runs (n_samples = {used.sum()}) are all {kind}, one class; both "
+                f"outcomes are needed"
+            )
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[used[order]]
         traces = traces[rows]
@@ -331,17 +339,6 @@ class PrefixForecaster(LearnedForecaster):
         )
 
 
-def _check_both(y: FloatArray) -> None:
-    if not len(y):
-        raise ValueError("no training run has an observed outcome; give some")
-    if (y == y[0]).all() and y[0] in (0, 1):
-        kind = "successes" if y[0] == 1 else "failures"
-        raise ValueError(
-            f"the training runs (n_samples = {len(y)}) are all {kind}, one class; both outcomes "
-            f"are needed"
-        )
-
-
 def _fit_one(
     prototype: Any, rows: FloatArray, run: IntArray, y: FloatArray, weight: FloatArray | None
 ) -> Any:
@@ -403,4 +400,4 @@ def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any
     # probability of 1 the last digit of p is the tenth of log(1 - p). So each row is added up by
     # itself, in memory order.
     terms = (np.ascontiguousarray(rows) - mean) / scale * coef
-    return np.asarray(expit(np.add.reduce(terms, axis=1) + model.intercept_[0]))
+    return expit(np.add.reduce(terms, axis=1) + model.intercept_[0])

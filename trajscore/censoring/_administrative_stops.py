@@ -235,24 +235,20 @@ def _score_and_variance(
     is_comparable = (stops > 0) & (stops < n)  # somebody was stopped, and somebody was not
     n_comparable = int(stops[is_comparable].sum())
     if clusters is not None:
+        units = any_units(clusters[run_numbers(X)[cells]], len(cells))
+        if units.n_units < 2:
+            raise ValueError(
+                "all runs that could be stopped are of one group; give two or more groups"
+            )
         residual = (event[cells] - (stops / n)[risk_set])[:, None] * centered
-        variance = _variance_between(clusters[run_numbers(X)[cells]], residual)
-        return score, variance, n_comparable
+        # what a cluster is held against has some of its own runs in it
+        others = 1 - units.sizes / len(cells)
+        sums = units.sums(residual) / others[:, None]
+        return score, sums.T @ sums, n_comparable
     share = np.zeros(len(n))
     np.divide(stops * (n - stops), n * (n - 1), out=share, where=is_comparable)
     variance = (centered * share[risk_set][:, None]).T @ centered
     return score, variance, n_comparable
-
-
-def _variance_between(cluster: IntArray, residual: FloatArray) -> FloatArray:
-    """Return the variance of the sum of the residuals of cells; their own mean is zero."""
-    units = any_units(cluster, len(cluster))
-    if units.n_units < 2:
-        raise ValueError("all runs that could be stopped are of one group; give two or more groups")
-    # what a cluster is held against has some of its own runs in it
-    others = 1 - units.sizes / len(cluster)
-    sums = units.sums(residual) / others[:, None]
-    return np.asarray(sums.T @ sums)
 
 
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:

@@ -302,7 +302,7 @@ def censored_tps_interval(
     def score_of_draws(in_order: FloatArray) -> FloatArray:
         counts = np.take(in_order, place, axis=1)
         if learn is None:
-            return np.asarray(counts @ sums.total / (counts @ sums.divisor))
+            return counts @ sums.total / (counts @ sums.divisor)
         totals = np.empty(counts.shape)
         for k, weight in enumerate(counts):
             try:
@@ -310,7 +310,7 @@ def censored_tps_interval(
             except ConstantOutcomeError as error:
                 constant.append(error.share)
                 totals[k] = base.total + error.share * slope
-        return np.asarray((counts * totals).sum(axis=1) / (counts @ base.divisor))
+        return (counts * totals).sum(axis=1) / (counts @ base.divisor)
 
     replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)
     if constant:

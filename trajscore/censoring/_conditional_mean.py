@@ -122,13 +122,13 @@ def conditional_mean_test(
             f"{estimate.shape}"
         )
     observed = np.where(observed == CENSORED, np.nan, observed)
-    known = ~np.isnan(observed) & ~np.isnan(estimate)
-    _check_shares(observed, known, "outcome")
-    _check_shares(estimate, known, "q_z")
-    _check_number(int(known.sum()), "held-out runs have both an outcome and an estimate")
-    clusters = np.zeros(int(known.sum()), dtype=np.int64)
+    tested_runs = ~np.isnan(observed) & ~np.isnan(estimate)
+    _check_shares(observed, tested_runs, "outcome")
+    _check_shares(estimate, tested_runs, "q_z")
+    _check_number(int(tested_runs.sum()), "held-out runs have both an outcome and an estimate")
+    clusters = np.zeros(int(tested_runs.sum()), dtype=np.int64)
     if groups is not None:
-        clusters = check_groups(groups, len(observed))[known]
+        clusters = check_groups(groups, len(observed))[tested_runs]
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")
     instruments = _instruments(estimate, features)
     if traces is not None:
@@ -136,8 +136,8 @@ def conditional_mean_test(
         if len(X) != len(observed):
             raise ValueError(f"there are {len(X)} traces for {len(observed)} runs")
         slope = contrast_sums(X, score, as_step_weights(weights, horizon))
-        instruments["score"] = slope.total / slope.divisor[known].mean()
-    moments = np.column_stack([column[known] for column in instruments.values()])
+        instruments["score"] = slope.total / slope.divisor[tested_runs].mean()
+    moments = np.column_stack([column[tested_runs] for column in instruments.values()])
     if np.isnan(moments).any():
         name = list(instruments)[int(np.argmax(np.isnan(moments).any(axis=0)))]
         raise ValueError(f"{name!r} is missing for a run with an outcome; drop the run or feature")
@@ -145,17 +145,17 @@ def conditional_mean_test(
     # goes against the held-out residuals: the joint test would then reject what is right
     joint = [k for k, name in enumerate(instruments) if features is None or name != "q_z"]
     # in an order of their own, so that the order of rows does not matter
-    order = np.lexsort((*moments.T[::-1], estimate[known], clusters))
+    order = np.lexsort((*moments.T[::-1], estimate[tested_runs], clusters))
     starts = np.arange(len(order))
     if groups is not None:
         starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
-    test = _ScoreTest(estimate[known][order], moments[order], joint, starts)
+    test = _ScoreTest(estimate[tested_runs][order], moments[order], joint, starts)
     rng = check_random_state(random_state)
-    return test.table(observed[known][order], list(instruments), n_resamples, rng)
+    return test.table(observed[tested_runs][order], list(instruments), n_resamples, rng)
 
 
-def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
-    bad = known & outside_unit(values)
+def _check_shares(values: FloatArray, tested_runs: BoolArray, name: str) -> None:
+    bad = tested_runs & outside_unit(values)
     if bad.any():
         row = int(np.argmax(bad))
         hint = ""
@@ -196,7 +196,7 @@ def _standardized(x: FloatArray) -> FloatArray:
     spread = np.nanstd(x)
     if not spread > ROUNDING * np.nanmax(np.abs(x)):
         return np.zeros_like(x)
-    return np.asarray((x - np.nanmean(x)) / spread)
+    return (x - np.nanmean(x)) / spread
 
 
 @dataclass(frozen=True)

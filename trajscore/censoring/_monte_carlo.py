@@ -135,8 +135,8 @@ class MonteCarloContinuation(BaseEstimator):
         """Look up the estimates of runs by their identifiers; NaN for runs that have none."""
         check_is_fitted(self)
         runs = check_trajectories(X, allow_missing=True)
-        known = pd.Series(self.q_z_, index=self.ids_)
-        return known.reindex(runs.ids).to_numpy()
+        estimates = pd.Series(self.q_z_, index=self.ids_)
+        return estimates.reindex(runs.ids).to_numpy()
 
     def summary(
         self,

@@ -203,7 +203,16 @@ def practice_shift(
     sample = sample.take(rows)
     labels = labels[rows]
     observed = sample.y != CENSORED
-    _check_both(observed)
+    if not observed.any():
+        raise ValueError(
+            f"none of the {len(observed)} runs that can be scored has an observed outcome; there "
+            f"is no complete-only score to compare with"
+        )
+    if observed.all():
+        raise ValueError(
+            f"all {len(observed)} runs that can be scored were observed; there is no practice to "
+            f"compare: use tps_score or evaluate"
+        )
     forecasts = {  # of each predictor one for each schedule
         name: _calibrated(name, trace, sample, labels, calibrator, schedules, censored)
         for name, trace in sample.traces.items()
@@ -224,18 +233,18 @@ def practice_shift(
     everyone = np.ones((1, len(sample)))
     values = figures(everyone)[0]
     w = schedules[0].of(sample.X).cells()
-    known = pd.DataFrame({_STEPS: sample.X.lengths})
+    covariates = pd.DataFrame({_STEPS: sample.X.lengths})
     for name, traces in forecasts.items():
-        known[name] = weighted_mean(traces[0], w)
-    known_values = known.to_numpy(dtype=np.float64)
+        covariates[name] = weighted_mean(traces[0], w)
+    covariate_values = covariates.to_numpy(dtype=np.float64)
     gaps = bootstrap(
-        lambda counts: _gap(known_values, observed, counts)[:, 2],
+        lambda counts: _gap(covariate_values, observed, counts)[:, 2],
         len(sample),
         groups=sample.groups,
         **options,
     )
-    means = _gap(known_values, observed, everyone)[0]
-    selection = pd.DataFrame(means.T, known.columns, ["complete", "censored", "difference"])
+    means = _gap(covariate_values, observed, everyone)[0]
+    selection = pd.DataFrame(means.T, covariates.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
     cut = (~observed).astype(np.float64)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
@@ -247,7 +256,7 @@ def practice_shift(
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
         censored_weight=pd.Series(shares, name="censored weight").rename_axis("weights"),
-        mean_forecast=known.mean().drop(_STEPS),
+        mean_forecast=covariates.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
 
@@ -258,19 +267,6 @@ def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:
     if recorded_stops(sample.X.meta)[0] is None:
         return np.ones(len(sample), dtype=bool)
     return termination_audit(sample.X, sample.y).scored()
-
-
-def _check_both(observed: BoolArray) -> None:
-    if not observed.any():
-        raise ValueError(
-            f"none of the {len(observed)} runs that can be scored has an observed outcome; there "
-            f"is no complete-only score to compare with"
-        )
-    if observed.all():
-        raise ValueError(
-            f"all {len(observed)} runs that can be scored were observed; there is no practice to "
-            f"compare: use tps_score or evaluate"
-        )
 
 
 def _calibrated(
@@ -332,14 +328,14 @@ class _Figures:
 
     def _margin(self, means: FloatArray) -> FloatArray:
         by_predictor = means.reshape(len(means), self._n_predictors, -1)
-        return np.asarray((by_predictor - by_predictor[:, -1:]).reshape(means.shape))
+        return (by_predictor - by_predictor[:, -1:]).reshape(means.shape)
 
 
-def _gap(known: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
+def _gap(covariates: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
     """Means over complete and over censored runs, and their difference; NaN without such runs."""
     with np.errstate(invalid="ignore"):
         means = [
-            counts[:, rows] @ known[rows] / counts[:, rows].sum(axis=1, keepdims=True)
+            counts[:, rows] @ covariates[rows] / counts[:, rows].sum(axis=1, keepdims=True)
             for rows in (complete, ~complete)
         ]
     return np.stack([*means, means[1] - means[0]], axis=1)

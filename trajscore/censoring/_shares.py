@@ -137,17 +137,17 @@ _SAME_RANKS = 0.999
 def forecasts_of(ids: NDArray[Any], traces: Any, of: str = "fit") -> TrajectoryArray:
     """Return forecasts in the order of `ids`; default ids are paired with others by position."""
     X = check_trajectories(traces, probabilities=True, single_channel=True)
-    known = pd.Index(X.ids)
-    if known.is_unique:
-        rows = known.get_indexer(pd.Index(ids))
+    index = pd.Index(X.ids)
+    if index.is_unique:
+        rows = index.get_indexer(pd.Index(ids))
         if (rows >= 0).all():
             return X[rows]
     if len(X) != len(ids):
         raise ValueError(f"there are {len(X)} traces for the {len(ids)} runs of {of}")
-    if known.equals(pd.Index(ids)) or are_default_ids(ids) or are_default_ids(X.ids):
+    if index.equals(pd.Index(ids)) or are_default_ids(ids) or are_default_ids(X.ids):
         return X
-    if not known.is_unique:
-        twice = run_label(known[known.duplicated()][0])
+    if not index.is_unique:
+        twice = run_label(index[index.duplicated()][0])
         raise ValueError(f"the traces hold run {twice} twice; give one for each run of {of}")
     lost = run_label(ids[int(np.argmax(rows < 0))])
     raise ValueError(

@@ -181,11 +181,11 @@ def doubly_robust_tps_score(
     how = as_step_weights(weights, horizon)
     hazard, sums = _hazard_and_sums(sample, hazard, q_z, score, how)
     if hazard is not None:
-        known = np.column_stack([hazard.features_, _known_of_the_score(sample.X, score, how)])
-        total = _augmented(hazard, sums.total, known, regressor)
+        features = np.column_stack([hazard.features_, _score_features(sample.X, score, how)])
+        total = _augmented(hazard, sums.total, features, regressor)
         divisor = sums.divisor
         if not how.is_own:  # which runs that were stopped would have come to, too
-            divisor = _augmented(hazard, divisor, known, regressor)
+            divisor = _augmented(hazard, divisor, features, regressor)
         sums = RunSums(total, divisor)
     return _score(sums, sample.weight, return_samples)
 
@@ -229,17 +229,17 @@ def _inverse_weights(hazard: StopHazard) -> FloatArray:
 
 
 def _augmented(
-    hazard: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
+    hazard: StopHazard, final: FloatArray, features: FloatArray, regressor: Any
 ) -> FloatArray:
     """Return each run's share in the mean of a number that is known of runs not stopped."""
-    expected = _expected_final(hazard, final, known, regressor)
+    expected = _expected_final(hazard, final, features, regressor)
     event = steps_at_risk(hazard.history_, hazard.stopped_)[1]
     surprise = (event - hazard.hazard_) / hazard.survival_ * expected  # 0 where not at risk
     weighted = _inverse_weights(hazard) * final
     return weighted + np.add.reduceat(surprise, hazard.history_.offsets[:-1])
 
 
-def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
+def _score_features(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
     """Return scores so far, for either outcome and in expectation.
 
     They are sums, but means where the step weights depend on the run's end, not known at a step.
@@ -257,7 +257,7 @@ def _known_of_the_score(X: TrajectoryArray, score: Any, weights: StepWeights) ->
 
 
 def _expected_final(
-    hazard: StopHazard, final: FloatArray, known: FloatArray, regressor: Any
+    hazard: StopHazard, final: FloatArray, features: FloatArray, regressor: Any
 ) -> FloatArray:
     """Expect the final number given the history at each step, out of fold."""
     X = hazard.history_
@@ -279,9 +279,9 @@ def _expected_final(
                 value[here] = fallback
                 continue
             target = value[went_on + 1]
-            model = clone(regressor).fit(known[went_on], target)
+            model = clone(regressor).fit(features[went_on], target)
             # no expectation lies outside the values that it is an average of
-            value[here] = np.clip(model.predict(known[here]), target.min(), target.max())
+            value[here] = np.clip(model.predict(features[here]), target.min(), target.max())
         return value
 
     out = np.zeros(len(step))

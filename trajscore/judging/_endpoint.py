@@ -1,23 +1,25 @@
-"""One model behind an OpenAI-compatible endpoint, and what its errors mean."""
+"""One model behind an OpenAI-compatible endpoint: its answers, where they are kept, its errors."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.optional import optional
-from trajscore.judging._cache import Answer
+from trajscore.core.values import check_file
 from trajscore.judging.forms import ASK_NUMBER, Form
 
 _KEY = "OPENAI_API_KEY"
 _CHECK_URL = "check {argument:base_url}, which usually ends in /v1"
-_REDIRECT = "redirects are not followed: if you trust that address, name it by {argument:base_url}"
 _REMEDIES = {
     **dict.fromkeys(
         range(300, 400),
@@ -33,6 +35,16 @@ _LONGEST_WAIT = 60.0
 _MOST_BYTES = 2**24  # of a reply
 _MOST_CHARS = 200  # of a text that is kept or shown
 _MOST_TOKENS = 2**53
+_COLUMNS = "(key TEXT PRIMARY KEY, probability REAL, text TEXT, asked INTEGER, answered INTEGER)"
+
+
+class Answer(NamedTuple):
+    """An answer: its probability and its text, and the tokens that it took; None where missing."""
+
+    probability: float | None
+    text: str
+    prompt_tokens: int | None
+    answer_tokens: int | None
 
 
 def url_of(base_url: str | None) -> str:
@@ -112,8 +124,8 @@ class Endpoint:
                 text = message.get("content") or ""
                 if isinstance(text, str):
                     probability = self._form.read(text, choice.get("logprobs"))
-                    kept = text[:_MOST_CHARS].encode(errors="replace").decode()
-                    return Answer(probability, kept, *_tokens(reply.get("usage")))
+                    excerpt = text[:_MOST_CHARS].encode(errors="replace").decode()
+                    return Answer(probability, excerpt, *_tokens(reply.get("usage")))
         shown = self._clean(body.decode(errors="replace")) or "nothing"
         raise ArgumentError(f"answered with {shown}, not with a chat completion; {_CHECK_URL}")
 
@@ -139,7 +151,9 @@ class Endpoint:
         """Return the words of an error on one line, cut, without the key."""
         words = " ".join(str(error).replace(self._key, "***").split())
         words = "".join(filter(str.isprintable, words))
-        return words if len(words) <= _MOST_CHARS else words[:_MOST_CHARS] + "..."
+        if len(words) > _MOST_CHARS:
+            words = words[:_MOST_CHARS] + "..."
+        return words
 
 
 def _wait_of(error: Any, wait: float) -> float:
@@ -158,3 +172,44 @@ def _tokens(usage: Any) -> Iterator[int | None]:
     for name in ("prompt_tokens", "completion_tokens"):
         count = usage.get(name) if isinstance(usage, dict) else None
         yield count if isinstance(count, int) and 0 <= count < _MOST_TOKENS else None
+
+
+class Cache:
+    """Answers by their keys, in a file, or in memory for a path of None."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = Lock()
+        with self._usable():
+            if path is not None:
+                check_file(path)
+            self._db = sqlite3.connect(
+                path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+            )
+        self._run(f"CREATE TABLE IF NOT EXISTS judge_answers {_COLUMNS}")
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError) as error:
+            raise ValueError(
+                f"cache {self._path} cannot be used ({error}); name another file"
+            ) from None
+
+    def __contains__(self, key: str) -> bool:
+        return self._run("SELECT 1 FROM judge_answers WHERE key = ?", key) is not None
+
+    def __getitem__(self, key: str) -> Answer:
+        return Answer(*self._run("SELECT * FROM judge_answers WHERE key = ?", key)[1:])
+
+    def __setitem__(self, key: str, answer: Answer) -> None:
+        self._run("INSERT OR REPLACE INTO judge_answers VALUES (?, ?, ?, ?, ?)", key, *answer)
+
+    def _run(self, statement: str, *values: object) -> Any:
+        with self._lock, self._usable():
+            return self._db.execute(statement, values).fetchone()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()

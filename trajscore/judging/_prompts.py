@@ -25,7 +25,9 @@ def prefixes(run: Run) -> Iterator[str]:
     task = (run.task or "").strip()
     # an id says nothing of a task, an object may hold its answer, and most runs begin with the task
     is_text = is_prose(task) and not task.startswith(("{", "["))
-    lines = [_entry("task", task)] if is_text and task not in run.steps[0].text else []
+    lines = []
+    if is_text and task not in run.steps[0].text:
+        lines.append(_entry("task", task))
     for place, step in enumerate(run.steps):
         lines += heard[place] + _turn(step)
         if step.actor == "agent":
@@ -45,7 +47,8 @@ def _heard(run: Run) -> dict[int, list[str]]:
         heard[place].append(_entry("system", text))
     for place, step in enumerate(run.steps, start=1):
         results = [call.result for call in step.tool_calls if call.result is not None]
-        results = results if step.observation is None else [step.observation]
+        if step.observation is not None:
+            results = [step.observation]
         heard[step.extra.get("answered_after", place)] += [
             _entry("result", text) for text in results
         ]
@@ -53,10 +56,14 @@ def _heard(run: Run) -> dict[int, list[str]]:
 
 
 def _turn(step: Step) -> list[str]:
-    who = str(step.extra.get("role", step.actor)) if step.actor == "environment" else step.actor
-    calls = [_entry("call", call_text(call)) for call in step.tool_calls]
+    who: str = step.actor
+    if who == "environment":
+        who = str(step.extra.get("role", who))
+    entries = [_entry("call", call_text(call)) for call in step.tool_calls]
     text = step.text.strip()
-    return [_entry(who, text), *calls] if text or not calls else calls
+    if text or not entries:
+        entries.insert(0, _entry(who, text))
+    return entries
 
 
 def cut(text: str, most: int) -> str:

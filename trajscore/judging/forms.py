@@ -56,7 +56,9 @@ def yes_share(candidates: Iterable[tuple[str, float | None]]) -> float | None:
         value = math.nan if logprob is None else float(logprob)
         mass[token.strip(" \n\t▁Ġ").casefold()] += math.exp(value)
     total = mass["yes"] + mass["no"]
-    return mass["yes"] / total if total > 0 else None
+    if total > 0:
+        return mass["yes"] / total
+    return None
 
 
 _NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*(%?)\.?\s*(?:\n|$)")
@@ -65,10 +67,13 @@ _NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*(%?)\.?\s*(?:\n|$)")
 def percent_share(text: str) -> float | None:
     """Return a number from 0 to 100, alone on the first line, as a share; None of other texts."""
     match = _NUMBER.match(text)
-    number = float(match[1]) if match else math.inf
-    if match and "." in match[1] and number <= 1 and not match[2]:  # 0.7 may be 70% or 0.7%
+    if match is None:
         return None
-    return number / 100 if number <= 100 else None
+    number = float(match[1])
+    is_unclear = "." in match[1] and number <= 1 and not match[2]  # 0.7 may be 70% or 0.7%
+    if is_unclear or number > 100:
+        return None
+    return number / 100
 
 
 FORMS = {

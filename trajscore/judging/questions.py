@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,8 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, as_path, check_choice, number_of
-from trajscore.judging._cache import Answer, Cache, key_of
-from trajscore.judging._endpoint import Endpoint, url_of
+from trajscore.judging._endpoint import Answer, Cache, Endpoint, url_of
 from trajscore.judging._prompts import cut, make_prompt, prefixes
 from trajscore.judging.forms import FORMS, Form
 from trajscore.tracer.turns import Turns, take_turns
@@ -47,8 +48,9 @@ class Questions:
     @cached_property
     def left(self) -> list[str]:
         """The keys that the cache did not answer at first; it is not made for that."""
-        path = self.cache if self.cache is not None and self.cache.exists() else None
-        with closing(Cache(path)) as cache:
+        if self.cache is None or not self.cache.exists():
+            return list(self.texts)
+        with closing(Cache(self.cache)) as cache:
             return [key for key in self.texts if key not in cache]
 
     def tokens(self, keys: list[str]) -> tuple[int, int]:
@@ -59,7 +61,9 @@ class Questions:
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
         with closing(Cache(self.cache)) as cache:
-            new = self._ask(self.left, cache) if self.left else {}
+            new = {}
+            if self.left:
+                new = self._ask(self.left, cache)
             answers = [new.get(key) or cache[key] for key in self.keys]
         # None becomes NaN
         cells = np.array([answer.probability for answer in answers], dtype=np.float64)
@@ -114,7 +118,9 @@ def questions(judge: Any, runs: Any) -> Questions:
     begun = (run for run in turns.runs if not run.ended_before_start)
     records = [record for run in begun for record in prefixes(run)]
     texts = [make_prompt(cut(record, most), judge.question, form.words) for record in records]
-    keys = [key_of(url, judge.model, judge.answer, text) for text in texts]
+    # a request is named by all that is asked, without keeping its text
+    asked = [json.dumps((url, judge.model, judge.answer, text)) for text in texts]
+    keys = [hashlib.sha256(request.encode()).hexdigest() for request in asked]
     n_cut = sum(len(record) > most for record in records)
     by_key = dict(zip(keys, texts, strict=True))
     return Questions((url, judge.model, form), cache, work, turns, keys, by_key, n_cut)

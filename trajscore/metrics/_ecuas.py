@@ -246,9 +246,9 @@ def _shares(
             f"question {labels[at]}: its probabilities add up to {total[at]:.6g}; give each "
             f"wording once, however often it was drawn"
         )
-    return np.asarray(mass / np.maximum(total, 1)[in_question])
+    return mass / np.maximum(total, 1)[in_question]
 
 
 def _labels(values: NDArray[Any], codes: IntArray) -> NDArray[Any]:
     """What each code stands for."""
-    return np.asarray(values[np.unique(codes, return_index=True)[1]])
+    return values[np.unique(codes, return_index=True)[1]]

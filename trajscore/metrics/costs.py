@@ -36,9 +36,9 @@ class ZeroOneCost:
 
     def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
-        chosen = P.argmax(axis=1)
-        likeliest = P[np.arange(len(P)), chosen].astype(np.float64)
-        return np.log(np.maximum(1 - likeliest, 0)), (chosen != y).astype(np.float64)
+        likeliest = P.max(axis=1).astype(np.float64)
+        wrong = P.argmax(axis=1) != y
+        return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(np.float64)
 
     def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
@@ -204,7 +204,7 @@ def _log_entropy(log_p: FloatArray) -> FloatArray:
         # of the largest p = 1 - r: -log p = -log(1 - r), which is r where r is small
         surprise = np.where(others < -36, others, np.log(-np.log1p(-np.exp(others))))
     terms[rows, top] = log_p[rows, top] + surprise
-    return np.asarray(logsumexp(terms, axis=1))
+    return logsumexp(terms, axis=1)
 
 
 def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
@@ -215,7 +215,7 @@ def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
     others = log_p.astype(np.float64)
     others[np.arange(len(others)), chosen] = -np.inf
     with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(others, axis=1))
+        return logsumexp(others, axis=1)
 
 
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
@@ -246,7 +246,7 @@ def ecuas_costs(
             penalty = np.where(paid > 0, -log_x * paid, 0.0)
         return np.asarray(np.exp(log_x) + penalty / u_max)
     weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
-    return np.asarray(np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * paid / u_max)
+    return np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * paid / u_max
 
 
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
@@ -381,7 +381,7 @@ def _edges(
 def check_gammas(gamma: ArrayLike) -> FloatArray:
     """Refuse costs of rejecting that are negative or not finite."""
     gammas = as_numbers(gamma, "gamma")
-    if not (gammas >= 0).all() or not np.isfinite(gammas).all():
+    if not ((gammas >= 0) & np.isfinite(gammas)).all():
         raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
     return gammas
 

@@ -130,4 +130,4 @@ def panel_index(names: Sequence[Sequence[str]]) -> pd.MultiIndex:
 def ranks(scores: FloatArray) -> IntArray:
     """Return the rank of each score, 1 for the highest; ties have the best rank among them."""
     group = group_ties(np.asarray(scores))[1]
-    return np.asarray(1 + (group > group[:, None]).sum(axis=1))
+    return 1 + (group > group[:, None]).sum(axis=1)

@@ -15,6 +15,7 @@ from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.inference.intervals import wilson_interval
 from trajscore.metrics import Answers, aurc, risk_coverage_curve
 from trajscore.plotting._display import (
     BEHIND,
@@ -25,7 +26,6 @@ from trajscore.plotting._display import (
     axes_behind,
     next_style,
     share_axis,
-    wilson_errors,
 )
 
 
@@ -89,8 +89,8 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
         # a threshold accepts whole groups of ties, so the curve moves in steps
-        own = {**next_style(ax), "linewidth": 1.6, "drawstyle": "steps-pre", "label": label}
-        (line,) = ax.plot(self.coverage, self.risk, **{**own, **style})
+        look = {**next_style(ax), "linewidth": 1.6, "drawstyle": "steps-pre", "label": label}
+        (line,) = ax.plot(self.coverage, self.risk, **{**look, **style})
         grey = {"color": GREY, "linewidth": 1, "zorder": 0}
         ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
         share = _equal_steps(len(self.best))
@@ -287,8 +287,10 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ax.set(xlabel="forecast of success", ylabel="share of successes")
         share_axis(ax, "x", "y")
         ax.set_aspect("equal")
-        label = {} if name is None else {"label": name}
-        own = {**next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2, **label}
-        spread = wilson_errors(self.success_rate, self.n_runs)
-        style = {"elinewidth": 0.8, **own, **style}
+        style = {
+            **next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2, "label": name,
+            "elinewidth": 0.8, **style,
+        }  # fmt: skip
+        low, high = wilson_interval(self.success_rate, self.n_runs)
+        spread = np.maximum([self.success_rate - low, high - self.success_rate], 0)
         return ax.errorbar(self.forecast, self.success_rate, yerr=spread, **style)

@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike
 from trajscore.core.optional import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
-from trajscore.core.type_aliases import FloatArray
-from trajscore.inference.intervals import wilson_interval
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
 # apart with each kind of colour blindness (tests/plotting/test_display.py computes both).
-BLUE, ORANGE, VIOLET = "#0077bb", "#dd6611", "#aa77ff"
-BROWN, PLUM, TAN, GREY = "#995522", "#885588", "#bb8866", "#777777"
+BLUE = "#0077bb"
+ORANGE = "#dd6611"
+VIOLET = "#aa77ff"
+BROWN = "#995522"
+PLUM = "#885588"
+TAN = "#bb8866"
+GREY = "#777777"
 SERIES = (BLUE, ORANGE, VIOLET, BROWN, PLUM, TAN)
 COLORS = {
     "as_given": ORANGE, "recalibrated": BLUE, "constant": GREY, "success": BLUE, "failure": ORANGE,
@@ -65,11 +68,13 @@ class DisplayMixin(ABC):
             If matplotlib is not installed and no axes are given.
         """
         self.ax_ = self._new_axes() if ax is None else self._given_axes(ax)
+        if name is not None:
+            name = plain(name)
         style = self._without_aliases(kwargs)
-        self.line_ = self._draw(self.ax_, None if name is None else plain(name), **style)
+        self.line_ = self._draw(self.ax_, name, **style)
         first = np.ravel(self.ax_)[0]
         if name and isinstance(self.line_, list):
-            first.set_title(plain(name))
+            first.set_title(name)
         handles, labels = first.get_legend_handles_labels()
         # several displays on the same axes share their references
         once = dict(zip(labels[::-1], handles[::-1], strict=True))
@@ -88,7 +93,9 @@ class DisplayMixin(ABC):
         """Make a figure whose labels are not cut off, however it is saved."""
         n = self._n_panels
         size = self._size()
-        axes = pyplot().subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1][0]
+        # matplotlib, which only drawing needs
+        pyplot = optional("matplotlib.pyplot", "plots need matplotlib", "plots")
+        axes = pyplot.subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1][0]
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
         return tuple(axes) if n > 1 else axes[0]
@@ -109,7 +116,7 @@ class DisplayMixin(ABC):
 
     def __repr__(self) -> str:
         shown = fields(self)  # type: ignore[arg-type]
-        numbers = ", ".join(f"{own.name}={_brief(getattr(self, own.name))}" for own in shown)
+        numbers = ", ".join(f"{of.name}={_brief(getattr(self, of.name))}" for of in shown)
         return f"{type(self).__name__}({numbers})"
 
 
@@ -170,11 +177,6 @@ class AnswerDisplayMixin(PredictionDisplayMixin):
         return {"correct": likeliest == np.asarray(y), "confidence": proba.max(axis=1)}
 
 
-def pyplot() -> Any:
-    """Import matplotlib, which only drawing needs."""
-    return optional("matplotlib.pyplot", "plots need matplotlib", "plots")
-
-
 def by_name(items: Any, name: str, kind: str) -> dict[str, Any]:
     """Return several of what a display shows by name; one alone gets the given name."""
     if not isinstance(items, Mapping):
@@ -187,7 +189,9 @@ def by_name(items: Any, name: str, kind: str) -> dict[str, Any]:
 def plain(text: Any) -> str:
     """Write a name as it is: its dollars start no formula, its underscore hides no curve."""
     shown = str(text).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    if shown.startswith("_"):
+        shown = f" {shown}"
+    return shown
 
 
 def next_style(ax: Any) -> dict[str, Any]:
@@ -260,9 +264,3 @@ def _brief(value: Any) -> str:
     if getattr(value, "shape", ()):
         return f"{type(value).__name__} of shape {value.shape}"
     return repr(value)
-
-
-def wilson_errors(rate: FloatArray, n: ArrayLike) -> list[FloatArray]:
-    """Return how far a rate's interval reaches down and up, as ``errorbar`` takes it."""
-    low, high = wilson_interval(rate, n)
-    return [np.maximum(rate - low, 0), np.maximum(high - rate, 0)]

@@ -133,9 +133,9 @@ class EProcessDisplay(DisplayMixin):
         outcome = check_outcomes(y, allow_soft=False)
         transformed = process.transform(ended_where_known(X, outcome))
         log_m = check_trajectories(transformed, single_channel=True)
-        known = outcome != CENSORED
-        log_m = log_m[known]
-        outcome = outcome[known]
+        observed = outcome != CENSORED
+        log_m = log_m[observed]
+        outcome = outcome[observed]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
         is_weighted = process.end_worth is not None
         threshold = np.nan if is_weighted else process._shown_threshold(level)
@@ -154,8 +154,8 @@ class EProcessDisplay(DisplayMixin):
                 ax.plot(len(values), values[-1], marker=".", markersize=3, alpha=0.6, **thin)
             table = self.medians[self.medians.index.get_level_values("outcome") == outcome]
             table = table[table["n_runs"] >= min_runs].droplevel("outcome")
-            own = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
-            lines += ax.plot(table.index, table["median"], zorder=3, **own)
+            look = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
+            lines += ax.plot(table.index, table["median"], zorder=3, **look)
         if np.isfinite(self.threshold) and self.threshold > 0:
             label = f"threshold, alpha = {self.alpha:g}"
             dashed = {"color": ink(), "linewidth": 1.2, "linestyle": "--", "label": label}
@@ -267,9 +267,11 @@ class FleetDisplay(DisplayMixin):
         lines = []
         for column in self.evidence:
             quantity, predictor = column
-            label = plain(f"{quantity} of {predictor}" if predictor else quantity)
-            own = {"linewidth": 1.4, "label": label, **next_style(ax), **style}
-            lines += ax.plot(self.evidence.index, self.evidence[column], **own)
+            label = quantity
+            if predictor:
+                label = f"{quantity} of {predictor}"
+            look = {"linewidth": 1.4, "label": plain(label), **next_style(ax), **style}
+            lines += ax.plot(self.evidence.index, self.evidence[column], **look)
         ax.axhline(1, **REFERENCE)
         for k, change in enumerate(self.changes):
             ax.axvspan(change.since, change.alarm, color=ink(), alpha=0.12, linewidth=0)

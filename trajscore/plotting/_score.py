@@ -93,11 +93,11 @@ class ScoreDisplay(DisplayMixin):
                 height[predictor] + shift for predictor in rows.index.get_level_values("predictor")
             ]
             spread = np.array([rows["value"] - rows["low"], rows["high"] - rows["value"]])
-            own = {
+            look = {
                 "fmt": "o", "markersize": 5, "color": COLORS[form], "linewidth": 1.5,
                 "label": form.replace("_", " "), **style,
             }  # fmt: skip
-            drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **own))
+            drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **look))
         if self.reference is not None:
             ax.axvline(self.reference, label="base rate", **REFERENCE)
         ax.set_yticks(range(len(predictors)), [plain(predictor) for predictor in predictors[::-1]])
@@ -271,4 +271,6 @@ def _write_changes(
 def _digits(*parts: FloatArray) -> int:
     """Decimals that show three digits of the smaller of the two largest parts."""
     largest = [float(part.max()) for part in parts if part.max() > 1e-6]
-    return 2 - int(np.floor(np.log10(min(largest)))) if largest else 3
+    if not largest:
+        return 3
+    return 2 - int(np.floor(np.log10(min(largest))))

@@ -96,10 +96,10 @@ class StepProfileDisplay(PredictionDisplayMixin):
         style = {**next_style(ax), **style}
         line = _curve(ax, shown["score"], shown["std_error"], name, style)
         if (shown["n_observed"] < shown["n_runs"]).any():
-            known = shown[shown["n_observed"] >= min_runs]
+            observed = shown[shown["n_observed"] >= min_runs]
             dashed = {**style, "linestyle": "--"}
             alone = "observed alone" if name is None else f"{name}, observed alone"
-            _curve(ax, known["score_observed"], known["std_error_observed"], alone, dashed)
+            _curve(ax, observed["score_observed"], observed["std_error_observed"], alone, dashed)
             if shade:
                 behind = axes_behind(ax, "share unobserved (grey)")
                 if behind is not None:  # once, where several displays share axes
@@ -115,8 +115,8 @@ def _curve(
     ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: dict[str, Any]
 ) -> Any:
     half = 2 * std_error.fillna(0)
-    label = {} if name is None else {"label": name}
-    return draw_with_band(ax, score.index, score, score - half, score + half, {**label, **style})
+    style = {"label": name, **style}
+    return draw_with_band(ax, score.index, score, score - half, score + half, style)
 
 
 _COLORS = {
@@ -205,11 +205,13 @@ class TerminationDisplay(DisplayMixin):
             here = mechanism == kind
             if here.any():
                 label = f"{kind} ({runs[here].sum()})"
-                own = {"color": color, "height": 0.7, "label": label, **style}
-                bars.append(ax.barh(place[here], runs[here], **own))
+                look = {"color": color, "height": 0.7, "label": label, **style}
+                bars.append(ax.barh(place[here], runs[here], **look))
         ax.barh(place, solved, height=0.7, fill=False, hatch="///", edgecolor="white", linewidth=0)
         for height, n, n_solved in zip(place, runs, solved, strict=True):
-            text = f" {n}" + (f", {n_solved} solved" if n_solved else "")
+            text = f" {n}"
+            if n_solved:
+                text += f", {n_solved} solved"
             ax.text(n, height, text, va="center", fontsize="small")
         ax.set_yticks(place, [plain(reason) for reason in self.reasons.index])
         ax.set_xlabel("runs")

@@ -119,10 +119,10 @@ class PowerDisplay(DisplayMixin):
         lines = []
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
             for key, table in self.reports.items():
-                own = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
+                look = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
                 low = table[f"{rate}_low"]
                 high = table[f"{rate}_high"]
-                line = draw_with_band(panel, table.index, table[rate], low, high, own)
+                line = draw_with_band(panel, table.index, table[rate], low, high, look)
                 crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
                 _mark_levels(panel, table.index, table[rate], crossed, line.get_color())
                 lines.append(line)
@@ -216,11 +216,11 @@ class SavingsDisplay(DisplayMixin):
         crossed = []
         for key, saving in self.savings.items():
             label = f"{plain(key)}, area {saving.area:.2f}"
-            own = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
-            lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **own)
+            look = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
+            lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **look)
             at = saving.at_alpha
             crossed.append(_exceeds_alpha(at))
-            _mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], own["color"])
+            _mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], look["color"])
         ax.plot([], [], color=ink(), marker="o", markersize=4, linestyle="none", label="levels")
         if any(crossing.any() for crossing in crossed):
             _explain_cross(ax)
@@ -231,7 +231,7 @@ class SavingsDisplay(DisplayMixin):
 
 def _exceeds_alpha(table: pd.DataFrame) -> BoolArray:
     """Tell at which levels more good runs are flagged than chance explains."""
-    return np.asarray(table["false_alarm_rate_low"].to_numpy() > table.index.to_numpy())
+    return table["false_alarm_rate_low"].to_numpy() > table.index.to_numpy()
 
 
 def _mark_levels(ax: Any, x: Any, y: Any, crossed: BoolArray, color: str) -> None:

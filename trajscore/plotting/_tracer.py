@@ -114,16 +114,16 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         left.axvspan(0, early, **BEHIND)
         lines = []
         for label, warning in self.warnings.items():
-            own = {**next_style(left), "linewidth": 1.8, **style}
+            look = {**next_style(left), "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
             share = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
-            own = {"label": f"{plain(label)}: {share}", **own}
+            look = {"label": f"{plain(label)}: {share}", **look}
             steps: dict[str, Any] = {"drawstyle": "steps-post"}
-            lines += left.plot(progress, detected, **own, **steps)
-            left.plot(progress, alarms, color=own["color"], **steps, **_DOTTED)
+            lines += left.plot(progress, detected, **look, **steps)
+            left.plot(progress, alarms, color=look["color"], **steps, **_DOTTED)
             for panel in right:
                 area, low, high = (warning.by_step[name] for name in AUROC)
-                dots = {"marker": "o", "markersize": 4, **own, "label": plain(label)}
+                dots = {"marker": "o", "markersize": 4, **look, "label": plain(label)}
                 draw_with_band(panel, area.index, area, low, high, dots)
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
         left.set(xlabel="share of the run, (step - 1) / (N - 1)", ylabel="share of runs flagged")
@@ -211,9 +211,8 @@ class TracerStripDisplay(DisplayMixin):
         explained = estimator.explain(single)
         signals = pd.DataFrame(single.cells, columns=list(single.channels or ()))
         table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
-        for name in set(_ROWS) - {"risk"}:
-            here = name in signals
-            table[name] = table[name].where(signals[name].notna()) if here else np.nan
+        names = [name for name in _ROWS if name != "risk"]
+        table[names] = table[names].where(signals.reindex(columns=names).notna())
         table["critical"] = table["critical"] > 0
         if "is_agent" in signals:
             table["actor"] = np.where(signals["is_agent"] > 0, "agent", "user")
@@ -244,8 +243,9 @@ class TracerStripDisplay(DisplayMixin):
         ax.tick_params(length=0)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        title = f"run {plain(self.run_name)}" if self.run_name else ""
-        ax.set_title(title if name is None else name, loc="left", fontsize="medium")
+        if name is None and self.run_name:
+            name = f"run {plain(self.run_name)}"
+        ax.set_title(name or "", loc="left", fontsize="medium")
         bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small")

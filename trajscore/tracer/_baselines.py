@@ -78,7 +78,9 @@ class ChannelRisk(RiskScorer):
         if self.kind == "count":
             return running_sum(signals, np.nan_to_num(values))
         mean = running_mean(signals, values)
-        return 1 - mean if self.kind == "confidence" else mean
+        if self.kind == "confidence":
+            return 1 - mean
+        return mean
 
 
 class SAUP(ComponentScorer):
@@ -207,7 +209,7 @@ class SemanticEntropy(RiskScorer):
 
 def semantic_entropy(samples: Any, equivalence: Equivalence | None) -> float:
     """Return the entropy over the meanings of sampled answers."""
-    same = _same_words if equivalence is None else equivalence
+    same = equivalence or _same_words
     share: dict[str, float] = {}  # of each meaning, by the first answer that has it
     for text, part in zip(*_answers(samples), strict=True):
         meaning = next((other for other in share if same(other, text)), text)
@@ -224,19 +226,21 @@ def _answers(samples: Any) -> tuple[list[str], FloatArray]:
     """Return sampled answers, each with its weight: equal ones, unless all have a probability."""
     if not isinstance(samples, (list, tuple)):
         raise ValueError(f"answers must be a list of texts, got {type(samples).__name__}")
-    objects = all(isinstance(sample, Mapping) for sample in samples)
-    texts = [sample.get("text", "") for sample in samples] if objects else list(samples)
+    texts = list(samples)
+    logprobs: list[Any] = [None]
+    if all(isinstance(sample, Mapping) for sample in samples):
+        texts = [sample.get("text", "") for sample in samples]
+        logprobs = [sample.get("logprob") for sample in samples]
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(
                 f"answer {place} is {type(text).__name__}, not text; leave it out, or give str()"
             )
-    given: list[Any] = [sample.get("logprob") for sample in samples] if objects else [None]
-    if None in given:
+    if None in logprobs:
         return texts, np.full(len(texts), 1 / len(texts))
-    logs = as_numbers(given, "log_probs")
+    logs = as_numbers(logprobs, "log_probs")
     if not (logs <= UNIT_ROUNDING).all() or np.isneginf(logs).all():
         raise ValueError(
-            f"log_probs must hold a log-probability of each answer, not all -inf, got {given}"
+            f"log_probs must hold a log-probability of each answer, not all -inf, got {logprobs}"
         )
     return texts, np.asarray(softmax(logs))

@@ -19,7 +19,7 @@ from trajscore.core.within_runs import last_cells, running_max, running_sum
 from trajscore.io import Run
 
 SURPRISAL = "surprisal"
-COMPONENTS = (SURPRISAL, "repetition", "agent_gap", "user_gap")
+COMPONENTS: tuple[str, ...] = (SURPRISAL, "repetition", "agent_gap", "user_gap")
 IS_AGENT = "is_agent"
 CHANNELS = (*COMPONENTS, IS_AGENT, "tool_calls", "confidence")
 AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
@@ -37,7 +37,7 @@ class Components:
 
     def penalty(self, alpha: Any, beta: Any, gamma: Any) -> FloatArray:
         """Return alpha D_a + beta D_o^A + gamma D_o^U; weights may be arrays to broadcast."""
-        return np.asarray(alpha * self.repetition + beta * self.agent_gap + gamma * self.user_gap)
+        return alpha * self.repetition + beta * self.agent_gap + gamma * self.user_gap
 
     def risk(self, alpha: Any, beta: Any, gamma: Any, aggregation: str) -> FloatArray:
         """Return the risk of each step; for "separate" there is no single one."""
@@ -164,12 +164,16 @@ class RiskScorer(TraceTransformer, BaseEstimator):
         raise NotImplementedError
 
     def _run_risk(self, signals: TrajectoryArray) -> FloatArray:
-        return np.asarray(self._trace(signals)[last_cells(signals)])
+        return self._trace(signals)[last_cells(signals)]
 
     def _signals(self, X: Any, *, reset: bool) -> TrajectoryArray:
         """Check parameters and input, once for each call."""
         self._check_parameters()
-        _refuse_runs(X, type(self).__name__)
+        if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Run):
+            raise ValueError(
+                f"{type(self).__name__} reads the channels that TracerSignals makes of runs, got "
+                f"runs; pass TracerSignals().fit_transform(runs)"
+            )
         signals = check_estimator_input(
             self, X, reset=reset, single_channel=False, allow_missing=True
         )
@@ -265,11 +269,3 @@ def running_mean(X: TrajectoryArray, values: FloatArray) -> FloatArray:
     number = running_sum(X, there.astype(np.float64))
     with np.errstate(invalid="ignore"):
         return running_sum(X, np.where(there, values, 0.0)) / number
-
-
-def _refuse_runs(X: Any, reader: str) -> None:
-    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Run):
-        raise ValueError(
-            f"{reader} reads the channels that TracerSignals makes of runs, got runs; pass "
-            f"TracerSignals().fit_transform(runs)"
-        )

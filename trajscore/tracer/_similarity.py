@@ -97,9 +97,9 @@ class TextsOfTurns:
 
     def places(self, texts: Iterable[str]) -> IntArray:
         """Return the place of each text, -1 for an empty one."""
-        known = self._place
+        place_of = self._place
         encodable = (whole_text(text.strip()) for text in texts)
-        places = [known.setdefault(text, len(known)) if text else -1 for text in encodable]
+        places = [place_of.setdefault(text, len(place_of)) if text else -1 for text in encodable]
         return np.array(places, dtype=np.int64)
 
 
@@ -122,12 +122,6 @@ def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: in
         pairs.append(np.stack([now[there], before[there]]))
     turn, before = np.concatenate(pairs, axis=1)
     return PairsOfTurns(turn, text[turn], text[before])
-
-
-def calls_and_results(turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
-    """Pair each turn of an agent with the results of its calls."""
-    turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
-    return PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
 
 
 def repeated_calls(turns: Turns, window: int) -> IntArray:
@@ -185,11 +179,8 @@ def embed(embedder: Any, texts: list[str]) -> Any:
     for start, stop in _batches([len(texts[place]) for place in order]):
         part = embedder.transform([texts[place] for place in order[start:stop]])
         parts.append(as_rows(part, stop - start))
-    stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
-    back = np.empty(len(order), dtype=np.int64)
-    back[order] = np.arange(len(order))
-    rows: Any = stack(parts)
-    return (rows.tocsr() if sparse.issparse(rows) else rows)[back]
+    rows = sparse.vstack(parts).tocsr() if sparse.issparse(parts[0]) else np.concatenate(parts)
+    return rows[np.argsort(order)]
 
 
 def learns(embedder: Any) -> bool:

@@ -146,13 +146,15 @@ class StepConfidence(RunTransformer):
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         channels = self._output_channels
         # learned once, so that a step is not read by what comes after it
-        stated = StatedConfidence(
-            self.verbal, self.scale, None if reset else getattr(self, "reads_one_", None)
-        )
+        reads_one = reads_zero = None
+        if not reset:
+            reads_one = getattr(self, "reads_one_", None)
+            reads_zero = getattr(self, "reads_zero_", None)
+        stated = StatedConfidence(self.verbal, self.scale, reads_one)
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else getattr(self, "reads_zero_", None))
+        tokens = take_tokens(turns, reads_zero)
         streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, tokens, find_action)
         if reset:
             self.reads_zero_ = tokens.reads_zero
@@ -203,8 +205,8 @@ def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
 
 def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], FloatArray]:
     """Return places of tokens with `top` candidates, and log-probabilities of the likeliest."""
-    places: list[int] = []
-    table: list[list[float]] = []
+    places = []
+    table = []
     sizes = np.diff(tokens.starts)
     for turn, start, n_tokens in zip(tokens.turns, tokens.starts, sizes, strict=False):
         listed = turns.steps[turn].top_logprobs or ()
@@ -215,9 +217,7 @@ def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], Float
             )
         for token, candidates in enumerate(listed, int(start)):
             logprobs = [
-                candidate[1]
-                for candidate in candidates
-                if candidate[1] > NOT_RECORDED or candidate[1] == -np.inf
+                logprob for _, logprob in candidates if logprob > NOT_RECORDED or logprob == -np.inf
             ]
             if len(logprobs) >= top:
                 places.append(token)
@@ -254,6 +254,8 @@ def _usual_action(step: Step) -> tuple[int, int] | None:
 
 
 def _last_match(pattern: re.Pattern[str], step: Step) -> tuple[int, int] | None:
-    matches = pattern.finditer("".join(step.tokens or ()))
-    spans = [match.span(match.lastindex) for match in matches if match.lastindex]
-    return spans[-1] if spans else None
+    last = None
+    for match in pattern.finditer("".join(step.tokens or ())):
+        if match.lastindex:
+            last = match.span(match.lastindex)
+    return last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +11,6 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import is_number
 from trajscore.core.within_runs import running_max
 from trajscore.tracer._risk_scorer import Components, components_of, nothing_recorded
 
@@ -26,14 +24,6 @@ def tail_size(lengths: ArrayLike, k: float) -> IntArray:
     """Return K = max(1, floor(k N)) for each length N."""
     whole = np.floor(k * np.asarray(lengths, dtype=np.float64) + _ROUNDING)
     return np.maximum(whole, 1).astype(np.int64)
-
-
-def check_tail(k: Any, w: Any) -> None:
-    """Refuse a tail fraction outside (0, 1] or a weight outside [0, 1]."""
-    if not is_number(k) or not 0 < k <= 1:
-        raise ValueError(f"k must be a fraction in (0, 1], got {k!r}")
-    if not is_number(w) or not 0 <= w <= 1:
-        raise ValueError(f"w must be a weight in [0, 1], got {w!r}")
 
 
 def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> FloatArray:
@@ -51,10 +41,14 @@ def top_means(
     mean = np.full(len(risk), np.nan)
     lengths = np.sort(X.lengths)
     starts = X.offsets[np.argsort(X.lengths)]
-    wanted = np.arange(1, lengths[-1] + 1) if of_prefixes else np.unique(lengths)
+    wanted = np.unique(lengths)
+    if of_prefixes:
+        wanted = np.arange(1, lengths[-1] + 1)
     for length in wanted.tolist():  # all prefixes of one length have the same K
-        alive = starts[lengths >= length if of_prefixes else lengths == length]
-        for batch in _batches(alive, length):
+        used = lengths == length
+        if of_prefixes:
+            used = lengths >= length
+        for batch in _batches(starts[used], length):
             mean[batch + length - 1] = _mean_of_largest(risk, batch, length, k)
     return mean, running_max(X, risk)
 
@@ -65,7 +59,7 @@ def _mean_of_largest(risk: FloatArray, starts: IntArray, length: int, k: float) 
     cells = risk[starts[:, None] + np.arange(length)]
     largest = np.partition(cells, length - size, axis=1)[:, length - size :]
     # added up from the largest on: the same digits in whatever company a run is computed
-    return np.asarray(np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1] / size)
+    return np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1] / size
 
 
 def _batches(runs: IntArray, length: int) -> Iterator[IntArray]:
@@ -106,14 +100,13 @@ def tuned(
         return {name: float(values[name][index]) for name, index in setting}, float(losses[place])
 
     best_so_far, _ = best(alpha=_WEIGHTS, beta=_WEIGHTS, gamma=_WEIGHTS, k=_TAILS, w=w)
-    finer = {name: _around(best_so_far[name], 1.0 if name == "k" else np.inf) for name in TUNED[:4]}
-    best_so_far, _ = best(**finer, w=w)
+    finer = {
+        name: sorted({round(value * factor, 6) for factor in _FINE_FACTORS})  # 0 stays 0
+        for name, value in best_so_far.items()
+    }
+    finer["k"] = sorted({min(k, 1.0) for k in finer["k"]})
+    best_so_far, _ = best(**(finer | {"w": w}))
     return best(**(best_so_far | {"w": sorted({*_MIXES, w})}))
-
-
-def _around(value: float, top: float) -> list[float]:
-    """Return a fine grid around a value; 0 stays 0."""
-    return sorted({min(round(value * factor, 6), top) for factor in _FINE_FACTORS})
 
 
 def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> FloatArray:
@@ -167,7 +160,7 @@ def grid_scores(
 
     def tail_means(falling: FloatArray) -> FloatArray:
         sums = np.cumsum(falling, axis=-1)
-        return np.asarray(sums[:, runs, sizes - 1] / sizes)
+        return sums[:, runs, sizes - 1] / sizes
 
     cells = vars(components_of(X, actors)).values()
     parts = Components(*(X.with_cells(values).padded(0.0) for values in cells))

@@ -28,7 +28,6 @@ from trajscore.tracer._risk_scorer import (
 )
 from trajscore.tracer._tail import (
     TUNED,
-    check_tail,
     mixed,
     tail_size,
     top_means,
@@ -207,8 +206,9 @@ class TracerScorer(ComponentScorer):
         total = self._run_risk(signals)
         parts = {"total": total}
         for side in ("agent", "user"):
-            counted = self.actors in ("both", side)
-            parts[side] = self._run_risk(signals, side) if counted else 0.0 * total  # NaN stays
+            parts[side] = 0.0 * total  # NaN stays
+            if self.actors in ("both", side):
+                parts[side] = self._run_risk(signals, side)
         return pd.DataFrame(parts, index=pd.Index(signals.ids, name="run"))
 
     def explain(self, X: Any) -> TrajectoryArray:
@@ -269,7 +269,10 @@ class TracerScorer(ComponentScorer):
         if not is_number(self.tau) or not self.tau > 0:
             raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
         check_choice(self.aggregation, "aggregation", AGGREGATIONS)
-        check_tail(self.k, self.w)
+        if not is_number(self.k) or not 0 < self.k <= 1:
+            raise ValueError(f"k must be a fraction in (0, 1], got {self.k!r}")
+        if not is_number(self.w) or not 0 <= self.w <= 1:
+            raise ValueError(f"w must be a weight in [0, 1], got {self.w!r}")
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
         if self.actors != "both":
@@ -281,7 +284,7 @@ class TracerScorer(ComponentScorer):
 
     def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
         risk = self._tail(signals, actors or self.actors, of_prefixes=False)
-        return np.asarray(risk[last_cells(signals)])
+        return risk[last_cells(signals)]
 
     def _tail(self, signals: TrajectoryArray, actors: str, of_prefixes: bool) -> FloatArray:
         """Return the tail up to each cell, by `top_means`.
@@ -296,5 +299,7 @@ class TracerScorer(ComponentScorer):
         else:
             risk = parts.risk(*weights, self.aggregation)
             mean, other = top_means(signals, risk, self.k_, of_prefixes)
-        needed = (SURPRISAL,) if self.aggregation == "multiplicative" else COMPONENTS
+        needed = COMPONENTS
+        if self.aggregation == "multiplicative":
+            needed = (SURPRISAL,)
         return np.where(nothing_yet(signals, needed), np.nan, mixed(mean, other, self.w_))

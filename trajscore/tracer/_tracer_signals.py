@@ -15,7 +15,6 @@ from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (
     PairsOfTurns,
     TextsOfTurns,
-    calls_and_results,
     compare,
     fit_and_embed,
     learns,
@@ -161,17 +160,22 @@ class TracerSignals(RunTransformer):
         embedder = self._embedder(reset)
         words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else self.reads_zero_)
+        reads_one = reads_zero = None
+        if not reset:
+            reads_one = self.reads_one_
+            reads_zero = self.reads_zero_
+        tokens = take_tokens(turns, reads_zero)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
-        results = calls_and_results(turns, texts)
+        turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
+        results = PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
         answers = self._answers(turns, texts)
         parts = (speech, results, answers)
         pairs = PairsOfTurns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         embed = check_memory(self.memory).cache(fit_and_embed)
         embedder, rows = embed(embedder, texts.listed, reset)
         semantic, lexical = compare(rows, texts.listed, pairs, len(speech.turn), words)
-        stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
+        stated = StatedConfidence(reads_one=reads_one)
         ends = np.cumsum([len(speech.turn), len(results.turn)])
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (
@@ -189,9 +193,9 @@ class TracerSignals(RunTransformer):
             self.embedder_ = embedder
         cells = np.stack(columns, axis=1, dtype=np.float64)
         if self.actors != "both":
-            kept = turns.is_agent == (self.actors == "agent")
-            turns = turns.only(kept, self.actors)
-            cells = cells[kept]
+            is_chosen = turns.is_agent == (self.actors == "agent")
+            turns = turns.only(is_chosen, self.actors)
+            cells = cells[is_chosen]
         return turns.container(cells, CHANNELS)
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
@@ -217,7 +221,9 @@ class TracerSignals(RunTransformer):
             check_is_fitted(self)
             return self.embedder_
         embedder = make_embedder(self.embedder)
-        return clone(embedder) if learns(embedder) else embedder
+        if learns(embedder):
+            embedder = clone(embedder)
+        return embedder
 
     def _check_parameters(self) -> None:
         check_choice(self.definition, "definition", DEFINITIONS)

@@ -133,7 +133,9 @@ class ActionSignals(RunTransformer):
 
     @property
     def _output_channels(self) -> Sequence[str]:
-        wanted = _BY_DEFAULT if self.signals is None else self.signals
+        wanted = self.signals
+        if wanted is None:
+            wanted = _BY_DEFAULT
         return chosen(wanted, SIGNALS, "signals", "signal")
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
@@ -143,10 +145,11 @@ class ActionSignals(RunTransformer):
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         if reset:
             self._learn_tools(turns)
-        facts = _facts(turns, cache(self._kind))
-        cells = _so_far(turns, facts) if self.so_far else facts
-        columns = [np.log1p(cells[name]) if name in SIZES else cells[name] for name in signals]
-        return turns.container(np.stack(columns, axis=1), signals)
+        cells = _facts(turns, cache(self._kind))
+        if self.so_far:
+            cells = _so_far(turns, cells)
+        cells |= {name: np.log1p(cells[name]) for name in SIZES}
+        return turns.container(np.stack([cells[name] for name in signals], axis=1), signals)
 
     def _learn_tools(self, turns: Turns) -> None:
         writes = as_names(self.writes, "writes")
@@ -166,7 +169,9 @@ class ActionSignals(RunTransformer):
             return "writes"
         if name in self.transfers_ or (self.transfers is None and is_transfer(name)):
             return "transfers"
-        return "writes" if self.writes is None and is_write(name) else "reads"
+        if self.writes is None and is_write(name):
+            return "writes"
+        return "reads"
 
 
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
@@ -178,7 +183,9 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
     names = ("writes", "reads", "transfers")
-    calls = {name: np.array([own.count(name) for own in kinds]) for name in names}
+    calls = {
+        name: np.array([kinds_of_step.count(name) for kinds_of_step in kinds]) for name in names
+    }
 
     text_size = of_turns(lambda step: len(step.text))
     tokens = of_turns(n_tokens)
@@ -212,9 +219,8 @@ def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]
     table = np.stack([np.nan_to_num(values) for values in facts.values()], axis=1)
     sums = dict(zip(facts, running_sum(runs, table).T, strict=True))
     for name, n_turns in SIZES.items():
-        absent = np.nan if name == "tokens" else 0.0
-        mean = sums[name] / np.maximum(sums[n_turns], 1)
-        sums[name] = np.where(sums[n_turns] > 0, mean, absent)
+        sums[name] = sums[name] / np.maximum(sums[n_turns], 1)
+    sums["tokens"][sums["turns_with_tokens"] == 0] = np.nan
     return sums
 
 
@@ -231,8 +237,10 @@ def n_tokens(step: Step) -> float:
             for key in _GENERATED:
                 if isinstance(usage.get(key), (int, float)):
                     return float(usage[key])
-    listed = step.tokens if step.tokens is not None else step.logprobs
-    return np.nan if listed is None else len(listed)
+    for listed in (step.tokens, step.logprobs):
+        if listed is not None:
+            return len(listed)
+    return np.nan
 
 
 # The first of these words in a tool's name says what it does. Words that are as often the name of
@@ -298,7 +306,8 @@ def tools_with_effects(runs: Sequence[Run]) -> set[str]:
         if witness.name not in restless:
             # the call itself may have changed what it returns
             names = {call.name for call in (witness, *between) if is_write(call.name) is not False}
-            changing |= names if len(names) == 1 else set()
+            if len(names) == 1:
+                changing |= names
     return {name for name in changing if is_write(name) is None}
 
 

@@ -112,16 +112,19 @@ def early_warning(
         risk, y, groups=groups, allow_soft=False, single_channel=True, allow_missing=True
     )
     final = sample.X.cells[last_cells(sample.X)].ravel()
-    known = np.flatnonzero((sample.y != CENSORED) & ~np.isnan(final))
-    sample = sample.take(known)
-    final = final[known]
+    rows = np.flatnonzero((sample.y != CENSORED) & ~np.isnan(final))
+    sample = sample.take(rows)
+    final = final[rows]
     codes = np.asarray(sample.y)
-    limit = _youden_threshold(codes, final) if threshold is None else float(threshold)
+    if threshold is None:
+        threshold = _youden_threshold(codes, final)
     # at the threshold a run is flagged, and a crossing is strict
-    limits = np.full(len(sample), np.nextafter(limit, -np.inf))
+    limits = np.full(len(sample), np.nextafter(threshold, -np.inf))
     step = first_step_above(sample.X, sample.X.cells.ravel(), limits)
     times = np.where(step > 0, (step - 1) / np.maximum(sample.X.lengths - 1, 1), np.nan)
-    return EarlyWarning(limit, times[codes == FAILURE], times[codes == SUCCESS], _by_step(sample))
+    return EarlyWarning(
+        float(threshold), times[codes == FAILURE], times[codes == SUCCESS], _by_step(sample)
+    )
 
 
 def _by_step(sample: Sample) -> pd.DataFrame:
@@ -133,8 +136,8 @@ def _by_step(sample: Sample) -> pd.DataFrame:
     if has_both(success):
         platt = PlattCrossFitCalibrator(link="identity", increasing=True)
         # before a run's first risk, which the table leaves out, the smallest one stands for it
-        known = confidence.ffill().cells
-        filled = confidence.with_cells(np.where(np.isnan(known), np.nanmax(known), known))
+        cells = confidence.ffill().cells
+        filled = confidence.with_cells(np.where(np.isnan(cells), np.nanmax(cells), cells))
         forecasts = cross_fit_sample(platt, replace(runs, traces={"": filled}))
     return step_table(confidence, success, runs.groups, forecasts=forecasts)
 

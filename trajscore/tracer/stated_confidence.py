@@ -46,36 +46,41 @@ class StatedConfidence:
         scale: str | float = "auto",
         reads_one: bool | None = None,
     ) -> None:
-        is_top = is_number(scale) and scale > 0  # type: ignore[operator]
-        if not is_top:
-            check_choice(scale, "scale", SCALES)
         self._scale = scale
-        self._top = float(scale) if is_top else 0.0
+        self._top = 0.0
+        if is_number(scale) and scale > 0:  # type: ignore[operator]
+            self._top = float(scale)
+        else:
+            check_choice(scale, "scale", SCALES)
         self._fixed = self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
-        self._function = form if callable(form) else None
-        self._pattern = None if callable(form) else _pattern(form)
+        self._form = form
+        if not callable(form):
+            self._pattern = _pattern(form)
         self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
 
     def __call__(self, steps: Iterable[Step]) -> NDArray[np.float64]:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
         stated = np.array([self._of(step) for step in steps], dtype=np.float64)
-        self.reads_one = not self._is_above_one if self._fixed is None else self._fixed
+        self.reads_one = self._fixed
+        if self._fixed is None:
+            self.reads_one = not self._is_above_one
         return np.where(stated == _BARE_ONE, 1.0 if self.reads_one else math.nan, stated)
 
     def _of(self, step: Step) -> float:
-        if self._function is not None:
-            value: Any = self._function(step)
+        if callable(self._form):
+            value: Any = self._form(step)
             return math.nan if value is None else self._scaled(float(value))
         if step.confidence is not None:
             return self._scaled(float(step.confidence))
-        is_read = not self._needs_word or any(word in step.text for word in _WORDS)
-        matches = list(self._pattern.finditer(step.text)) if self._pattern and is_read else []
+        if self._needs_word and not any(word in step.text for word in _WORDS):
+            return math.nan
+        matches = list(self._pattern.finditer(step.text))
         if not matches:
             return math.nan
-        words = matches[-1].group(matches[-1].lastindex or 0)
-        return self._read(words, matches[-1].groupdict().get("_top"))
+        last = matches[-1]
+        return self._read(last.group(last.lastindex or 0), last.groupdict().get("_top"))
 
     def _read(self, words: str, top: str | None) -> float:
         part, _, whole = words.strip().rstrip("%").partition("/")
@@ -99,13 +104,14 @@ class StatedConfidence:
         if self._top:
             return self._within(number / self._top)
         if self._scale == "auto":
-            number = number if outside_unit(number) else min(max(number, 0.0), 1.0)
-            is_percent = number > 1 and not outside_unit(number / 100)
-            self._is_above_one = self._is_above_one or is_percent
-            if number <= 1:
-                return (_BARE_ONE if number == 1 else number) if number >= 0 else math.nan
-            is_percent = is_percent and number > MOST_OF_OTHER_SCALES
-            return min(number / 100, 1.0) if is_percent else math.nan
+            if not outside_unit(number):
+                number = min(max(number, 0.0), 1.0)
+                return _BARE_ONE if number == 1 else number
+            if number > 1 and not outside_unit(number / 100):
+                self._is_above_one = True
+                if number > MOST_OF_OTHER_SCALES:
+                    return min(number / 100, 1.0)
+            return math.nan
         if math.isnan(number):
             return number
         return min(max(number / (100 if self._scale == "percent" else 1), 0.0), 1.0)

@@ -90,7 +90,9 @@ def as_names(names: Iterable[str] | None, parameter: str) -> frozenset[str] | No
     """Return a set of words or names, or say that a parameter is one text."""
     if isinstance(names, str):
         raise ValueError(f"{parameter} must be a list, got the text {names!r}; pass [{names!r}]")
-    return None if names is None else frozenset(names)
+    if names is None:
+        return None
+    return frozenset(names)
 
 
 # ------------------------------------------------------------------ turns and calls
@@ -129,10 +131,12 @@ class Turns:
         row = int(self.run_of[turn])
         index = self.steps[turn].index
         step = turn - int(self.lengths[:row].sum()) + 1
-        file = self.runs[row].meta.get("file")
-        where = f"{file}, " if file else ""
-        message = "" if index is None else f" (message {index})"
-        return f"{where}run {self.runs[row].id!r} (row {row}), step {step}{message}"
+        place = f"run {self.runs[row].id!r} (row {row}), step {step}"
+        if file := self.runs[row].meta.get("file"):
+            place = f"{file}, {place}"
+        if index is not None:
+            place += f" (message {index})"
+        return place
 
     def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run that the agent began must have one."""
@@ -160,13 +164,15 @@ def take_turns(runs: Any, actors: Iterable[str], reader: str) -> Turns:
     """Collect the turns of some actors; every run must have one, or have ended before its first."""
     wanted = frozenset(actors)
     checked = check_runs(runs, reader)
-    parts = [
-        [] if run.ended_before_start else [step for step in run.steps if step.actor in wanted]
-        for run in checked
-    ]
-    lengths = np.array([len(part) for part in parts], dtype=np.int64)
+    lengths = np.zeros(len(checked), dtype=np.int64)
+    steps: list[Step] = []
+    for row, run in enumerate(checked):
+        if not run.ended_before_start:
+            turns = [step for step in run.steps if step.actor in wanted]
+            lengths[row] = len(turns)
+            steps += turns
     _refuse_empty(checked, lengths, " or ".join(sorted(wanted)))
-    return Turns(checked, list(chain.from_iterable(parts)), lengths)
+    return Turns(checked, steps, lengths)
 
 
 def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
@@ -174,7 +180,7 @@ def _refuse_empty(runs: Sequence[Run], lengths: IntArray, whose: str) -> None:
         row for row in np.flatnonzero(lengths == 0).tolist() if not runs[row].ended_before_start
     ]
     if empty or not lengths.any():
-        row = empty[0] if empty else 0
+        row = next(iter(empty), 0)
         others = [step.actor for step in runs[row].steps if step.actor not in get_args(Actor)]
         remedy = "leave it out"
         if others:
@@ -257,14 +263,14 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
 
     Whether zeros are recorded is decided for a log: for the runs of `fit`, or else for these.
     """
-    reads_zero = are_recorded(turns.runs) if reads_zero is None else reads_zero
+    if reads_zero is None:
+        reads_zero = are_recorded(turns.runs)
     has_any = any_recorded if reads_zero else any_below_zero
-    having = [place for place, step in enumerate(turns.steps) if has_any(step.logprobs or ())]
-    flat = np.fromiter(
-        chain.from_iterable(turns.steps[place].logprobs or () for place in having), np.float64
-    )
+    recorded = [step.logprobs or () for step in turns.steps]
+    having = [place for place, logprobs in enumerate(recorded) if has_any(logprobs)]
+    flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), np.float64)
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
-    sizes = [len(turns.steps[place].logprobs or ()) for place in having]
+    sizes = [len(recorded[place]) for place in having]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     tokens = Tokens(having, starts, np.clip(flat, LOWEST_LOGPROB, 0.0), reads_zero)
     tokens.refuse_positive(flat, "the logprob", turns)
@@ -306,8 +312,9 @@ class Words:
 
     def of(self, text: str) -> set[str]:
         """Return the different content words of a text."""
-        spaced = text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
-        return {word for word in map(self.of_token, set(spaced.split())) if word is not None}
+        if not text.isascii():
+            text = _UNSPACED.sub(r" \1 ", text)
+        return {word for word in map(self.of_token, set(text.split())) if word is not None}
 
     def table(self, texts: Sequence[str]) -> Any:
         """Return a matrix of 0 and 1, a row for each text and a column for each word."""
