@@ -23,8 +23,8 @@ from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.monitoring import DensityRatioEProcess, split_report
-from trajscore.monitoring._persistence import save_fitted
 from trajscore.monitoring._thresholds import THRESHOLDS
+from trajscore.monitoring.persistence import save_fitted
 from trajscore.report._inputs import RISKS, load
 
 _N_SPLITS = 10
