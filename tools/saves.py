@@ -31,8 +31,8 @@ from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
 from trajscore.cli import check as check_command
 from trajscore.datasets import make_trajectories
 from trajscore.gates import RunSet, check
-from trajscore.monitoring._persistence import load_process, save_fitted
 from trajscore.monitoring._state_file import StateFile
+from trajscore.monitoring.persistence import load_process, save_fitted
 from trajscore.report.page import build
 
 PAGE = 4096  # of the disk in memory

@@ -43,12 +43,14 @@ def monitored(monkeypatch, capsys, path, lines, *options):
         {"alpha": [0.3, 0.1]},
         {"end_worth": 0.3, "ties": "randomized"},
         {"threshold": "randomized_ville"},
+        {"threshold": "bonferroni"},
+        {"threshold": "pac", "ties": "randomized"},
         {"forecaster": "passthrough"},
         {"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())},
         {"forecaster": PrefixForecaster(HistGradientBoostingClassifier(max_iter=3), **RUNNING)},
         {"forecaster": GridSearchCV(PrefixForecaster(), GRID, scoring=tps_scorer, cv=3)},
     ],
-    ids=["levels", "ties", "ville", "passthrough", "pipeline", "boosting", "search"],
+    ids=["levels", "ties", "ville", "steps", "pac", "passthrough", "pipeline", "trees", "grid"],
 )  # fmt: skip
 def test_a_process_that_is_read_decides_as_the_one_that_was_written(
     options, path, monkeypatch, capsys

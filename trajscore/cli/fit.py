@@ -30,8 +30,8 @@ from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.loading.load import RISKS, load
 from trajscore.monitoring import DensityRatioEProcess, split_report
-from trajscore.monitoring._persistence import save_fitted
 from trajscore.monitoring._thresholds import THRESHOLDS
+from trajscore.monitoring.persistence import save_fitted
 
 _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10

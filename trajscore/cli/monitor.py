@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from trajscore.cli.inputs import add_command, add_max_size, number
-from trajscore.monitoring._persistence import load_process
-from trajscore.monitoring._service import read_lines, serve
+from trajscore.monitoring.persistence import load_process
+from trajscore.monitoring.service import read_lines, serve
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import run_label
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
-from trajscore.monitoring._persistence import load_fitted, save_fitted
+from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
 from trajscore.tracer.turns import check_runs
 

@@ -203,7 +203,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         self._check_parameters()
         traces, labels, observed = self._check_training(X, y)
-        clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
+        clusters = np.arange(len(traces))
+        if groups is not None:
+            clusters = check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
@@ -214,12 +216,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         held_out = np.isin(observed, rows)
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
+        y_train = outcomes[~held_out]
         ratio = DensityRatio.fit(
-            self.forecaster,
-            runs[~held_out],
-            outcomes[~held_out],
-            float(self.log_offset),
-            self.end_worth,
+            self.forecaster, runs[~held_out], y_train, float(self.log_offset), self.end_worth
         )
         if kind.needs_end and ratio.forecaster and ratio.end is None:
             raise ValueError(
@@ -239,7 +238,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
         self.forecaster_ = ratio.forecaster
-        self.base_rate_ = float(outcomes[~held_out].mean())
+        self.base_rate_ = float(y_train.mean())
         self.n_calibration_successes_ = len(maxima)
         self.test_ = FittedTest(
             ratio=ratio,

@@ -219,8 +219,8 @@ class TokenSavings:
         """Return the cheapest row of `curve` that keeps a share of the accuracy without flags."""
         if not is_number(accuracy_share) or not 0 <= accuracy_share <= 1:
             raise ValueError(f"accuracy_share must lie in [0, 1], got {accuracy_share!r}")
-        enough = self.curve["accuracy_share"].to_numpy() >= accuracy_share - 1e-12
-        return self.curve.iloc[int(np.flatnonzero(enough)[-1])]  # cost falls from row to row
+        enough = self.curve[self.curve["accuracy_share"] >= accuracy_share - 1e-12]
+        return enough.iloc[-1]  # cost falls from row to row
 
     def __repr__(self) -> str:
         return f"TokenSavings(area={self.area:.3f}, n_runs={self.n_runs})"

@@ -234,9 +234,8 @@ class StoppingRule(ABC, BaseEstimator):
     def thresholds_(self) -> pd.Series:
         """Threshold for each level, in the units of the rule's scores."""
         check_is_fitted(self)
-        levels = self.alphas_.tolist()
-        values = [self._shown_threshold(alpha) for alpha in levels]
-        return pd.Series(values, index=pd.Index(levels, name="alpha"), name="threshold")
+        values = list(map(self._shown_threshold, self.alphas_.tolist()))
+        return pd.Series(values, index=pd.Index(self.alphas_, name="alpha"), name="threshold")
 
     def _shown_threshold(self, alpha: float) -> float:
         return float("nan")
