@@ -12,8 +12,7 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._message_parts import wrapper_of
-from trajscore.io._messages import as_chat, is_message
+from trajscore.io._messages import as_chat, is_message, wrapper_of
 from trajscore.io._vocabulary import as_fields, as_list, first, first_object, unnested
 from trajscore.io.logprobs import find_logprobs
 
