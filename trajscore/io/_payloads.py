@@ -173,7 +173,9 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
         text = dict(fields)
     message: dict[str, Any] = {"role": "assistant", "content": text, "tool_calls": calls}
     reason = fields.get("finish_reason", fields.get("finishReason"))
-    return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
+    if reason is not None:
+        message["finish_reason"] = reason
+    return [scored(message, fields)]
 
 
 def with_parts(message: dict[str, Any]) -> dict[str, Any]:
