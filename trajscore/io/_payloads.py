@@ -12,8 +12,7 @@ from typing import Any
 
 from trajscore.io import _vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._message_parts import wrapper_of
-from trajscore.io._messages import as_chat, is_message
+from trajscore.io._messages import as_chat, is_message, wrapper_of
 from trajscore.io._vocabulary import as_fields, as_list, first, first_object, unnested
 from trajscore.io.logprobs import find_logprobs
 
@@ -174,7 +173,9 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
         text = dict(fields)
     message: dict[str, Any] = {"role": "assistant", "content": text, "tool_calls": calls}
     reason = fields.get("finish_reason", fields.get("finishReason"))
-    return [scored(message | ({} if reason is None else {"finish_reason": reason}), fields)]
+    if reason is not None:
+        message["finish_reason"] = reason
+    return [scored(message, fields)]
 
 
 def with_parts(message: dict[str, Any]) -> dict[str, Any]:

@@ -113,9 +113,9 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= (
-            leftover(step, _STEP) | dict(extra) | ({"metrics": metrics} if metrics else {})
-        )
+        turn.extra |= leftover(step, _STEP) | dict(extra)
+        if metrics:
+            turn.extra["metrics"] = metrics
 
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:

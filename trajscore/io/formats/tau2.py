@@ -132,7 +132,9 @@ def _is_run(value: Any) -> bool:
 def _meta(raw: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: raw[name] for name in _META if raw.get(name) is not None}
     budget = as_fields(info.get("info")).get("max_steps")
-    return fields | ({} if budget is None else {"max_steps": budget})
+    if budget is not None:
+        fields["max_steps"] = budget
+    return fields
 
 
 def _with_confidence(message: Any) -> Any:
