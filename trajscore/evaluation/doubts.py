@@ -83,7 +83,8 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
     if is_whole and is_dense and len(last) >= MIN_RUNS_FOR_IDS:
         return Leak.ID
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
-    last, success = last[clear], y[clear].astype(np.float64)
+    last = last[clear]
+    success = y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < MIN_RUNS_FOR_LEAKAGE:
         return None
     area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))

@@ -181,9 +181,11 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
         return [], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
-    maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
+    notes = []
+    maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
-    notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
+    if constant and np.isnan(raw.only_value):
+        notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
 
 
@@ -192,7 +194,8 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
 
 def row_metrics(row: Row, options: Options) -> Metrics:
     """Return all metrics of a row."""
-    labels, counts_steps = row.runs.labels, row.predictor in (ALIVE, ALIVE_END)
+    labels = row.runs.labels
+    counts_steps = row.predictor in (ALIVE, ALIVE_END)
     metrics: dict[str, Statistic] = {}
     if row.is_probability:
         scores = [row.score(score, options.weights) for score in options.scores]
@@ -215,7 +218,8 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
     metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
-    leading, best = scores[0], recalibrated_sums(steps, options.scores[0]).total
+    leading = scores[0]
+    best = recalibrated_sums(steps, options.scores[0]).total
     other = None if leading.other is None else best - leading.other
     gained = MeanOfRuns(best - leading.samples, None, other, leading.divisor)
     return metrics | {options.miscalibration: gained}
