@@ -93,7 +93,7 @@ def test_a_history_that_was_changed_is_refused(guard, talks):
     changed = copy.deepcopy(messages)
     changed[0]["content"] = "Something else"
     for other in (changed, messages[2:], messages[:1]):
-        with pytest.raises(ValueError, match="run 'run 1': turn . is not what it was, or is gone"):
+        with pytest.raises(ValueError, match="run 'run 1': turn . has changed or is missing"):
             watch.look(other)
     assert watch.look(messages).step > 2
 

@@ -92,7 +92,8 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         if not isinstance(self.bias, (bool, np.bool_)):
             raise ValueError(f"bias must be True or False, got {self.bias!r}")
-        y = y if y is None else as_array(y, "y")
+        if y is not None:
+            y = as_array(y, "y")
         scores, labels = validate_data(
             self, _numbers(X), y, dtype=np.float64, ensure_all_finite=False
         )
@@ -150,7 +151,9 @@ def _numbers(X: Any) -> Any:
     if issparse(X):
         return X
     numbers = as_numbers(X, "log-probabilities")
-    return X if hasattr(X, "columns") and numbers.size else numbers
+    if hasattr(X, "columns") and numbers.size:
+        return X
+    return numbers
 
 
 def _least_log_loss(
@@ -173,9 +176,9 @@ def _least_log_loss(
 def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
     """By how much each sample's class is ahead of the next, in log-probability; writes to `z`."""
     rows = np.arange(len(z))
-    own = z[rows, codes]
+    chosen = z[rows, codes]
     z[rows, codes] = -np.inf
-    return np.asarray(own - z.max(axis=1))
+    return np.asarray(chosen - z.max(axis=1))
 
 
 def _warn_of_probabilities(scores: FloatArray) -> None:

@@ -123,7 +123,9 @@ class AliveRate(LearnedForecaster):
         counted = np.repeat(weight, traces.lengths)
         mass = weights.of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
-        ended = traces.ended if traces.ended.any() else codes != CENSORED
+        ended = traces.ended
+        if not ended.any():
+            ended = codes != CENSORED
         is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)
@@ -161,9 +163,9 @@ class AliveRate(LearnedForecaster):
     def _advance(
         self, state: int, scores: FloatArray, done: BoolArray | None
     ) -> tuple[int, FloatArray]:
-        t = np.full(len(scores), state + 1)
-        is_end = np.zeros(len(scores), dtype=bool) if done is None else done
-        return state + 1, self._rates(t, is_end)
+        if done is None:
+            done = np.zeros(len(scores), dtype=bool)
+        return state + 1, self._rates(np.full(len(scores), state + 1), done)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         return self._rates(step_numbers(X), end_mask(X, X.ended))

@@ -66,13 +66,14 @@ class PrefixFeatures(NamedTuple):
         if self._are_statistics:
             missing = np.isnan(scores)
             new = _Statistics(*seen).push(scores)
+            if not count_nonzero(missing):
+                return new
             # a score that was not recorded leaves everything as it was
-            both = zip(seen, new, strict=True)
-            return (
-                tuple(np.where(missing, *pair) for pair in both) if count_nonzero(missing) else new
-            )
+            return tuple(np.where(missing, *pair) for pair in zip(seen, new, strict=True))
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
-        return (cells[:, -self.last :] if self.kind == "last" else cells,)
+        if self.kind == "last":
+            cells = cells[:, -self.last :]
+        return (cells,)
 
     def rows(self, seen: Seen, t: int | IntArray) -> FloatArray:
         """Features after step `t`, one row a run; of statistics `t` may differ between runs."""
@@ -87,13 +88,16 @@ class PrefixFeatures(NamedTuple):
             rows = seen[0][:, back].transpose(0, 2, 1).reshape(n_runs, -1)
         else:
             rows = seen[0].reshape(n_runs, -1)
-        return np.column_stack([rows, np.full(n_runs, t)]) if self.pooled else rows
+        if self.pooled:
+            rows = np.column_stack([rows, np.full(n_runs, t)])
+        return rows
 
     def at_all_steps(self, X: TrajectoryArray, used: BoolArray | None = None) -> FloatArray:
         """Features of every run after every step, one row a (used) cell, for one classifier."""
         if not len(X):
             return np.empty((0, 0))
-        used = np.ones(len(X.cells), dtype=bool) if used is None else used
+        if used is None:
+            used = np.ones(len(X.cells), dtype=bool)
         scores = X.cells.reshape(len(X.cells), X.n_channels)
         seen = self.begin(len(X), X.n_channels)
         parts: list[Seen] = []
@@ -107,16 +111,17 @@ class PrefixFeatures(NamedTuple):
             seen = without(seen, ends)
         order = np.argsort(np.concatenate(cells))
         columns = tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True))
-        return self.rows(columns, step_numbers(X)[used]) if self._are_statistics else columns[0]
+        if self._are_statistics:
+            return self.rows(columns, step_numbers(X)[used])
+        return columns[0]
 
     def _rows_like(self, parts: list[Seen], seen: Seen, t: int) -> FloatArray:
         """Features after step `t`, as many as at the first."""
         rows = self.rows(seen, t)
-        n_features = parts[0][0].shape[1] if parts else rows.shape[1]
-        if rows.shape[1] != n_features:
+        if parts and rows.shape[1] != parts[0][0].shape[1]:
             raise ValueError(
                 f"pooled=True needs as many features at every step; the features function "
-                f"returned {n_features - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
+                f"returned {parts[0][0].shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
             )
         return rows
 
@@ -173,7 +178,9 @@ class _Statistics(NamedTuple):
 
 def without(seen: Seen, ends: Any) -> Seen:
     """Forget runs that have ended."""
-    return tuple(part[~ends] for part in seen) if count_nonzero(ends) else seen
+    if not count_nonzero(ends):
+        return seen
+    return tuple(part[~ends] for part in seen)
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:

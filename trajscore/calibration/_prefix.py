@@ -26,9 +26,9 @@ from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
-from trajscore.core.within_runs import cells_by_step, end_mask
+from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
@@ -203,7 +203,9 @@ class PrefixForecaster(LearnedForecaster):
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
         self._range = OrdinaryRange.of(traces.cells.reshape(-1, traces.n_channels))
-        fit = self._fit_pooled if self.pooled else self._fit_steps
+        fit = self._fit_steps
+        if self.pooled:
+            fit = self._fit_pooled
         self.estimators_ = fit(prototype, traces, success, weights)
         return self
 
@@ -220,23 +222,26 @@ class PrefixForecaster(LearnedForecaster):
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        labels = np.repeat(y, X.lengths)
-        is_end = end_mask(X, X.ended)
-        cells = None if weight is None else np.repeat(weight, X.lengths)
+        features = self._features()
+        run = run_numbers(X)
         if self.end is None:
-            return [_fit_one(prototype, self._features().at_all_steps(X), labels, cells)]
-        going = ~is_end if self.end == "step" else np.ones_like(is_end)
-        return [self._fit_some(prototype, X, labels, cells, used) for used in (going, is_end)]
+            return [_fit_one(prototype, features.at_all_steps(X), run, y, weight)]
+        is_end = end_mask(X, X.ended)
+        going = np.ones_like(is_end)
+        if self.end == "step":
+            going = ~is_end
+        models: list[Any] = []
+        for used in (going, is_end):
+            model = None
+            if self._are_enough(y[run[used]]):
+                rows = features.at_all_steps(X, used)
+                model = _fit_one(prototype, rows, run[used], y, weight)
+            models.append(model)
+        return models
 
-    def _fit_some(
-        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: Any, used: BoolArray
-    ) -> Any:
-        """Fit to some cells; None where too few of them show one of the outcomes."""
-        y = y[used]
-        if min(y.sum(), len(y) - y.sum()) < max(self.min_class_count, 1):
-            return None
-        rows = self._features().at_all_steps(X, used)
-        return _fit_one(prototype, rows, y, None if weight is None else weight[used])
+    def _are_enough(self, y: FloatArray) -> bool:
+        """Whether both outcomes are frequent enough for a classifier."""
+        return bool(min(y.sum(), len(y) - y.sum()) >= max(self.min_class_count, 1))
 
     def _fit_steps(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
@@ -248,10 +253,8 @@ class PrefixForecaster(LearnedForecaster):
         jobs = {}
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = features.push(seen, scores[here])
-            left = y[run]
-            if min(left.sum(), len(left) - left.sum()) >= max(self.min_class_count, 1):
-                cells = None if weight is None else weight[run]
-                jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), left, cells)
+            if self._are_enough(y[run]):
+                jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), run, y, weight)
             seen = without(seen, ends)
             run = run[~ends]
         check_jobs(self.n_jobs)
@@ -310,7 +313,8 @@ class PrefixForecaster(LearnedForecaster):
         if self.end is None:
             return _success(self.estimators_[0], rows)
         p = np.full(len(rows), self.base_rate_)
-        is_end = np.zeros(len(rows), dtype=bool) if is_end is None else is_end
+        if is_end is None:
+            is_end = np.zeros(len(rows), dtype=bool)
         for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
             if model is not None and used.any():
                 p[used] = _success(model, rows[used])
@@ -338,16 +342,21 @@ def _check_both(y: FloatArray) -> None:
         )
 
 
-def _fit_one(prototype: Any, rows: FloatArray, y: FloatArray, weight: FloatArray | None) -> Any:
-    """Fit a classifier; a row of soft outcome q counts twice, with weights q and 1 - q."""
+def _fit_one(
+    prototype: Any, rows: FloatArray, run: IntArray, y: FloatArray, weight: FloatArray | None
+) -> Any:
+    """Fit a classifier to rows of runs; a soft outcome q counts twice, with weights q and 1 - q."""
     model = clone(prototype)
     missing = np.isnan(rows)
-    # a feature that no row has tells nothing, and some classifiers and imputers fail on it
-    rows = np.where(missing.all(axis=0), 0.0, rows) if missing.any() else rows
-    share = np.stack([1 - y, y], axis=1)
+    if missing.any():  # a feature that no row has tells nothing, and some classifiers fail on it
+        rows = np.where(missing.all(axis=0), 0.0, rows)
+    if weight is not None:
+        weight = weight[run]
+    share = np.stack([1 - y, y], axis=1)[run]
     row, label = np.nonzero(share)
-    if len(row) > len(y):
-        weight = share[row, label] * (1.0 if weight is None else weight[row])
+    if len(row) > len(run):
+        soft = share[row, label]
+        weight = soft if weight is None else soft * weight[row]
         rows = rows[row]
     if weight is None:
         return model.fit(rows, label)
@@ -368,15 +377,19 @@ def _success(model: Any, rows: FloatArray) -> FloatArray:
 
 def _linear(model: Any) -> tuple[LogisticRegression, Any, Any] | None:
     """Return a logistic regression with the scaling before it; None for anything else."""
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    steps = [model]
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps]
     if getattr(steps[-1], "multi_class", None) == "multinomial":
         return None  # older releases then double the logit
     kinds = [type(step) for step in steps]
     if kinds == [StandardScaler, LogisticRegression]:
         scaler, model = steps
         mean = scaler.mean_ if scaler.with_mean else 0.0
-        return model, mean, scaler.scale_ if scaler.with_std else 1.0
-    return (steps[0], 0.0, 1.0) if kinds == [LogisticRegression] else None
+        return model, mean, 1.0 if scaler.scale_ is None else scaler.scale_
+    if kinds == [LogisticRegression]:
+        return model, 0.0, 1.0
+    return None
 
 
 def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any) -> FloatArray:

@@ -42,9 +42,11 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
     kind = CALIBRATORS[calibrator]
 
     def make(is_probability: bool) -> CrossFitCalibrator:
-        how = {} if is_probability else kind._for_signals
-        fresh = kind().set_params(weights=weights.schedule, horizon=weights.horizon, **how)
-        if not is_probability and fresh._reads()["probabilities"]:
+        fresh = kind().set_params(weights=weights.schedule, horizon=weights.horizon)
+        if is_probability:
+            return fresh
+        fresh.set_params(**kind._for_signals)
+        if fresh._reads()["probabilities"]:
             raise ValueError(
                 f"{kind.__name__} takes forecasts in [0, 1] alone; for another signal use "
                 f"calibrator='auto'"

@@ -52,8 +52,9 @@ runs that fail less often. So who compares runs at one step compares those of on
 
 def folds_of(traces: TrajectoryArray) -> IntArray:
     """Return the fold that each run was held out in; 0 where none is known."""
-    meta = traces.meta
-    return meta[_FOLD].to_numpy() if _FOLD in meta else np.zeros(len(traces), dtype=np.int64)
+    if _FOLD in traces.meta:
+        return traces.meta[_FOLD].to_numpy()
+    return np.zeros(len(traces), dtype=np.int64)
 
 
 def with_folds(traces: TrajectoryArray, fold: IntArray) -> TrajectoryArray:
@@ -154,9 +155,10 @@ def cross_fit_traces(
     check_forecaster(forecaster)
     runs = _runs_of_log(X)
     if isinstance(forecaster, CrossFitCalibrator):
-        own = clone(forecaster).set_params(cv=cv)
-        soft = q_z if own.censored == "q_z" else None
-        return own.fit_transform(X, y, sample_weight, groups, soft)
+        if forecaster.censored != "q_z":
+            q_z = None
+        calibrator = clone(forecaster).set_params(cv=cv)
+        return calibrator.fit_transform(X, y, sample_weight, groups, q_z)
     sample = check_sample(
         X if runs is None else _one_step_each(runs),
         y,
@@ -168,13 +170,17 @@ def cross_fit_traces(
     traces = cross_fit_sample(
         forecaster, sample, cv, runs=runs, n_jobs=n_jobs, is_weighted=sample_weight is not None
     )
-    return traces if runs is not None else like_input(traces, X)
+    if runs is None:
+        return like_input(traces, X)
+    return traces
 
 
 def _runs_of_log(X: Any) -> list[Run] | None:
     """Return the runs of a log as a list; None for traces in any form."""
     is_flat = isinstance(X, (list, tuple, pd.Series, np.ndarray)) and getattr(X, "ndim", 1) == 1
-    return list(X) if is_flat and len(X) and isinstance(next(iter(X)), Run) else None
+    if is_flat and len(X) and isinstance(next(iter(X)), Run):
+        return list(X)
+    return None
 
 
 def _one_step_each(runs: Sequence[Run]) -> TrajectoryArray:
@@ -214,22 +220,24 @@ def cross_fit_sample(
         return forecaster._fit_checked(
             traces, labels, sample.weight, sample.groups, for_new_runs=False
         )
-    weight = sample.weight if is_weighted else None
-    every = {"groups": sample.groups, "sample_weight": weight, "q_z": sample.q_z}
-    metadata = {name: values for name, values in every.items() if values is not None}
+    metadata = {"groups": sample.groups, "q_z": sample.q_z}
+    if is_weighted:
+        metadata["sample_weight"] = sample.weight
     counts = labels.is_counted & (sample.weight > 0)
     fold = assign_folds(cv, traces.ids, labels.stratum, is_counted=counts, groups=sample.groups)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
-    def taken(rows: IntArray) -> Any:
-        return traces[rows] if runs is None else [runs[row] for row in rows]
+    def select(rows: IntArray) -> Any:
+        if runs is None:
+            return traces[rows]
+        return [runs[row] for row in rows]
 
     def job(train: BoolArray) -> tuple[Any, ...]:
         rows = order[train[order]]
-        known = {name: values[rows] for name, values in metadata.items()}
-        return forecaster, taken(rows), codes[rows], known
+        of_runs = {name: v[rows] for name, v in metadata.items() if v is not None}
+        return forecaster, select(rows), codes[rows], of_runs
 
-    jobs = [(*fitted_on, taken(rows)) for rows, fitted_on in out_of_fold(fold, job)]
+    jobs = [(*training, select(rows)) for rows, training in out_of_fold(fold, job)]
     check_jobs(n_jobs)
     parts, look_ahead = zip(
         *Parallel(n_jobs=n_jobs)(
@@ -241,9 +249,14 @@ def cross_fit_sample(
     if runs is not None:  # each has the steps that the pipeline made of it
         lengths = np.empty_like(fold)
         lengths[np.argsort(fold, kind="stable")] = np.concatenate([part.lengths for part in parts])
-        known = {"ids": traces.ids, "meta": traces.meta, "ended": traces.ended}
-        traces = TrajectoryArray(np.zeros(int(lengths.sum())), lengths, **known)
-    cells = np.empty(int(traces.lengths.sum()))
+        traces = TrajectoryArray(
+            np.zeros(int(lengths.sum())),
+            lengths,
+            ids=traces.ids,
+            meta=traces.meta,
+            ended=traces.ended,
+        )
+    cells = np.empty(len(traces.cells))
     cell_fold = np.repeat(fold, traces.lengths)
     for k, part in enumerate(parts):
         cells[cell_fold == k] = part.cells
@@ -262,14 +275,17 @@ def _fitted_trace(
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, metadata))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
     is_log = not isinstance(held_out, TrajectoryArray)
-    same = len(out) == len(held_out) if is_log else np.array_equal(out.lengths, held_out.lengths)
-    if out.n_channels != 1 or not same:
+    n_steps = out.lengths if is_log else held_out.lengths
+    if out.n_channels != 1 or len(out) != len(held_out) or (out.lengths != n_steps).any():
         raise ValueError(
             f"the transform of {type(forecaster).__name__} must give one number for each step of "
             f"each run"
         )
-    trace = out if is_log else held_out.with_cells(out.cells.ravel(), channels=out.channels)
-    return trace, sample_look_ahead(fitted.transform, held_out, trace) if is_checked else None
+    if not is_log:
+        out = held_out.with_cells(out.cells.ravel(), channels=out.channels)
+    if not is_checked:
+        return out, None
+    return out, sample_look_ahead(fitted.transform, held_out, out)
 
 
 class LearnedForecaster(Forecaster, BaseEstimator):
@@ -424,13 +440,13 @@ class CrossFitCalibrator(LearnedForecaster):
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         require_y(self, y)
         traces = self._check_runs(X, reset=True)
-        n_runs = len(traces)
         codes = check_outcomes(y, traces)
-        groups = metadata["groups"]
         labels = as_labels(codes, censored=self.censored, q_z=metadata["q_z"])
-        weight = check_sample_weight(metadata["sample_weight"], n_runs)
-        clusters = None if groups is None else check_groups(groups, n_runs)
-        return like_input(self._fit_checked(traces, labels, weight, clusters), X)
+        weight = check_sample_weight(metadata["sample_weight"], len(traces))
+        groups = metadata["groups"]
+        if groups is not None:
+            groups = check_groups(groups, len(traces))
+        return like_input(self._fit_checked(traces, labels, weight, groups), X)
 
     def _fit_checked(
         self,
@@ -470,17 +486,17 @@ class CrossFitCalibrator(LearnedForecaster):
     def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
         """Calibrate the steps of each fold by a map fitted on the other folds."""
         fold = steps.fold
-        letters = string.ascii_uppercase
-        n_folds = int(fold.max()) + 1
-        names = [letters[k] if k < len(letters) else f"fold{k + 1}" for k in range(n_folds)]
-        maps = {}
+        maps = []
         calibrated = np.empty(len(steps.X.cells))
         cell_fold = np.repeat(fold, steps.X.lengths)
         fits = out_of_fold(fold, lambda train: self._fit_map(steps.of(train)))
         for k, (_, fitted) in enumerate(fits):
             held_out = np.flatnonzero(cell_fold == k)
-            # of two folds, a map is named after the one that it is fitted on (Appendix D)
-            maps[names[1 - k] if len(names) == 2 else names[k]] = fitted
+            maps.append(fitted)
             calibrated[held_out] = fitted(steps.X.cells[held_out])
-        self.maps_ = {name: maps[name] for name in names}
+        letters = string.ascii_uppercase
+        names = [*letters, *(f"fold{k + 1}" for k in range(len(letters), len(maps)))]
+        if len(maps) == 2:  # a map is named after the fold that it is fitted on (Appendix D)
+            maps.reverse()
+        self.maps_ = dict(zip(names, maps, strict=False))
         return calibrated

@@ -70,7 +70,7 @@ def runs_with_a_partner(success: FloatArray, stratum: IntArray) -> IntArray:
     >>> runs_with_a_partner(np.array([1.0, 0, 1, 0]), np.array([5, 5, 7, 8]))
     array([0, 1])
     """
-    _, code = np.unique(stratum, return_inverse=True)
+    code = np.unique(stratum, return_inverse=True)[1]
     successes, failures = (np.bincount(code, part) for part in (success, 1 - success))
     return np.flatnonzero((np.minimum(successes, failures) > 0)[code])
 
@@ -146,7 +146,9 @@ def auroc_interval(
     if area in (0.0, 1.0):
         unit = np.arange(len(success)) if groups is None else groups
         reach = ((1 - confidence_level) / 2) ** (1 / _disjoint_pairs(success, stratum, unit))
-        return (1.0, min(low, reach), 1.0) if area else (0.0, 0.0, max(high, 1 - reach))
+        if area:
+            return area, min(low, reach), area
+        return area, area, max(high, 1 - reach)
     return area, low, high
 
 

@@ -93,7 +93,9 @@ class Forecaster(TraceTransformer, ABC):
     def _output_channels(self) -> Sequence[str]:
         """That of a single input, which keeps its name."""
         named = getattr(self, "channels_in_", None)
-        return super()._output_channels if named is None or len(named) > 1 else named
+        if named is None or len(named) > 1:
+            return super()._output_channels
+        return named
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         """Forecast of every cell."""
@@ -155,7 +157,8 @@ class Forecaster(TraceTransformer, ABC):
         True
         """
         values = np.asarray(scores, dtype=np.float64)
-        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim == 1:
+            values = values[:, None]
         if values.ndim != 2 or values.shape[1] != self.n_channels_in_:
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
@@ -173,8 +176,9 @@ class Forecaster(TraceTransformer, ABC):
                     f"forecast {values[outside][0]:g} lies outside [0, 1]; send a probability of "
                     f"success"
                 )
-        ends = None if done is None else np.asarray(done, dtype=bool)
-        after, p = self._advance(state, values, ends)
+        if done is not None:
+            done = np.asarray(done, dtype=bool)
+        after, p = self._advance(state, values, done)
         check_finite(p)
         return after, p
 
@@ -183,7 +187,9 @@ def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
     """Refuse forecasts that are not finite, as of scores whose squares are not."""
     is_finite = np.isfinite(p)
     if not is_finite.all():
-        place = f"{X.place(int(np.argmin(is_finite)))}: " if X is not None else ""
+        place = ""
+        if X is not None:
+            place = f"{X.place(int(np.argmin(is_finite)))}: "
         raise ValueError(
             f"{place}the forecast is not a finite number; give scores on the scale used in fitting"
         )
@@ -227,30 +233,42 @@ class Replay:
         seen = np.concatenate([state, np.asarray(scores, dtype=np.float64)[:, None]], axis=1)
         n, t, n_channels = seen.shape
         cells = seen.reshape(n * t, n_channels)
-        cells = cells[:, 0] if n_channels == 1 else cells  # as `check_trajectories` has them
-        ended = False if done is None else np.asarray(done, dtype=bool)
+        if n_channels == 1:  # as `check_trajectories` has them
+            cells = cells[:, 0]
+        ended = np.zeros(n, dtype=bool)
+        if done is not None:
+            ended[:] = done
         X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
         p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
-        return seen if done is None else seen[~done], p
+        return seen[~ended], p
 
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
-    own = _own_steps(forecaster)
-    return Replay(forecaster, n_channels, channels) if own is None else Chain(own)
+    steps = _forecasters_in(forecaster)
+    if steps is None:
+        return Replay(forecaster, n_channels, channels)
+    return Chain(steps)
 
 
-def _own_steps(forecaster: Any) -> list[Forecaster] | None:
+def _forecasters_in(forecaster: Any) -> list[Forecaster] | None:
     """Return the forecasters in an estimator, or None if a part of it cannot be followed."""
     if forecaster is None or is_passthrough(forecaster):
         return []
     if isinstance(forecaster, Forecaster):
         return [forecaster]
     if isinstance(forecaster, Pipeline):
-        parts = [_own_steps(step) for _, step in forecaster.steps]
-        return None if None in parts else [own for part in parts for own in part or []]
+        steps: list[Forecaster] = []
+        for _, step in forecaster.steps:
+            part = _forecasters_in(step)
+            if part is None:
+                return None
+            steps += part
+        return steps
     inside = inside_of(forecaster)
-    return None if inside is None else _own_steps(inside)
+    if inside is None:
+        return None
+    return _forecasters_in(inside)
 
 
 def is_passthrough(forecaster: Any) -> bool:
@@ -267,8 +285,9 @@ def check_forecaster(forecaster: Any, argument: str = "forecaster") -> None:
     if not hasattr(forecaster, "fit"):
         raise ValueError(f"{argument} must be an estimator, got {forecaster!r}")
     if not hasattr(forecaster, "transform"):
-        is_classifier = hasattr(forecaster, "predict_proba")
-        remedy = f"; wrap a classifier as PrefixForecaster({name}())" if is_classifier else ""
+        remedy = ""
+        if hasattr(forecaster, "predict_proba"):
+            remedy = f"; wrap a classifier as PrefixForecaster({name}())"
         raise ValueError(
             f"{argument} must have a transform that returns forecasts, and {name} has none{remedy}"
         )
@@ -287,9 +306,10 @@ def check_refitted(forecaster: Any) -> None:
             part.endswith("prefit") and value is True
         )
         if prefit or isinstance(value, FrozenEstimator):
-            where = "" if part == name else f" with {part}={value!r}"
+            if part != name:
+                name = f"{name} with {part}={value!r}"
             raise ValueError(
-                f"{name}{where} is not fitted anew for each fold, so its traces would not be out "
+                f"{name} is not fitted anew for each fold, so its traces would not be out "
                 f"of fold; give the estimator itself, or take the transform of runs that it has "
                 f"not seen"
             )
@@ -323,11 +343,12 @@ def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
         wanted = get_routing_for_object(estimator).consumes("fit", metadata)
         return {name: value for name, value in metadata.items() if name in wanted}
     if is_search:
-        groups = metadata.get("groups")
         inner = {name: value for name, value in metadata.items() if name != "groups"}
         arguments = _arguments(estimator.estimator, inner)
-        reads = get_routing_for_object(check_cv(estimator.cv)).consumes("split", ["groups"])
-        return arguments if groups is None or not reads else {**arguments, "groups": groups}
+        # groups are for the folds, where these read them
+        for name in get_routing_for_object(check_cv(estimator.cv)).consumes("split", metadata):
+            arguments[name] = metadata[name]
+        return arguments
     return {
         f"{step}__{name}": value
         for step, part in estimator.steps

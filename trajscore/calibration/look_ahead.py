@@ -102,10 +102,11 @@ def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> 
         fewest = 3
     order = id_order(whole.ids)
     long = order[lengths[order] > fewest]
-    rows = long if len(long) or fewest > 1 else order
-    if not len(rows):
+    if fewest == 1 and not len(long):
+        long = order
+    if not len(long):
         return None
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.int64))]
+    rows = long[np.unique(np.linspace(0, len(long) - 1, _SAMPLE).astype(np.int64))]
     seen = np.random.default_rng(0).integers(fewest, np.maximum(lengths[rows], fewest + 1))
     sample = X[rows] if isinstance(X, TrajectoryArray) else [X[row] for row in rows.tolist()]
     return find_look_ahead(transform, sample, whole[rows], seen)

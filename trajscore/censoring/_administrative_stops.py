@@ -46,8 +46,9 @@ class StopTest:
                 f"administrative rests on how the runs were made; {hidden}"
             )
         if self.pvalue < self.alpha:
-            name = str(self.table["z"].abs().idxmax())
-            side = "large" if self.table.loc[name, "z"] > 0 else "small"
+            z = self.table["z"]
+            name = str(z.abs().idxmax())
+            side = "large" if z[name] > 0 else "small"
             return (
                 f"stops are not administrative: given the step, history tells who was stopped (p = "
                 f"{self.pvalue:.2g}, most of all {side} values of {name!r}); use ipcw_tps_score or "
@@ -157,10 +158,11 @@ def administrative_stop_test(
     nan
     """
     alpha = as_fraction(alpha, "alpha")
-    sample = check_sample(X, y)
+    sample = check_sample(X, y, groups=groups)
     runs = sample.X
-    unobserved = sample.y == CENSORED
-    stop = unobserved if stopped is None else as_mask(stopped, len(runs))
+    stop = unobserved = sample.y == CENSORED
+    if stopped is not None:
+        stop = as_mask(stopped, len(runs))
     refuse_observed(stop, unobserved)
     if not stop.any():
         raise ValueError("no run was stopped; there is nothing to test")
@@ -168,30 +170,27 @@ def administrative_stop_test(
     stratum = np.zeros(len(runs), dtype=np.int64)
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
-    clusters = None if groups is None else check_groups(groups, len(runs))
+    clusters = sample.groups
     score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
     statistic = np.nan
     df = 0
-    pvalue = np.nan
     if n_comparable:
         scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
         statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
-        pvalue = float(chi2.sf(statistic, df)) if df else np.nan
-        if clusters is not None and df:
-            # if the scores of all groups are equal, the statistic is their number; else it is less
-            n_groups = int(clusters.max()) + 1
-            needed = math.ceil(2 * float(chi2.isf(alpha, df)))
-            if n_groups < needed:
-                warnings.warn(
-                    f"there are only {n_groups} groups, so that this test can hardly reject: a "
-                    f"large p-value says nothing here. Give at least {needed} groups, or fewer "
-                    f"features",
-                    stacklevel=2,
-                )
+    if clusters is not None and df:
+        # if the scores of all groups are equal, the statistic is their number; else it is less
+        n_groups = int(clusters.max()) + 1
+        needed = math.ceil(2 * float(chi2.isf(alpha, df)))
+        if n_groups < needed:
+            warnings.warn(
+                f"there are only {n_groups} groups, so that this test can hardly reject: a large "
+                f"p-value says nothing here. Give at least {needed} groups, or fewer features",
+                stacklevel=2,
+            )
     return StopTest(
-        statistic=statistic if df else np.nan,
+        statistic=statistic,
         df=df,
-        pvalue=pvalue,
+        pvalue=float(chi2.sf(statistic, df)),
         table=_table(score, variance, names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
@@ -267,5 +266,7 @@ def _quadratic_form(x: FloatArray, covariance: FloatArray) -> tuple[float, int]:
     """Return x' C^- x and the rank of C, where directions of no variance do not count."""
     values, vectors = np.linalg.eigh(covariance)
     used = values > 1e-8 * max(values[-1], 1e-300)
+    if not used.any():
+        return np.nan, 0
     along = vectors[:, used].T @ x
     return float((along**2 / values[used]).sum()), int(used.sum())

@@ -172,8 +172,10 @@ def break_even_q(
         raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
     at_0 = base.mean(weight)
     at_1 = at_0 + RunSums(np.where(censored, slope, 0.0), base.divisor).mean(weight)
-    crosses = at_0 * at_1 <= 0 and at_0 != at_1
-    return BreakEven(at_0 / (at_0 - at_1) if crosses else np.nan, at_0, at_1)
+    q = np.nan
+    if at_0 * at_1 <= 0 and at_0 != at_1:
+        q = at_0 / (at_0 - at_1)
+    return BreakEven(q, at_0, at_1)
 
 
 def _linear_form(
@@ -188,7 +190,9 @@ def _linear_form(
 
     With two predictors they are differences of both.
     """
-    predictors = {"traces": traces} | ({} if other is None else {"other": other})
+    predictors = {"traces": traces}
+    if other is not None:
+        predictors["other"] = other
     sample = check_forecasts(
         y_true, predictors, allow_censored=True, sample_weight=sample_weight, several=True
     )
@@ -289,7 +293,9 @@ def censored_tps_interval(
         q = as_labels(y, censored="q_z", q_z=q_z).value
     sums = RunSums(base.total + q * slope, base.divisor)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
-    place = np.arange(len(sample)) if groups is not None else np.argsort(sample.id_order())
+    place = np.arange(len(sample))
+    if groups is None:
+        place = np.argsort(sample.id_order())
 
     constant: list[float] = []  # shares that stood for what could not be learnt
 
@@ -332,7 +338,9 @@ def _learn_q_z(
     model = clone(estimator)
     if "cv" in model.get_params():
         model.set_params(cv=None)  # held-out estimates are not read here
-    options = {} if branches is None else {"branches": branches}
+    options = {}
+    if branches is not None:
+        options["branches"] = branches
     censored = sample.y == CENSORED
 
     def learn(weight: FloatArray | None, predictor: Any = None) -> FloatArray:

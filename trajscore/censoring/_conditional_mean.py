@@ -158,7 +158,9 @@ def _check_shares(values: FloatArray, known: BoolArray, name: str) -> None:
     bad = known & outside_unit(values)
     if bad.any():
         row = int(np.argmax(bad))
-        hint = ", or -1 where it was not observed" if name == "outcome" else ""
+        hint = ""
+        if name == "outcome":
+            hint = ", or -1 where it was not observed"
         raise ValueError(f"run {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
 
 
@@ -243,7 +245,9 @@ class _ScoreTest:
     ) -> Iterator[FloatArray]:
         """Yield residuals of simulated outcomes, in blocks; runs of a cluster may end alike."""
         n = len(self.q_z)
-        sizes = np.diff(self.starts, append=n) if alike else np.ones(n, dtype=np.int64)
+        sizes = np.ones(n, dtype=np.int64)
+        if alike:
+            sizes = np.diff(self.starts, append=n)
         block = max(1, _MOST_NUMBERS // n)
         for start in range(0, n_resamples, block):
             size = min(block, n_resamples - start)
@@ -265,7 +269,9 @@ class _ScoreTest:
         independent = weighted.T @ weighted
         squares = (residual**2).sum(axis=1)
         of_runs = spread @ spread
-        dispersion = squares / of_runs if n_branches > 1 else np.ones(len(residual))
+        dispersion = np.ones(len(residual))
+        if n_branches > 1:
+            dispersion = squares / of_runs
         # twice the sums over pairs of runs of a cluster
         products = (np.add.reduceat(residual, self.starts, axis=1) ** 2).sum(axis=1) - squares
         of_pairs = (np.add.reduceat(spread, self.starts) ** 2).sum() - of_runs

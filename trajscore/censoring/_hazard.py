@@ -134,8 +134,9 @@ class StopHazard(BaseEstimator):
                 f"all {len(runs)} runs were stopped, so no weights can be learnt; use tps_bounds"
             )
         self.features_ = cell_features(runs, self.features)
-        codes = None if groups is None else check_groups(groups, len(runs))
-        self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=codes)
+        if groups is not None:
+            groups = check_groups(groups, len(runs))
+        self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
         self.hazard_ = self._hazard(runs)
         log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
         chance = np.exp(running_sum(runs, log_stay))
@@ -215,9 +216,10 @@ class StopHazard(BaseEstimator):
         free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
         mean = float(values.mean())
         influence = np.sqrt(len(values) / free) * (values - mean)
-        clusters = None if groups is None else check_groups(groups, len(values))
-        warn_few_clusters(any_units(clusters, len(values)))
-        return interval_of(mean, influence, clusters, confidence_level)[1:]
+        if groups is not None:
+            groups = check_groups(groups, len(values))
+        warn_few_clusters(any_units(groups, len(values)))
+        return interval_of(mean, influence, groups, confidence_level)[1:]
 
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:
         at_risk, event = steps_at_risk(runs, self.stopped_)

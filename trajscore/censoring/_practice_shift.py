@@ -196,14 +196,14 @@ def practice_shift(
     schedules = schedules_of(weights, horizon)
     # q_z is not read for runs that do not enter
     used = np.where(enters, sample.y, 0)
-    labels = (as_labels(used) if q_z is None else as_labels(used, censored="q_z", q_z=q_z)).value
+    censored = "failure" if q_z is None else "q_z"
+    labels = as_labels(used, censored=censored, q_z=q_z).value
     rows = sample.id_order()
     rows = rows[enters[rows]]
     sample = sample.take(rows)
     labels = labels[rows]
     observed = sample.y != CENSORED
     _check_both(observed)
-    censored = "failure" if q_z is None else "q_z"
     forecasts = {  # of each predictor one for each schedule
         name: _calibrated(name, trace, sample, labels, calibrator, schedules, censored)
         for name, trace in sample.traces.items()
@@ -221,7 +221,8 @@ def practice_shift(
     figures = _Figures(sums, observed, len(forecasts))
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
-    values = figures(np.ones((1, len(sample))))[0]
+    everyone = np.ones((1, len(sample)))
+    values = figures(everyone)[0]
     w = schedules[0].of(sample.X).cells()
     known = pd.DataFrame({_STEPS: sample.X.lengths})
     for name, traces in forecasts.items():
@@ -233,7 +234,7 @@ def practice_shift(
         groups=sample.groups,
         **options,
     )
-    means = _gap(known_values, observed, np.ones((1, len(sample))))[0]
+    means = _gap(known_values, observed, everyone)[0]
     selection = pd.DataFrame(means.T, known.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
     cut = (~observed).astype(np.float64)
@@ -319,8 +320,8 @@ class _Figures:
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return shape (n_replicates, 6, n_sums); a draw without complete runs is NaN."""
-        seen = counts[:, self._complete]
         rows = self._complete
+        seen = counts[:, rows]
         with np.errstate(invalid="ignore"):
             complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
         extended = counts @ self._totals / (counts @ self._divisors)

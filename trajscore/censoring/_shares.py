@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.core.array import TrajectoryArray
@@ -59,8 +59,9 @@ def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: Fl
             LogisticRegression(solver="newton-cholesky"),
         )
     model = clone(classifier)
-    steps = getattr(model, "steps", None)
-    name = "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
+    name = "sample_weight"
+    if isinstance(model, Pipeline):
+        name = f"{model.steps[-1][0]}__{name}"
     doubled = np.concatenate([table, table])
     return model.fit(doubled[used], label[used], **{name: mass[used]})
 
@@ -177,7 +178,9 @@ def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
         correlation = np.corrcoef(history, tested)[: len(history), len(history) :]
     same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
     if same.any():
-        name = repr(X.channels[int(np.argmax(same))]) if X.channels else "X"
+        name = "X"
+        if X.channels:
+            name = repr(X.channels[int(np.argmax(same))])
         raise ValueError(
             f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
             f"comes from the forecast that it judges favours it; give other channels, or say "

@@ -208,7 +208,9 @@ def _hazard_and_sums(
     labels = as_labels(np.where(stopped, 0, y), censored="q_z", q_z=q_z)
     sums = run_sums(labels.value, sample.X, score, weights)
     sums = RunSums(np.where(stopped, 0.0, sums.total), sums.divisor)
-    return hazard if stopped.any() else None, sums
+    if not stopped.any():
+        hazard = None
+    return hazard, sums
 
 
 def _score(
@@ -263,7 +265,8 @@ def _expected_final(
     at_risk, event = steps_at_risk(X, hazard.stopped_)
     step = step_numbers(X)
     ends = last_cells(X)[went_through]
-    prototype = make_pipeline(StandardScaler(), Ridge()) if regressor is None else regressor
+    if regressor is None:
+        regressor = make_pipeline(StandardScaler(), Ridge())
 
     def backwards(train: BoolArray) -> FloatArray:
         value = np.zeros(len(step))
@@ -276,7 +279,7 @@ def _expected_final(
                 value[here] = fallback
                 continue
             target = value[went_on + 1]
-            model = clone(prototype).fit(known[went_on], target)
+            model = clone(regressor).fit(known[went_on], target)
             # no expectation lies outside the values that it is an average of
             value[here] = np.clip(model.predict(known[here]), target.min(), target.max())
         return value

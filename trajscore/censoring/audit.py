@@ -181,7 +181,8 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, NDArray[A
     ids = None
     if isinstance(X, pd.DataFrame):
         meta = X
-        ids = X["run"].to_numpy(dtype=object) if "run" in X else None
+        if "run" in X:
+            ids = X["run"].to_numpy(dtype=object)
     elif X is not None:
         runs = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
         meta = runs.meta

@@ -87,6 +87,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
         # the option for each argument of Python that the command takes
         named = [action for action in own._actions if action.option_strings]
         options = {action.dest: action.option_strings[0] for action in named}
+        if "group" in options:
+            options["groups"] = options["group"]  # one column here, labels of runs in Python
         own.set_defaults(run=command.run, options=options)
     return parser
 

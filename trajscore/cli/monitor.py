@@ -11,7 +11,7 @@ import numpy as np
 
 from trajscore.cli.inputs import add_command, add_max_size, number
 from trajscore.monitoring._persistence import load_process
-from trajscore.monitoring._service import lines_of, serve
+from trajscore.monitoring._service import read_lines, serve
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     try:
-        lines = lines_of(sys.stdin.buffer)
+        lines = read_lines(sys.stdin.buffer)
         serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
     finally:
         monitor.close()

@@ -53,10 +53,8 @@ def parts_of_any(X: Any) -> ContainerParts:
 def refuse_log(X: Any) -> None:
     """Say of runs of a log what makes numbers of them."""
     first = None
-    if isinstance(X, (list, tuple, np.ndarray)) and len(X):
-        first = X[0]
-    elif isinstance(X, pd.Series) and len(X):
-        first = X.iloc[0]
+    if isinstance(X, (list, tuple, np.ndarray, pd.Series)) and is_iterable(X):
+        first = next(iter(X), None)
     if hasattr(first, "steps") and hasattr(first, "outcome"):
         raise ValueError(
             "expected numbers, got runs of a log; make signals of them with "
@@ -177,13 +175,14 @@ def as_channels(channels: Sequence[str] | None, cells: FloatArray) -> tuple[str,
 
 
 def as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.DataFrame | None:
-    if isinstance(meta, Mapping):
-        meta = pd.DataFrame(dict(meta))
-    if meta is None or not len(meta.columns):
+    if meta is None:
         return None
-    if len(meta) != n_runs:
-        raise ValueError(f"meta has {len(meta)} rows, but there are {n_runs} runs")
-    return meta.copy().reset_index(drop=True)
+    frame = pd.DataFrame(dict(meta)) if isinstance(meta, Mapping) else meta
+    if not len(frame.columns):
+        return None
+    if len(frame) != n_runs:
+        raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
+    return frame.copy().reset_index(drop=True)
 
 
 def as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:

@@ -45,6 +45,7 @@ def assign_folds(
     counted = np.ones(len(ids), dtype=bool)
     if is_counted is not None:
         counted &= np.asarray(is_counted)
+    cv = int(cv)
     _check_enough(cv, ids[counted], stratum[counted])
     if groups is None:
         return _alternating_folds(cv, ids, stratum, counted)
@@ -126,10 +127,9 @@ def _folds_of_splitter(
     cv: Any, ids: NDArray[Any], stratum: IntArray, groups: IntArray | None
 ) -> IntArray:
     order = id_order(ids)
-    if isinstance(cv, PredefinedSplit):
+    if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
         order = np.arange(len(ids))
-    elif not hasattr(cv, "split"):
-        order = np.arange(len(ids))
+    if not hasattr(cv, "split"):
         cv = _pairs(cv)
     if groups is not None:
         groups = groups[order]

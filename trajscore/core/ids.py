@@ -115,8 +115,8 @@ def _first_other_id(ids: NDArray[Any], others: NDArray[Any]) -> int | None:
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
     if not differ.any():
         return None
-    own_ids = [candidate for candidate in (ids, others) if not are_default_ids(candidate)]
+    identifying = [candidate for candidate in (ids, others) if not are_default_ids(candidate)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(own_ids) == 1 and not (alike and are_default_ids(np.sort(own_ids[0]))):
+    if len(identifying) == 1 and not (alike and are_default_ids(np.sort(identifying[0]))):
         return None
     return int(np.argmax(differ))

@@ -177,17 +177,17 @@ def map_outcomes(
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:
         counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        there = {_word(kind) for kind in kinds}
-        known = {word: value for word, value in meanings.items() if word in there}
-        refuse_words(counts, len(column), known, bare=column.name if is_turned else "")
+        present = {_word(kind) for kind in kinds}
+        mapped = {word: value for word, value in meanings.items() if word in present}
+        refuse_words(counts, len(column), mapped, bare=column.name if is_turned else "")
     values = pd.Series([*outcomes, None], dtype=object)
     return values.iloc[codes].set_axis(column.index)
 
 
 def refuse_words(
-    words: Counter[str], n_runs: int, known: Mapping[str, float], where: str = "", bare: str = ""
+    words: Counter[str], n_runs: int, mapped: Mapping[str, float], where: str = "", bare: str = ""
 ) -> None:
-    """Refuse outcomes that are words, and show the map that would do, with what is known of it.
+    """Refuse outcomes that are words; show a map that would do, with the words `mapped` so far.
 
     The map of an outcome that was to be turned goes with its `bare` name.
     """
@@ -201,7 +201,7 @@ def refuse_words(
         f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "
         f"what each word means (1 success, 0 failure, -1 not observed) with {arguments}",
         "outcome_map",
-        Meanings({word: f"{value:g}" for word, value in known.items()} | propose(shown, bare)),
+        Meanings({word: f"{value:g}" for word, value in mapped.items()} | propose(shown, bare)),
     )
 
 

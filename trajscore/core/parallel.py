@@ -10,8 +10,8 @@ from joblib import Parallel, delayed
 
 from trajscore.core.values import check_jobs
 
-One = TypeVar("One")
-Made = TypeVar("Made")
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 Progress = Callable[[Any], Any]
 """Wraps jobs to show how far they are, as ``tqdm`` does."""
 
@@ -28,13 +28,13 @@ class Work:
         if self.progress is not None and not callable(self.progress):
             raise ValueError(f"progress must be a function such as tqdm, got {self.progress!r}")
 
-    def track(self, jobs: Sequence[One]) -> Iterable[One]:
+    def track(self, jobs: Sequence[Job]) -> Iterable[Job]:
         """Go through jobs, and show it."""
         if self.progress is None or len(jobs) < 2:
             return jobs
         return self.progress(jobs)
 
-    def share(self, function: Callable[[One], Made], jobs: Sequence[One]) -> Iterator[Made]:
+    def share(self, function: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
         """Call a function with each job, and yield what it returns in their order.
 
         >>> list(Work(n_jobs=2).share(abs, [-2, 1]))

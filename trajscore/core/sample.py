@@ -173,7 +173,7 @@ def refuse_own_stops(
         return
     stopped = np.isin(normalize_reasons(reasons), FORECAST_STOPS)
     for name, X in traces.items():
-        threshold = own_threshold(X, stopped)
+        threshold = stopping_threshold(X, stopped)
         if threshold is not None:
             subject = f"predictor {name!r}" if name else "the forecast"
             raise ValueError(
@@ -186,7 +186,7 @@ def refuse_own_stops(
             )
 
 
-def own_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
+def stopping_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
     """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
     values = X.cells.ravel()
     ends = last_cells(X)

@@ -178,9 +178,8 @@ def settle_stops(
     """
     recorded = np.asarray(y)
     names = normalize_reasons(reasons)
-    codes, known = pd.factorize(names)
-    rule_of = _as_function(rule)
-    meant = np.array([rule_of(name) for name in known], dtype=object)[codes]
+    codes, distinct = pd.factorize(names)
+    meant = np.array([*map(_as_function(rule), distinct)], dtype=object)[codes]
     is_noted = np.zeros(len(names), dtype=bool)
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
@@ -249,14 +248,14 @@ def _listed(reasons: Counter[str]) -> str:
     return ", ".join(parts)
 
 
-def names_among(known: Iterable[str], names: Iterable[Any]) -> tuple[Any, ...]:
-    """Return those names that are known, however written, in the order of the known ones.
+def names_among(usual: Iterable[str], names: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the names that are usual ones, however written, in the order of the usual ones.
 
     >>> names_among(("run_id", "step"), ["Step", "runId", "x"])
     ('runId', 'Step')
     """
     plain = {plain_name(name): name for name in reversed(list(names))}
-    return tuple(plain[name] for name in map(plain_name, known) if name in plain)
+    return tuple(plain[name] for name in map(plain_name, usual) if name in plain)
 
 
 def stop_names(columns: Iterable[Any]) -> tuple[Any, ...]:
@@ -361,13 +360,14 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    own = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
-    return lambda name: _checked(own.get(name, _MECHANISM_OF_REASON.get(name, UNKNOWN)), name)
+    meanings = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
+    meanings = _MECHANISM_OF_REASON | meanings
+    return lambda name: _checked(meanings.get(name, UNKNOWN), name)
 
 
-def _checked(mechanism: str, name: str) -> Mechanism:
+def _checked(mechanism: Any, name: str) -> Mechanism:
     if mechanism in MECHANISMS:
-        return MECHANISMS[MECHANISMS.index(mechanism)]
+        return mechanism
     raise ValueError(
         f"stop reason {name!r}: the rule says {mechanism!r}; say one of {', '.join(MECHANISMS)}"
     )

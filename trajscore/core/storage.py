@@ -100,35 +100,26 @@ def check_size(path: Path, size: int, max_size: int | None) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is whole and on the disk, not before."""
+    target = path.resolve()  # what a link names is replaced, not the link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with _replacing(path) as file:
-            yield file
-    except OSError as error:
-        if error.errno and not error.filename:  # as of a full disk
-            error.filename = str(path)
-        raise
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
-        with path.open("wb") as stream:
-            yield stream
-        return
-    path = path.resolve()  # what a link names is replaced, not the link
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
+        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
+            with path.open("wb") as stream:
+                yield stream
+            return
         with beside.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, beside)
-        beside.replace(path)
-    except BaseException:
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and not error.filename:  # as of a full disk
+            error.filename = str(path)
         raise
 
 
@@ -155,10 +146,10 @@ def _meta_to_json(meta: pd.DataFrame) -> str:
 
 def _meta_from_json(text: str) -> pd.DataFrame:
     # pandas 2 keeps text as objects and would read "str" as str()
-    known = {"str": pd.Series([""]).dtype}
+    texts = {"str": pd.Series([""]).dtype}
     return pd.DataFrame(
         {
-            name: pd.Series(values, dtype=known.get(dtype) or pd.api.types.pandas_dtype(dtype))
+            name: pd.Series(values, dtype=texts.get(dtype) or pd.api.types.pandas_dtype(dtype))
             for name, dtype, values in json.loads(text)
         }
     )

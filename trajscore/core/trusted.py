@@ -57,18 +57,18 @@ def trusted_types() -> list[str]:
     """
     rooms = [import_module(f"trajscore.{room}") for room in _ROOMS]
     public = [getattr(room, name) for room in rooms for name in room.__all__]
-    homes = {one.__module__ for one in public if _is(one, BaseEstimator)}
+    homes = {thing.__module__ for thing in public if _is(thing, BaseEstimator)}
     files = map(import_module, homes.union(f"trajscore.{part}" for part in _FILES_OF_RECORDS))
-    kinds = [*FAMILIES, *(kind for file in files for kind in _kept_types(file))]
+    kinds = [*FAMILIES, *(kind for file in files for kind in _record_types(file))]
     return sorted([*(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds), *_OTHERS])
 
 
-def _kept_types(file: ModuleType) -> list[type]:
+def _record_types(file: ModuleType) -> list[type]:
     """Return the estimators and records that a file defines, without bases of others."""
-    own = [x for x in vars(file).values() if _is(x, object) and x.__module__ == file.__name__]
     return [
         kind
-        for kind in own
+        for kind in vars(file).values()
+        if _is(kind, object) and kind.__module__ == file.__name__
         if issubclass(kind, BaseEstimator) or is_dataclass(kind) or hasattr(kind, "_fields")
         if not isabstract(kind)
     ]

@@ -170,17 +170,17 @@ def as_amount(value: Any, name: str) -> float:
 
 def refuse_kind(dtype: Any, column: Any = None) -> None:
     """Refuse dates, durations and complex numbers, which would pass for real numbers."""
-    problems = {
-        # in scikit-learn's words, which its own checks look for
-        "c": "Complex data not supported; take real parts or absolute values first",
-        "M": f"dates ({dtype}) are not numbers; convert them to numbers first",
-        "m": f"durations ({dtype}) are not numbers; convert them to numbers first",
-    }
-    problem = problems.get(getattr(dtype, "kind", "O"))
-    if problem and column is None:
-        raise ValueError(problem)
-    if problem:
-        raise ValueError(f"column {column!r} must hold real numbers, but {problem}")
+    kind = getattr(dtype, "kind", "O")
+    if kind not in "cmM":
+        return
+    # in scikit-learn's words, which its own checks look for
+    problem = "Complex data not supported; take real parts or absolute values first"
+    if kind != "c":
+        noun = "dates" if kind == "M" else "durations"
+        problem = f"{noun} ({dtype}) are not numbers; convert them to numbers first"
+    if column is not None:
+        problem = f"column {column!r} must hold real numbers, but {problem}"
+    raise ValueError(problem)
 
 
 def refuse_kinds(table: pd.DataFrame) -> None:

@@ -338,6 +338,6 @@ def step_weights(
     run_lengths = as_lengths(lengths)
     own_horizon = None
     if np.ndim(horizon) > 0:  # type: ignore[arg-type]
-        own_horizon = as_horizon(horizon, run_lengths)  # type: ignore[arg-type]
+        own_horizon = as_horizon(horizon, run_lengths)
         horizon = OWN
     return RunWeights(as_step_weights(weights, horizon), run_lengths, own_horizon).cells()

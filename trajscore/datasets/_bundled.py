@@ -166,8 +166,8 @@ def _asked(step: Step) -> list[float]:
     n_samples = counts.total()
     action = step.text.split()[0].strip(".,").lower() if step.text.split() else ""
     certainty = 1 - entropy(list(counts.values())) / np.log(n_samples)
-    said = (step.extra.get("p_true"), step.extra.get("p_success"))
-    return [counts[action] / n_samples, certainty, *np.array(said, dtype=float)]
+    stated = [step.extra.get("p_true"), step.extra.get("p_success")]
+    return [counts[action] / n_samples, certainty, *np.array(stated, dtype=float)]
 
 
 def _meta(run: Run) -> dict[str, Any]:

@@ -31,8 +31,9 @@ def retrieve(
             f"{folder / file} is not the published file: its SHA-256 does not start with "
             f"{sha256[:12]}; pass download_if_missing=True to fetch it again"
         )
-    known = None if sha256 is None else f"sha256:{sha256}"
-    return Path(pooch.retrieve(url, known_hash=known, fname=file, path=folder))
+    if sha256 is not None:
+        sha256 = f"sha256:{sha256}"
+    return Path(pooch.retrieve(url, known_hash=sha256, fname=file, path=folder))
 
 
 def as_data(X: Any, y: Any, return_X_y: bool, **fields: Any) -> Any:

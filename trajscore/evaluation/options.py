@@ -206,7 +206,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is one of `glossary.toml`."""
+    """What a reader should know of one predictor; `kind` is one of `report/verdicts.py`."""
 
     predictor: str
     kind: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -157,15 +158,21 @@ class Guard(BaseEstimator):
             If a signal of a step depends on later turns, or has no value at some steps; and as
             `DensityRatioEProcess.fit` does.
         """
-        process = DensityRatioEProcess() if self.process is None else self.process
+        process = self.process
+        if process is None:
+            process = DensityRatioEProcess()
         if not isinstance(process, DensityRatioEProcess):
             raise ValueError(f"process must be a DensityRatioEProcess(), got {process!r}")
         runs = check_runs(runs, "Guard")
-        labels = outcomes(runs) if y is None else np.asarray(y)
-        signals = clone(ActionSignals() if self.signals is None else self.signals)
+        if y is None:
+            y = outcomes(runs)
+        signals = ActionSignals()
+        if self.signals is not None:
+            signals = clone(self.signals)
         X = signals.fit_transform(runs)
         self._check_signals(signals, runs, X)
-        self.signals_, self.process_ = signals, clone(process).fit(X, labels, groups=groups)
+        self.signals_ = signals
+        self.process_ = clone(process).fit(X, np.asarray(y), groups=groups)
         return self
 
     def look(
@@ -194,17 +201,21 @@ class Guard(BaseEstimator):
         Look
             Whether to stop, and why.
         """
-        own = messages if isinstance(messages, Run) else as_run(messages, run)
-        if own.steps and not any(step.actor in SEEN for step in own.steps):
-            roles = ", ".join(dict.fromkeys(repr(step.extra.get("role")) for step in own.steps))
+        if not isinstance(messages, Run):
+            messages = as_run(messages, run)
+        steps = messages.steps
+        if steps and not _has_signals(steps):
+            roles = ", ".join(dict.fromkeys(repr(step.extra.get("role")) for step in steps))
             warnings.warn(
                 f"no message is of the agent or the user, so that nothing is seen; the roles are "
                 f"{roles}: name them assistant and user",
                 UserWarning,
                 stacklevel=2,
             )
-        steps = own.steps if done else answered(own.steps)
-        outcome = 1 if done else CENSORED  # of which only that it ended is read
+        outcome = 1  # of which only that the run has ended is read
+        if not done:
+            steps = answered(steps)
+            outcome = CENSORED
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
@@ -227,31 +238,32 @@ class Guard(BaseEstimator):
             For each run a look after each turn of agent or user.
         """
         check_is_fitted(self, "process_")
-        listed, level = check_runs(runs, "looks", may_be_empty=True), self.process_._level(alpha)
-        having = [run for run in listed if any(step.actor in SEEN for step in run.steps)]
-        if not having:
-            return [[] for _ in listed]
-        X = self.signals_.transform(having)
-        X = self.process_._check(X.with_ended(outcomes(having) != CENSORED))
+        all_runs = check_runs(runs, "looks", may_be_empty=True)
+        level = self.process_._level(alpha)
+        followed = [run for run in all_runs if _has_signals(run.steps)]
+        if not followed:
+            return [[] for _ in all_runs]
+        X = self.signals_.transform(followed)
+        X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
         log_threshold = self.process_.test_.threshold(level).log_threshold
         looks: dict[int, list[Look]] = {}
-        for row, run in enumerate(having):
-            first, end = X.offsets[row : row + 2].tolist()
-            stop, seen = int(stops[row]), zip(log_m[first:end], p_values[first:end], strict=True)
+        for run, offset, length, stop in zip(
+            followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
+        ):
             looks[id(run)] = [
                 Look(
                     run.id,
                     step,
                     0 < stop <= step,
                     stop if 0 < stop <= step else None,
-                    float(evidence),
+                    float(log_m[offset + step - 1]),
                     log_threshold,
-                    1 - float(p_value),
+                    1 - float(p_values[offset + step - 1]),
                 )
-                for step, (evidence, p_value) in enumerate(seen, start=1)
+                for step in range(1, length + 1)
             ]
-        return [looks.get(id(run), []) for run in listed]
+        return [looks.get(id(run), []) for run in all_runs]
 
     def follow(self, run: str = "run", alpha: float | None = None) -> Watch:
         """Return what follows one conversation, and notices where its past has changed.
@@ -340,17 +352,17 @@ class Guard(BaseEstimator):
                 f"step; leave the signal out, or fill it within the pipeline of signals"
             )
         for row in np.linspace(0, len(runs) - 1, min(len(runs), _CHECKED)).astype(int):
-            own, first = runs[row], X.offsets[row]
-            for n in range(1, len(own.steps)):
-                part = answered(own.steps[:n])
-                if not any(step.actor in SEEN for step in part):
+            run = runs[row]
+            for n in range(1, len(run.steps)):
+                steps = answered(run.steps[:n])
+                if not _has_signals(steps):
                     continue
-                cut = signals.transform([Run(own.id, list(part), task=own.task)])
-                if not np.allclose(cut.cells, X.cells[first : first + len(cut.cells)]):
+                early = signals.transform([Run(run.id, list(steps), task=run.task)]).cells
+                if not np.allclose(early, X.cells[X.offsets[row] :][: len(early)]):
                     raise ValueError(
-                        f"run {run_label(own.id)}: the signals of its first {len(cut.cells)} steps "
-                        f"are others when the rest is not known yet; a guard needs signals that "
-                        f"depend on the turns so far alone"
+                        f"run {run_label(run.id)}: the signals of its first {len(early)} steps "
+                        f"change when later turns follow; a guard needs signals that depend on "
+                        f"the turns so far alone"
                     )
 
 
@@ -358,24 +370,23 @@ class Watch:
     """One conversation that a guard follows; made by `Guard.follow`."""
 
     def __init__(self, guard: Guard, run: str, alpha: float | None) -> None:
-        self.guard, self.run, self.alpha = guard, run, alpha
-        self._seen: list[bytes] = []
+        self.guard = guard
+        self.run = run
+        self.alpha = alpha
+        self._digests: list[bytes] = []  # of the turns at the last look
 
     def look(self, messages: Any, *, done: bool = False) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look."""
-        own = as_run(messages, self.run)
-        steps = [_digest(step) for step in answered(own.steps)]
-        if steps[: len(self._seen)] != self._seen:
-            place = next(
-                (k for k, (a, b) in enumerate(zip(steps, self._seen, strict=False)) if a != b),
-                len(steps),
-            )
-            raise ValueError(
-                f"run {run_label(self.run)}: turn {place + 1} is not what it was, or is gone; give "
-                f"the guard all that was said, before it is summed up or cut"
-            )
-        self._seen = steps
-        return self.guard.look(own, self.run, done=done, alpha=self.alpha)
+        run = as_run(messages, self.run)
+        digests = [_digest(step) for step in answered(run.steps)]
+        for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
+            if before is not None and now != before:
+                raise ValueError(
+                    f"run {run_label(self.run)}: turn {turn} has changed or is missing; give the "
+                    f"guard all messages, before they are summed up or cut"
+                )
+        self._digests = digests
+        return self.guard.look(run, self.run, done=done, alpha=self.alpha)
 
 
 def _digest(step: Step) -> bytes:
@@ -385,6 +396,11 @@ def _digest(step: Step) -> bytes:
 
 SEEN = ("agent", "user")  # whose turns are steps of the signals
 _CHECKED = 5  # runs whose signals are looked at again, cut at every turn
+
+
+def _has_signals(steps: Sequence[Step]) -> bool:
+    """Whether a turn is of the agent or the user."""
+    return any(step.actor in SEEN for step in steps)
 
 
 def answered(steps: Sequence[Step]) -> Sequence[Step]:

@@ -25,10 +25,13 @@ def guard_monitor(model: str) -> Any:
         step: _sentinel.BeforeGenerate,
     ) -> _sentinel.Observation:
         sent = step.history or []  # with what a summary has left out of the input
-        known = {message.id for message in sent}
-        own = guard.look([*sent, *(m for m in step.input if m.id not in known)])
-        seen = f"step {own.step}: log M = {own.log_e_value:.3g}, threshold {own.log_threshold:.3g}"
+        sent_ids = {message.id for message in sent}
+        decision = guard.look([*sent, *(m for m in step.input if m.id not in sent_ids)])
+        text = (
+            f"step {decision.step}: log M = {decision.log_e_value:.3g}, "
+            f"threshold {decision.log_threshold:.3g}"
+        )
         # rounded, as 1 - (1 - 0.05) is not 0.05
-        return _sentinel.Observation.score(round(own.suspicion, 12), seen)
+        return _sentinel.Observation.score(round(decision.suspicion, 12), text)
 
     return look

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trajscore.io._run import MalformedRunError
-from trajscore.io._vocabulary import parsed
+from trajscore.io._vocabulary import as_list, parsed
 
 _HEAD = 40  # characters by which a text is told from messages of OpenInference
 _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
@@ -21,8 +21,8 @@ def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
         return _from_pairs(attributes)
     if isinstance(attributes, dict):
         return _flat(attributes)
-    own = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
-    return own or ({} if "body" in record else dict(record))
+    named = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
+    return named or ({} if "body" in record else dict(record))
 
 
 def plain(value: Any) -> Any:
@@ -31,12 +31,17 @@ def plain(value: Any) -> Any:
         return value
     kind, inner = next(iter(value.items()))
     if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
-        values: Any = inner.get("values")
-        values = values if isinstance(values, list) else []
-        return list(map(plain, values)) if kind == "arrayValue" else _from_pairs(values)
+        values = as_list(inner.get("values"))
+        if kind == "arrayValue":
+            return list(map(plain, values))
+        return _from_pairs(values)
     if kind == "intValue":  # a text, as numbers of JSON are too short for it
-        return int(inner) if str(inner).lstrip("-").isdigit() else inner
-    return inner if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue") else value
+        if str(inner).lstrip("-").isdigit():
+            return int(inner)
+        return inner
+    if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
+        return inner
+    return value
 
 
 def _from_pairs(pairs: Any) -> dict[str, Any]:

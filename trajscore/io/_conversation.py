@@ -50,8 +50,11 @@ def read_call(call: Any, index: int) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
     call = as_object(call, f"message {index}: a tool call is")
     inner = call.get("function")
-    source = inner if isinstance(inner, dict) else call
-    name, identifier = first(source, CALL_NAME) or inner, first(call, CALL_ID)
+    source = call
+    if isinstance(inner, dict):
+        source = inner
+    name = first(source, CALL_NAME) or inner
+    identifier = first(call, CALL_ID)
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
@@ -65,7 +68,9 @@ def read_arguments(arguments: Any) -> Any:
     if arguments is None:
         return {}
     inner = parsed(arguments)
-    return inner if isinstance(inner, dict) else arguments
+    if isinstance(inner, dict):
+        return inner
+    return arguments
 
 
 class Conversation:
@@ -88,7 +93,9 @@ class Conversation:
 
     def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
         """Return the turn and the call of an identifier, if there are any."""
-        return (None, None) if key is None else self._calls.get(key, (None, None))
+        if key is None:
+            return (None, None)
+        return self._calls.get(key, (None, None))
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
@@ -112,15 +119,16 @@ class Conversation:
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        choice = first_object(fields.get("choices"))
-        if choice and "role" not in fields:
-            inner = choice.get("message")
-            if not isinstance(inner, dict):
-                raise MalformedRunError(f"message {index}: its choice holds no message")
-            fields |= inner
-        if choice.get("finish_reason") is not None:
-            fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = find_logprobs(fields) or find_logprobs(choice)
+        logprobs = find_logprobs(fields)
+        if choice := first_object(fields.get("choices")):
+            if "role" not in fields:
+                inner = choice.get("message")
+                if not isinstance(inner, dict):
+                    raise MalformedRunError(f"message {index}: its choice holds no message")
+                fields |= inner
+            if choice.get("finish_reason") is not None:
+                fields.setdefault("finish_reason", choice["finish_reason"])
+            logprobs = find_logprobs(fields) or find_logprobs(choice)
         if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
@@ -136,14 +144,18 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        counts = token_counts(first(extra, USAGES))
-        if any(n is not None for n in counts.values()):
-            extra.setdefault("tokens", counts)
+        usage = first(extra, USAGES)
+        if usage is not None:
+            counts = token_counts(usage)
+            if any(n is not None for n in counts.values()):
+                extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
-        stated = scalar(stated) if scalar(stated) is not None else stated
+        value = scalar(stated)
+        if value is None:  # of several values, which an error shows
+            value = stated
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
@@ -151,7 +163,7 @@ class Conversation:
             tokens=scores.tokens,
             logprobs=scores.logprobs,
             top_logprobs=scores.top_logprobs,
-            confidence=as_number(stated, "confidence", index),
+            confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
@@ -195,7 +207,8 @@ class Conversation:
         step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
         if call is not None:
             call.result = text if call.result is None else f"{call.result}\n{text}"
-            call.error = error if call.error is None else call.error
+            if call.error is None:
+                call.error = error
         else:
             self.unmatched.append(
                 {"index": index, "id": key, "name": name, "content": text, "error": error}

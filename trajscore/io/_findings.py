@@ -53,10 +53,12 @@ class Findings:
 
     def check_names(self, file: str) -> None:
         """Refuse a log in which a named field is nowhere, or an outcome is a word or a list."""
-        tally, fields = self.tally, self.selection.fields
+        tally = self.tally
+        fields = self.selection.fields
         if tally.words:
             bare = bare_name(fields.outcome or "")
-            bare = bare if bare != fields.outcome else ""
+            if bare == fields.outcome:
+                bare = ""
             refuse_words(tally.words, tally.n_runs, self.selection.meanings, f"{file}: ", bare)
         for part in ("outcome", "confidence", "stop_reason"):
             name = getattr(fields, part)
@@ -64,32 +66,37 @@ class Findings:
             if name is not None and not tally.used[part, name] and tally.n_runs and not in_table:
                 raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role, actor in self.selection.roles.items():
-            known = KNOWN_ACTORS.get(role.strip().lower())
-            if not tally.used["roles", role] and known != actor:
+            usual_actor = KNOWN_ACTORS.get(role.strip().lower())
+            if not tally.used["roles", role] and usual_actor != actor:
                 problem = unknown_name("role", role, [*tally.unknown_roles, *tally.names_of_users])
-                if known is not None:
-                    problem = f"the role {role!r} is always the {known}'s; leave it out"
+                if usual_actor is not None:
+                    problem = f"the role {role!r} is always the {usual_actor}'s; leave it out"
                 raise ArgumentError(f"{file}: {{argument}}: {problem}", "roles")
 
     def _not_there(self, part: str, name: str) -> str:
         """Say that a named field is nowhere, or holds nothing of use, and which there are."""
-        owner, known = "run", list(+self.tally.names_of_runs)
+        owner = "run"
+        names = list(+self.tally.names_of_runs)
         if part == "confidence":
-            owner, known = "turn", list(self.tally.names_of_turns)
-            if bare_name(name) in known:
+            owner = "turn"
+            names = list(self.tally.names_of_turns)
+            if bare_name(name) in names:
                 return f"no turn has a number in its field {name!r}; name another field"
         if part != "stop_reason" and bare_name(name) != name:
-            known = list(map(outcome_hint, known))
-        return f"{unknown_name(f'field of a {owner}', name, known)}; or leave {{argument}} out"
+            names = list(map(outcome_hint, names))
+        return f"{unknown_name(f'field of a {owner}', name, names)}; or leave {{argument}} out"
 
     def outcome_problem(self) -> str:
         """Say how to name the outcome where no run has one; "" otherwise."""
-        tally, table = self.tally, self.selection.table
+        tally = self.tally
+        table = self.selection.table
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
         names = +tally.names_of_runs
-        there = f" (the runs have {examples(names)})" if names else ""
+        there = ""
+        if names:
+            there = f" (the runs have {examples(names)})"
         text = (
             f"no run has an outcome{there}; name its field with {{argument:outcome}}, or give a "
             f"table of run ids and outcomes with {{argument:outcomes}}"
@@ -109,7 +116,8 @@ class Findings:
 
     def role_problem(self) -> str:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
-        tally, roles = self.tally, self.selection.roles
+        tally = self.tally
+        roles = self.selection.roles
         names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
         problem = f"{number_of(names.total(), 'turn')} of users with several names, or an agent's"
         if not names:
@@ -129,7 +137,9 @@ class Findings:
         if not shared:
             return ""
         name, n_runs = next(iter(shared.items()))
-        more = f", and {len(shared) - 1} other ids are shared too" if len(shared) > 1 else ""
+        more = ""
+        if len(shared) > 1:
+            more = f", and {len(shared) - 1} other ids are shared too"
         return (
             f"{n_runs} runs have the id {name!r}{more}; name the field that holds the id with "
             f"{{argument:id}}, or several fields, such as file and id"
@@ -137,13 +147,16 @@ class Findings:
 
     def notes(self) -> list[str]:
         """Say what of the log was not used, one sentence each."""
-        tally, table = self.tally, self.selection.table
+        tally = self.tally
+        table = self.selection.table
         notes = [*self._readings(), *notes_on_stops(tally.stops, tally.n_runs)]
         if table is not None and tally.n_with_outcome:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
         for (owner, name), n in sorted((+tally.unused).items()):
-            part = "outcome" if owner == "run" else "confidence"
+            part = "confidence"
+            if owner == "run":
+                part = "outcome"
             to_use = f"; to use, pass {{argument:{part}={outcome_hint(name)}}}"
             if owner == "run" and table is not None:
                 to_use = ", but the table of outcomes"
@@ -153,7 +166,8 @@ class Findings:
     def _readings(self) -> Iterator[str]:
         """Say how outcomes and confidences were read, where names or words are not plain."""
         fields = self.selection.fields
-        name, confidence = fields.outcome or "", fields.confidence or ""
+        name = fields.outcome or ""
+        confidence = fields.confidence or ""
         if bare_name(name) != name and self.tally.n_with_outcome:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
@@ -190,7 +204,9 @@ class Findings:
                 yield f"{number_of(counts.total(), noun)} not read, in {names}"
         yield from note_on_trials(tally.trials)
         if n := tally.n_beginnings():
-            remedy = "pass {argument:id=session}" if tally.n_with_session else "keep the longest"
+            remedy = "keep the longest"
+            if tally.n_with_session:
+                remedy = "pass {argument:id=session}"
             yield (
                 f"{number_of(n, 'run')} of {tally.n_runs:,} hold only the beginning of another; if "
                 f"they are of one run, {remedy}"

@@ -34,7 +34,9 @@ def read_value(text: str) -> Any:
 def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
     may_have_halves = any(text.count(escape, *span) for escape in _ESCAPES)
-    return _without_halves(value) if may_have_halves else value
+    if may_have_halves:
+        return _without_halves(value)
+    return value
 
 
 def _without_halves(value: Any) -> Any:
@@ -127,7 +129,8 @@ class JsonScanner:
         """Return the next character that is not a space, "" at the end."""
         while True:
             space = _SPACE.match(self._buffer, self._position)
-            self._position = space.end() if space else self._position
+            if space:
+                self._position = space.end()
             if self._position < len(self._buffer):
                 return self._buffer[self._position]
             if not self._fill(_CHUNK):
@@ -174,7 +177,9 @@ class JsonScanner:
 
     def _fail(self, message: str, position: int | None = None) -> NoReturn:
         at = self._position if position is None else position
-        where = "" if self._index is None else f" in the run with index {self._index}"
+        where = ""
+        if self._index is not None:
+            where = f" in the run with index {self._index}"
         if self._ended and at >= len(self._buffer.rstrip()):
             raise ValueError(
                 f"{self._name} is cut off{where}; get the file again, or read the whole runs "

@@ -44,7 +44,8 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
         if not isinstance(part, dict):
             texts.append(part)
             continue
-        kind, wrapper = type_of(part), wrapper_of(part)
+        kind = type_of(part)
+        wrapper = wrapper_of(part)
         if wrapper is not None:
             (results if wrapper in keys.WRAPPED_RESULTS else calls).append(part[wrapper])
         elif is_call(part):
@@ -63,8 +64,8 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
-    own = [name for name in map(id_of, calls) if name is not None]
-    later = [answer for answer in answers if answer["tool_call_id"] in own]
+    call_ids = [name for name in map(id_of, calls) if name is not None]
+    later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
@@ -82,7 +83,9 @@ def is_text(part: Any) -> bool:
 
 
 def _text_of(part: Any) -> str:
-    return part if isinstance(part, str) else str(part["text"])
+    if isinstance(part, str):
+        return part
+    return str(part["text"])
 
 
 def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
@@ -91,7 +94,9 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]
     if type_of(part) in keys.TEXT_TYPES or has_other_text(part):
         return {"type": "text", "text": part.get("text", part.get("content"))}
-    return {"type": "image", **part} if part.keys() == {"data"} else part  # of AutoGen
+    if part.keys() == {"data"}:  # of AutoGen
+        return {"type": "image", **part}
+    return part
 
 
 def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,9 +114,16 @@ def thought_of(part: Mapping[str, Any]) -> str:
     text = first(part, ("text", "thinking", "content", "summary"), blank=True)
     if isinstance(text, list):
         text = "\n".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
-    return text if isinstance(text, str) else ""
+    if isinstance(text, str):
+        return text
+    return ""
 
 
 def type_of(fields: Mapping[str, Any]) -> str:
-    kind = next((fields[name] for name in _KINDS if name in fields), "")
-    return kind.lower() if isinstance(kind, str) else ""
+    for name in _KINDS:
+        if name in fields:
+            kind = fields[name]
+            if isinstance(kind, str):
+                return kind.lower()
+            return ""
+    return ""

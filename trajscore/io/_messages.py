@@ -21,7 +21,10 @@ from trajscore.io._message_parts import (
 )
 from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 
-_BESIDE = {"parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data"}
+_OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
+    "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
+    "type", "part_kind", "kind", "value", "text", "result",
+}  # fmt: skip
 _CONTENT = {"content", "parts", "value", "text", "tool_calls", "data"}
 
 
@@ -48,16 +51,21 @@ def is_chat_list(value: Any) -> bool:
 def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
     for name in keys.MESSAGE_LISTS:
-        value = parsed(record[name]) if name in record else None
+        value = None
+        if name in record:
+            value = parsed(record[name])
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
     for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
-        inputs, outputs = _listed(record.get(left)), _listed(record.get(right))
+        inputs = _listed(record.get(left))
+        outputs = _listed(record.get(right))
         if inputs is None and outputs is None:
             continue
-        inputs = _text_message(record.get(left), "user") if inputs is None else inputs
-        outputs = _text_message(record.get(right), "assistant") if outputs is None else outputs
+        if inputs is None:
+            inputs = _text_message(record.get(left), "user")
+        if outputs is None:
+            outputs = _text_message(record.get(right), "assistant")
         if not inputs and _is_answer(outputs[0]):
             continue
         repeats = outputs[: len(inputs)] == inputs
@@ -81,12 +89,16 @@ def _listed(value: Any) -> list[Any] | None:
         names = (*keys.MESSAGE_LISTS, "output", "candidates")
         name = next((name for name in names if name in value), "")
         value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
-    return value if is_chat_list(value) else None
+    if is_chat_list(value):
+        return value
+    return None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
     is_text = isinstance(value, str) and value.strip()
-    return [{"role": role, "content": value}] if is_text else []
+    if is_text:
+        return [{"role": role, "content": value}]
+    return []
 
 
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -94,6 +106,9 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     turn: dict[str, Any] | None = None  # made of items, which may go on
     start = 0
     for index, message in enumerate(messages):
+        if turn is None and _is_of_chat(message):  # as most are
+            yield index, message
+            continue
         is_item = isinstance(message, dict) and _is_item(message)
         for part in chat_messages(message):
             of_item = is_item and part.get("role") == "assistant"
@@ -115,22 +130,28 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
     if _is_beside_messages(message) or is_of_program(message):
         return []
-    content = message.get("content")
-    if isinstance(content, str) and "role" in message and _BESIDE.isdisjoint(message):
-        return [message]  # as most are
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)
-    parts, content = fields.get("parts"), fields.get("content")
+    parts = fields.get("parts")
+    content = fields.get("content")
     if isinstance(parts, list):
         return [*_instructions_of(fields), *messages_of_parts(fields, parts)]
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
+
+
+def _is_of_chat(message: Any) -> bool:
+    """Tell a message in the form of OpenAI's chats."""
+    if not isinstance(message, dict) or "role" not in message:
+        return False
+    is_text = isinstance(message.get("content"), (str, type(None)))
+    return is_text and _OF_CLIENTS.isdisjoint(message)
 
 
 def _is_beside_messages(message: Mapping[str, Any]) -> bool:
@@ -142,7 +163,8 @@ def _is_beside_messages(message: Mapping[str, Any]) -> bool:
 def is_of_program(message: Any) -> bool:
     """Tell a message of AutoGen that its program writes, and neither a model nor a user."""
     fields = as_fields(message)
-    kind, source = type_of(fields), fields.get("source")
+    kind = type_of(fields)
+    source = fields.get("source")
     return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
 
 
@@ -166,14 +188,16 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        own = {name: item[name] for name in ("source",) if name in item}
-        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **own}]
+        source = {name: item[name] for name in ("source",) if name in item}
+        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **source}]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
     result = first(item, ("output", "results", "result"), blank=True)
-    return [turn] if result is None else [turn, result_of_part(item)]
+    if result is None:
+        return [turn]
+    return [turn, result_of_part(item)]
 
 
 def _only_thought(turn: Mapping[str, Any]) -> bool:
@@ -216,7 +240,8 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
         other = next((name for name in ("value", "text") if name in fields), None)
-        fields |= {} if other is None else {"content": fields.pop(other)}
+        if other is not None:
+            fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
         fields["content"] = json.dumps(fields["content"], ensure_ascii=False)
     if "content" not in fields and "output" in as_fields(fields.get("result")):  # of code
@@ -227,17 +252,23 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
 def _instructions_of(fields: Mapping[str, Any]) -> list[Any]:
     """Return the instructions that Pydantic AI keeps with each request."""
     text = fields.get("instructions")
-    return [{"role": "system", "content": text}] if isinstance(text, str) and text else []
+    if isinstance(text, str) and text:
+        return [{"role": "system", "content": text}]
+    return []
 
 
 def _role_of_type(fields: Mapping[str, Any]) -> str | None:
     kind = type_of(fields)
     if kind in ("request", "response") and "parts" in fields:  # Pydantic AI's
-        return "user" if kind == "request" else "assistant"
+        if kind == "request":
+            return "user"
+        return "assistant"
     kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk").partition("[")[0], kind)
     if kind == "assistant" and fields.get("source") == "user":  # of AutoGen
         return "user"
-    return kind if kind in keys.MESSAGE_TYPES else None
+    if kind in keys.MESSAGE_TYPES:
+        return kind
+    return None
 
 
 def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
@@ -261,5 +292,7 @@ def _is_serialised(message: Mapping[str, Any]) -> bool:
 
 def _class_of(message: Mapping[str, Any]) -> str:
     path = message.get("id")
-    name = path[-1] if isinstance(path, list) and path else ""
+    name = ""
+    if isinstance(path, list) and path:
+        name = path[-1]
     return re.sub("chunk$", "", str(name).lower())

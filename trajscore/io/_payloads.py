@@ -42,7 +42,9 @@ def _search(value: Any, role: str | None, depth: int) -> list[Any]:
         return _from_list(value, role, depth)
     if isinstance(value, dict):
         return _from_object(value, role, depth)
-    return [{"role": role, "content": str(value)}] if role else []
+    if role:
+        return [{"role": role, "content": str(value)}]
+    return []
 
 
 def _from_text(text: str, role: str | None) -> list[Any]:
@@ -65,7 +67,9 @@ def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
         return _from_list(values[0], role, depth)
     if all(map(_is_part, values)):
-        return [{"role": role, "content": values}] if role else []
+        if role:
+            return [{"role": role, "content": values}]
+        return []
     return [message for inner in values for message in _search(unnested(inner), role, depth - 1)]
 
 
@@ -109,8 +113,12 @@ def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> lis
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
     if name in keys.OF_USER:
-        return None if role is None else "user"
-    return role if name in keys.OF_EITHER else None
+        if role is None:
+            return None
+        return "user"
+    if name in keys.OF_EITHER:
+        return role
+    return None
 
 
 def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
@@ -120,20 +128,26 @@ def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
         more = {"finish_reason": choice.get("finish_reason")}
         return [scored({"role": "assistant", **choice["message"]} | more, choice)]
     text = choice.get("text") or choice.get("delta")
-    return [scored(turn, choice) for turn in _search(text, "assistant", 2)] if text else []
+    if text:
+        return [scored(turn, choice) for turn in _search(text, "assistant", 2)]
+    return []
 
 
 def scored(message: Any, answer: Any) -> Any:
     """Return a message with its log-probabilities, or those of the answer around it, if any."""
-    found = as_list(find_logprobs(message) or find_logprobs(answer))
-    return {**message, "logprobs": found} if found and isinstance(message, dict) else message
+    logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
+    if logprobs and isinstance(message, dict):
+        return {**message, "logprobs": logprobs}
+    return message
 
 
 def _with_role(fields: Mapping[str, Any], role: str | None) -> list[Any]:
     """Return a message with a role; without one, it gets the role of its side."""
     if fields.get("role") is not None or ("role" not in fields and "parts" not in fields):
         return [fields]
-    return [{**fields, "role": role}] if role else []
+    if role:
+        return [{**fields, "role": role}]
+    return []
 
 
 def _instruction(value: Any) -> list[Any]:
@@ -142,7 +156,9 @@ def _instruction(value: Any) -> list[Any]:
         text = text.get("parts", text.get("text"))
     if isinstance(text, list):
         text = [part for part in text if isinstance(part, dict)]
-    return [{"role": "system", "content": text}] if isinstance(text, (str, list)) and text else []
+    if isinstance(text, (str, list)) and text:
+        return [{"role": "system", "content": text}]
+    return []
 
 
 def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
@@ -165,14 +181,18 @@ def with_parts(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message; with its parts, where its text is the JSON of them."""
     parts = unnested(message.get("content"))
     are_parts = isinstance(parts, list) and parts and all(map(_is_part, parts))
-    return {**message, "content": parts} if are_parts else message
+    if are_parts:
+        return {**message, "content": parts}
+    return message
 
 
 def result_in(value: Any) -> tuple[Any, str | None]:
     """Return what a tool returned, and the id of the call that it answers, if known."""
-    text, value = value, unnested(value)
+    text = value
+    value = unnested(value)
     if isinstance(value, dict) and value.keys() == {"output"}:  # as LangSmith wraps it
-        text, value = value["output"], unnested(value["output"])
+        text = value["output"]
+        value = unnested(value["output"])
     if {"name", "response"} <= as_fields(value).keys():  # as Google's ADK wraps it
         text = value = value["response"]
     message = next(

@@ -109,7 +109,8 @@ class Step:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.text = "" if self.text is None else self.text
+        if self.text is None:
+            self.text = ""
 
     @property
     def is_empty(self) -> bool:
@@ -203,7 +204,9 @@ class Run:
     def __repr__(self) -> str:
         named: dict[float, str] = {1: "success", 0: "failure", -1: "not observed"}
         ended = named.get(self.outcome, f"outcome {self.outcome}")
-        reason = f", {self.stop_reason}" if self.stop_reason else ""
+        reason = ""
+        if self.stop_reason:
+            reason = f", {self.stop_reason}"
         return f"<Run {self.id!r}: {number_of(len(self.steps), 'step')}, {ended}{reason}>"
 
 
@@ -228,7 +231,9 @@ def check_list(value: Any, subject: str) -> list[Any]:
 def as_objects(raw: Any) -> list[Mapping[str, Any]]:
     """Return the records that a run is made of, which must be objects in a list."""
     if not isinstance(raw, list) or not raw:
-        kind = "an empty list" if isinstance(raw, list) else type(raw).__name__
+        kind = "an empty list"
+        if not isinstance(raw, list):
+            kind = type(raw).__name__
         raise MalformedRunError(f"it is {kind}, not a list of objects")
     return list(map(as_object, raw))
 
@@ -248,21 +253,29 @@ def as_outcome(reward: Any) -> int:
         raise MalformedRunError(f"its reward is {reward!r}, not a number")
     if math.isnan(number):
         return CENSORED
-    return SUCCESS if abs(number - SUCCESS) <= UNIT_ROUNDING else FAILURE
+    if abs(number - SUCCESS) <= UNIT_ROUNDING:
+        return SUCCESS
+    return FAILURE
 
 
 def as_grade(value: Any) -> float | None:
     """Turn a named outcome into 1, 0, -1 or a grade; None if it is not an outcome."""
     number = _as_number(value)
     if number is None or math.isnan(number) or number == CENSORED:
-        return None if number is None else CENSORED
+        if number is None:
+            return None
+        return CENSORED
     if as_outcome(number) == SUCCESS:
         return SUCCESS
-    return None if outside_unit(number) else max(number, 0.0) or FAILURE
+    if outside_unit(number):
+        return None
+    return max(number, 0.0) or FAILURE
 
 
 def _as_number(value: Any) -> float | None:
     """Return a number or a boolean as a float, NaN for None, and None for other values."""
     if value is None:
         return math.nan
-    return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) else None
+    if isinstance(value, (bool, np.bool_, int, float, np.number)):
+        return float(value)
+    return None

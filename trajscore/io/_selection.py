@@ -21,6 +21,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
 from trajscore.core.values import is_number, parse_number, run_label, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
+from trajscore.io._vocabulary import as_list
 from trajscore.io.fields import (
     LAST,
     USUAL_FIELDS,
@@ -77,8 +78,8 @@ class Selection:
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
         record = {**run.meta, **run.extra, **run.scores}
-        own = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
-        record |= {name: value for name, value in own.items() if record.get(name) is None}
+        usual = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
+        record |= {name: value for name, value in usual.items() if record.get(name) is None}
         tally.n_runs += 1
         if self.fields.id is not None:
             self._set_id(run, record, tally)
@@ -104,8 +105,10 @@ class Selection:
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
         reasons = {path: as_reason(dig(record, path), path) for path in paths}
         reasons = {path: reason for path, reason in reasons.items() if reason is not None}
-        own = None if name is not None and reasons else as_reason(run.stop_reason)
-        run.stop_reason = choose_reason([own, *reasons.values()], self.rule)
+        format_reason = None
+        if not (name is not None and reasons):
+            format_reason = as_reason(run.stop_reason)
+        run.stop_reason = choose_reason([format_reason, *reasons.values()], self.rule)
         for path in reasons:
             tally.used["stop_reason", path if name is None else name] += 1
             if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
@@ -113,8 +116,8 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
-        named = next((name for name in names if name in self.roles), None)
+        names = [str(step.extra.get(name)) for name in ("role", "name", "source") if self.roles]
+        named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
             tally.used["roles", named] += 1
@@ -127,27 +130,32 @@ class Selection:
 
         A reward that the format itself holds is the outcome already, if it is at most 1.
         """
-        value, named = None, self.fields.outcome
+        value = None
+        named = self.fields.outcome
         name = self.fields.names(run.extra | run.scores, ("outcome",)).get("outcome")
         is_turned = named is not None and bare_name(named, record) != named
         if self.table is not None:
             is_turned = self.table.is_turned
             row = self.table.get(run.id, {})
             tally.in_table |= {run.id} & self.table.keys()
-            value, name = row.get("outcome"), "the table"
+            value = row.get("outcome")
+            name = "the table"
             run.stop_reason = row.get("stop_reason", run.stop_reason)
         elif named is not None or (run.outcome == CENSORED and "reward" not in run.meta):
-            value = scalar(listed := dig(record, name)) if name else None
-            if name and isinstance(listed, list) and listed and all(map(is_number, listed)):
+            listed = dig(record, name or "")
+            value = scalar(listed)
+            if as_list(listed) and all(map(is_number, listed)):
                 raise ArgumentError(
                     f"{run.meta['file']}: the outcome {name!r} has several values in run "
                     f"{run.id!r} ({examples(listed)}); if the last counts, pass "
                     f"{{argument:outcome={name}{LAST}}}",
                     "outcome",
                 )
-            name = name if value is not None else None
+            if value is None:
+                name = None
         elif run.outcome == FAILURE and (reward := run.meta.get("reward") or 0.0) > 1:
-            value, name = reward, "reward"  # on another scale: only the user knows what it means
+            value = reward  # on another scale: only the user knows what it means
+            name = "reward"
         else:
             name = None
         tally.note_scores("run", run.scores, name)
@@ -155,7 +163,9 @@ class Selection:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
-        chosen = name if self.table is not None else named or name
+        chosen = name
+        if self.table is None:
+            chosen = named or name
         tally.used["outcome", str(chosen)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
@@ -188,11 +198,16 @@ class Selection:
     def _set_confidence(self, step: Step, tally: Tally) -> None:
         name = self.fields.confidence
         if name is not None or step.confidence is None:
-            own = {} if step.confidence is None else {"confidence": step.confidence}
-            record = {**own, **step.extra, **step.scores}
-            tally.names_of_turns.update(() if name is None else map(str, record))
+            stated_field = {}
+            if step.confidence is not None:
+                stated_field = {"confidence": step.confidence}
+            record = {**stated_field, **step.extra, **step.scores}
+            if name is not None:
+                tally.names_of_turns.update(map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
-            stated = dig(record, path) if path else None
+            stated = None
+            if path:
+                stated = dig(record, path)
             value = as_confidence(scalar(stated))
             tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
             if value is not None and bare_name(name or "", record) != (name or ""):
@@ -209,11 +224,11 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
     if isinstance(roles, str):
         roles = dict(split_pairs(roles))
-    known = get_args(Actor)
-    if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*known}:
+    actors = get_args(Actor)
+    if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*actors}:
         raise ArgumentError(
-            f"{{argument}} must say for each role whether it is {', '.join(known[:-1])} or "
-            f"{known[-1]}, got {roles!r}",
+            f"{{argument}} must say for each role whether it is {', '.join(actors[:-1])} or "
+            f"{actors[-1]}, got {roles!r}",
             "roles",
         )
     return dict(roles or {})
@@ -221,5 +236,9 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 
 def as_confidence(value: Any) -> float | None:
     """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = None if value is None or isinstance(value, bool) else parse_number(str(value))
-    return number if number is not None and math.isfinite(number) else None
+    number = None
+    if not (value is None or isinstance(value, bool)):
+        number = parse_number(str(value))
+    if number is not None and math.isfinite(number):
+        return number
+    return None

@@ -47,11 +47,13 @@ class Span:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.name = None if isinstance(self.name, (dict, list)) else self.name
+        if isinstance(self.name, (dict, list)):
+            self.name = None
         for name in ("id", "parent", "call", "name"):
             value = getattr(self, name)
             setattr(self, name, None if value in (None, "") else str(value))
-        self.parent = None if self.parent == self.id else self.parent
+        if self.parent == self.id:
+            self.parent = None
 
 
 def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
@@ -59,7 +61,8 @@ def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
     if is_own_score(name):
         return
     replaced = owner.scores.get(str(name), value) != value
-    run.extra |= {"replaced_scores": run.extra.get("replaced_scores", 0) + 1} if replaced else {}
+    if replaced:
+        run.extra |= {"replaced_scores": run.extra.get("replaced_scores", 0) + 1}
     owner.scores[str(name)] = value
 
 
@@ -90,7 +93,8 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
     unanswered = [s for s in tree.spans if s.kind == "model" and not tree.is_answered(s)]
-    run.extra |= {"unanswered": len(unanswered)} if unanswered else {}
+    if unanswered:
+        run.extra |= {"unanswered": len(unanswered)}
     _add_scores_and_stop(tree, turns, run)
     talk.finish(run)
     add_tokens(run, (span.tokens for span in unanswered))
@@ -101,19 +105,19 @@ def _without_repeats(spans: list[Span], run: Run) -> list[Span]:
     """Leave out, and count, spans with the content and the times of another, as if sent again."""
     contents = [hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs))) for s in spans]
     of_ids = {span.id: content for span, content in zip(spans, contents, strict=True)}
-    kept: dict[Any, Span] = {}
+    distinct: dict[Any, Span] = {}
     names: dict[Any, Any] = {}  # of each span, that of the span which stands for it
     for index, (span, content) in enumerate(zip(spans, contents, strict=True)):
         has_content = span.start is not None and (span.inputs or span.outputs)
         key = (content, of_ids.get(span.parent)) if has_content else index
-        earlier = kept.setdefault(key, span)
+        earlier = distinct.setdefault(key, span)
         names[span.id] = earlier.id
         earlier.scores = {**span.scores, **earlier.scores}
-    for span in kept.values():
+    for span in distinct.values():
         span.parent = names.get(span.parent, span.parent)
-    if n := len(spans) - len(kept):
+    if n := len(spans) - len(distinct):
         run.extra["repeated"] = n
-    return list(kept.values())
+    return list(distinct.values())
 
 
 # ------------------------------------------------------------------ the order of spans
@@ -222,8 +226,10 @@ def _add_values(tree: _Tree, thread: Thread, span: Span, index: int, ends: bool,
 def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
     for turn in thread.add_call(span.inputs, span.outputs, index):
         if turn.actor == "agent" and span.id not in turns:
-            turns[span.id], turn.span = turn, span.id
-            turn.cost = as_number(span.cost, "cost", index) if turn.cost is None else turn.cost
+            turns[span.id] = turn
+            turn.span = span.id
+            if turn.cost is None:
+                turn.cost = as_number(span.cost, "cost", index)
             turn.extra |= {k: v for k, v in span.extra.items() if v is not None}
             tokens = {k: v for k, v in span.tokens.items() if v is not None}
             if tokens:
@@ -236,7 +242,9 @@ def _add_tool(
     """Give a tool's result to its call; a call that no message holds goes to the last turn."""
     result, key = result_in(span.outputs)
     key = span.call or key
-    text = None if span.outputs is None else text_of(result)
+    text = None
+    if span.outputs is not None:
+        text = text_of(result)
     arguments = read_arguments(unnested(span.inputs))
     step, call = _call_of_span(thread, key, span.name, arguments, text)
     if step is None or call is None:
@@ -257,7 +265,8 @@ def _add_tool(
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments
     call.id = call.id or key
-    call.error = span.error if call.error is None else call.error
+    if call.error is None:
+        call.error = span.error
 
 
 def _call_of_span(
@@ -278,7 +287,9 @@ def _call_of_span(
     named = [pair for pair in left if pair[1].name in names]
     if not named and arguments and "." in str(name):  # of a function around the tool
         named = [pair for pair in left if pair[1].arguments == arguments]
-    inner = arguments.get("input", arguments) if isinstance(arguments, dict) else arguments
+    inner = arguments
+    if isinstance(arguments, dict):
+        inner = arguments.get("input", arguments)
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
     # with the same arguments and result, as far as they are known
     likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]

@@ -70,7 +70,8 @@ class Thread:
         befores: list[int | None] = []
         following: int | None = None
         for place in reversed(places):
-            following = place if place is not None else following
+            if place is not None:
+                following = place
             befores.append(following)
         return list(zip(places, befores[::-1], strict=True))
 
@@ -85,7 +86,8 @@ class Thread:
         """Add a turn before a place, or at the end."""
         step = self.talk.add(message, index)
         assert step is not None
-        place = len(self.keys) if place is None else place
+        if place is None:
+            place = len(self.keys)
         self.talk.steps.insert(place, self.talk.steps.pop())
         self.keys.insert(place, _key(message))
         return step
@@ -105,20 +107,22 @@ class Thread:
             return
         step, call = self._call_of_result(message, waiting)
         if step is None or call is None:
-            known = [call.result for step in self.talk.steps for call in step.tool_calls]
+            results = [call.result for step in self.talk.steps for call in step.tool_calls]
             others = [(other["name"], other["content"]) for other in self.talk.unmatched]
-            if text not in known and (message.get("name"), text) not in others:
+            if text not in results and (message.get("name"), text) not in others:
                 self.talk.add(message, index)
             return
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
-            call.error = True if message.get("error") else call.error
+            if message.get("error"):
+                call.error = True
 
     def _call_of_result(
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
     ) -> tuple[Step | None, ToolCall | None]:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
-        key, name = message.get("tool_call_id"), message.get("name")
+        key = message.get("tool_call_id")
+        name = message.get("name")
         step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
         if call is not None:
             return step, call
@@ -134,8 +138,8 @@ class Thread:
         ends = (k + 1 for k, step in enumerate(self.talk.steps) if woven and step is woven[-1])
         place = next(ends, 0) if history else len(self.keys)
         answers = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
-        said = [message for message in answers if not _says_nothing(message)]
-        turns = self._add_answer(said or answers[:1], index, place)
+        spoken = [message for message in answers if not _says_nothing(message)]
+        turns = self._add_answer(spoken or answers[:1], index, place)
         if not history and inputs not in (None, "", [], {}):  # of an unknown form
             for turn in turns[:1]:
                 turn.extra.setdefault("input", inputs)
@@ -151,8 +155,8 @@ class Thread:
             key = _key(message)
             unclaimed = (
                 step
-                for step, known in zip(self.talk.steps[start:], self.keys[start:], strict=True)
-                if known == key and id(step) not in self.claimed
+                for step, step_key in zip(self.talk.steps[start:], self.keys[start:], strict=True)
+                if step_key == key and id(step) not in self.claimed
             )
             turns.append(next(unclaimed, None) or self.insert(message, index))
             self.claimed.add(id(turns[-1]))

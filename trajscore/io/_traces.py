@@ -40,7 +40,8 @@ class TraceFormat(Format):
         records = as_objects(raw)
         run = Run(place.name(*map(self.trace_of, records)))
         session = self._session(records)
-        run.meta |= {} if session is None else {"session": session}
+        if session is not None:
+            run.meta |= {"session": session}
         return add_spans(Conversation(place), self.spans(records, run), run)
 
     def _session(self, records: Iterable[Any]) -> Any:

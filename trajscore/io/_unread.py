@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from trajscore.core.meanings import words_of
 from trajscore.io._messages import is_message
@@ -22,17 +22,35 @@ _LABELS = {  # the same, where it is a text
     "msg", "name", "rationale", "reason", "summary", "title", "url", "version",
 }
 # fmt: on
-_LEFT_OUT = ("isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo")
+_LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
-_OF_CALLS = ("input", "tokens", "finish_reason")  # in which no text is expected
+_OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
 _FIRST_WORDS = 20  # of a text that are looked at
 _LONGEST = 40  # characters of them
 
 
+class _Field(NamedTuple):
+    """A field of a record: where it is, and what it may hold."""
+
+    path: str
+    is_beside: bool  # said of a tool or a program, and not in a turn
+    is_label: bool  # the same, where it is a text
+    is_logprobs: bool
+
+
+@lru_cache(1024)  # objects of one log have the same names
+def _fields(path: str, names: tuple[Any, ...]) -> list[_Field]:
+    return [_field(path, str(name)) for name in names]
+
+
 @lru_cache(1024)
-def _is_beside(name: str, is_text: bool) -> bool:
-    """Tell a field of what is said of a tool or a program, and not in a turn."""
-    return not words_of(name).isdisjoint(_BESIDE | _LABELS if is_text else _BESIDE)
+def _field(outer: str, name: str) -> _Field:
+    """Return a field by its way, without the places of items, and by its name."""
+    names = (*outer.split("."), *name.split("."))
+    path = ".".join(part for part in names if part and not part.isdigit())
+    words = words_of(name)
+    is_logprobs = names_logprobs(path.rpartition(".")[2])
+    return _Field(path, bool(words & _BESIDE), bool(words & (_BESIDE | _LABELS)), is_logprobs)
 
 
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
@@ -41,20 +59,25 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    turns, others = _texts_of(run)
-    known, joined = {*turns, *others}, ""
-    is_scored = any(step.logprobs is not None for step in run.steps)
+    held = _Texts(run)
+    turns: list[str] = []
+    joined = ""
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
-            scores[path] += not is_scored and any(recorded_in(value))
+            scores[path] += any(recorded_in(value))
         elif not isinstance(value, str):
-            todo += _within(path, value)
-        elif value not in known and is_prose(value):
+            todo += held.lacking(path, value)
+        elif value not in held.texts and is_prose(value):
             inner = parsed(value)
-            joined = joined or "\n".join(known)
-            known.add(value)
+            if not joined:
+                joined = "\n".join(held.texts)
+                turns = [
+                    text for step in run.steps for text in (step.text, step.observation) if text
+                ]
+                turns = list(filter(is_prose, turns))
+            held.texts.add(value)
             if inner is not value:
                 todo.append((path, inner))
             elif value.strip() not in joined and not any(turn in value for turn in turns):
@@ -62,43 +85,83 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     return unread, +scores
 
 
-def _texts_of(run: Run) -> tuple[set[str], set[str]]:
-    """Return what turns say and observe, and the other texts of a run."""
-    turns: set[str] = set()
-    others: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
-    others += _beside_messages(run.extra)
-    for step in run.steps:
-        turns |= {text for text in (step.text, step.observation) if text and is_prose(text)}
-        others += [step.text, step.observation, *_beside_text(step), step.scores]
-        for call in step.tool_calls:
-            others += [call.name, call.arguments, call.result, call.extra]
-    texts: set[str] = set()
-    while others:
-        value = others.pop()
-        if isinstance(value, str):
-            texts.add(value)
-        elif isinstance(value, (dict, list, tuple)):
-            others += value.values() if isinstance(value, dict) else value
-    return turns, texts
+class _Texts:
+    """The texts that a run holds, and the objects and lists of which it holds all texts."""
+
+    def __init__(self, run: Run) -> None:
+        self.texts: set[str] = set()
+        self.containers: dict[int, Any] = {}  # by identity; held, so that none is used again
+        self.is_scored = any(step.logprobs is not None for step in run.steps)
+        self._names: set[Any] = set()  # of the fields in these
+        self._add_beside_messages(run.extra)
+        todo: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
+        for step in run.steps:
+            self.texts.add(step.text)
+            todo += filter(None, (step.observation, *_beside_text(step), step.scores))
+            for call in step.tool_calls:
+                todo += filter(None, (call.name, call.arguments, call.result, call.extra))
+        while todo:
+            value = todo.pop()
+            if isinstance(value, str):
+                self.texts.add(value)
+            elif isinstance(value, (dict, list, tuple)):
+                todo += self._add(value)
+        if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
+            self.containers.clear()
+
+    def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
+        """Return what an object or a list holds and the run may not, with its way."""
+        if isinstance(container, list):
+            return [(path, inner) for inner in container if id(inner) not in self.containers]
+        record = _turn_fields(container)
+        lacking = []
+        for field, inner in zip(_fields(path, tuple(record)), record.values(), strict=True):
+            if isinstance(inner, str):
+                is_held = inner in self.texts
+            else:
+                is_held = id(inner) in self.containers or not isinstance(inner, (dict, list))
+            if self.is_scored if field.is_logprobs else is_held:
+                continue
+            is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
+            if not (field.is_label if is_text else field.is_beside):
+                lacking.append((field.path, inner))
+        return lacking
+
+    def _add(self, container: Any) -> Iterable[Any]:
+        """Add an object or a list, and return what it holds."""
+        self.containers[id(container)] = container
+        if not isinstance(container, dict):
+            return container
+        self._names.update(container)
+        if "key" in container:  # it may be an attribute of OTLP
+            self._names.add(str(container["key"]))
+        return container.values()
+
+    def _add_beside_messages(self, container: Any) -> bool:
+        """Add what is not in messages, which nobody read; return whether that is everything."""
+        if is_message(container):
+            return False
+        is_whole = True
+        for value in self._add(container):
+            inner = value
+            if isinstance(value, str):
+                inner = parsed(value)
+                is_whole = is_whole and inner is value
+            if isinstance(inner, str):
+                self.texts.add(inner)
+            elif isinstance(inner, (dict, list)):
+                is_whole = self._add_beside_messages(inner) and is_whole
+        if not is_whole:
+            del self.containers[id(container)]
+        return is_whole
 
 
-def _beside_messages(value: Any) -> Iterator[str]:
-    """Yield the texts of fields of a run that are not messages, which nobody read."""
-    value = parsed(value)
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)) and not is_message(value):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _beside_messages(inner)
-
-
-def _beside_text(step: Step) -> Iterator[Any]:
-    """Yield the other fields of a turn; of one without words, only thoughts and errors."""
-    is_silent = step.actor == "agent" and not step.text.strip()
-    for name, value in step.extra.items():
-        is_known = not is_silent or name == "parts" or words_of(str(name)) & _OF_SILENCE
-        if is_known and name not in _OF_CALLS:
-            yield value
+def _beside_text(step: Step) -> Iterable[Any]:
+    """Return the other fields of a turn; of one without words, only thoughts and errors."""
+    names = step.extra.keys() - _OF_CALLS
+    if names and step.actor == "agent" and not step.text.strip():
+        names = {name for name in names if name == "parts" or words_of(str(name)) & _OF_SILENCE}
+    return map(step.extra.get, names)
 
 
 def is_prose(text: str) -> bool:
@@ -106,26 +169,17 @@ def is_prose(text: str) -> bool:
     if " " not in text:
         return False
     words = text.split(None, _FIRST_WORDS)[:_FIRST_WORDS]
-    return sum(any(map(str.isalpha, word[:_LONGEST])) for word in words) > 1
+    have_letters = (any(map(str.isalpha, word[:_LONGEST])) for word in words)
+    return any(have_letters) and any(have_letters)  # two of them
 
 
-def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what an object holds, with its name, but not what is beside turns."""
-    if isinstance(value, list):
-        yield from ((path, inner) for inner in value)
-        return
-    fields = value if isinstance(value, dict) else {}
-    if fields.keys() == {"key", "value"}:  # an attribute of OTLP
-        fields = {str(fields["key"]): fields["value"]}
-    if any(map(fields.get, _LEFT_OUT)):
-        return
-    for name, inner in fields.items():
-        is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-        if not _is_beside(str(name), is_text):
-            yield _path(path, str(name)), inner
-
-
-@lru_cache(1024)
-def _path(outer: str, name: str) -> str:
-    """Return the way to a field, without the places of items."""
-    return ".".join(p for p in (*outer.split("."), *name.split(".")) if p and not p.isdigit())
+def _turn_fields(record: Any) -> dict[Any, Any]:
+    """Return the fields of an object, unless it is beside the turns; an attribute is one field."""
+    if not isinstance(record, dict):
+        return {}
+    if len(record) == 2 and record.keys() == {"key", "value"}:  # of OTLP
+        record = {str(record["key"]): record["value"]}
+    is_beside = not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT))
+    if is_beside:
+        return {}
+    return record

@@ -150,18 +150,25 @@ USAGES = ("usage", "usage_metadata", "usageMetadata", "token_usage", "models_usa
 
 def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = False) -> Any:
     """Return the first of some fields that is not None, nor empty text unless `blank`."""
-    empty = (None,) if blank else (None, "")
-    return next((fields[name] for name in names if fields.get(name) not in empty), None)
+    for name in names:
+        value = fields.get(name)
+        if value is not None and (blank or value != ""):
+            return value
+    return None
 
 
 def as_fields(value: Any) -> Mapping[str, Any]:
     """Return an object of JSON; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def as_list(value: Any) -> list[Any]:
     """Return a list of JSON; an empty one for anything else."""
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def first_object(values: Any) -> Mapping[str, Any]:
@@ -201,4 +208,6 @@ def parsed(value: Any) -> Any:
 def unnested(value: Any, depth: int = 6) -> Any:
     """Return what is written as JSON text, also where that holds JSON text again."""
     inner = parsed(value)
-    return unnested(inner, depth - 1) if depth > 1 and inner is not value else inner
+    if depth > 1 and inner is not value:
+        return unnested(inner, depth - 1)
+    return inner

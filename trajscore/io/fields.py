@@ -78,6 +78,8 @@ WITHIN = (
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
+_WITHIN = frozenset(WITHIN)
+
 
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
@@ -95,10 +97,10 @@ LAST = ".-1"
 
 def several_runs(name: str, run: str, ids: Sequence[str]) -> ArgumentError:
     """Return the error for an id that nobody named, under which a field has several values."""
-    own = " ".join(f"{{argument:id={own}}}" for own in ids)
+    options = " ".join(f"{{argument:id={option}}}" for option in ids)
     return ArgumentError(
         f"run {run_label(run)} has several values of {name!r}; if each is a run of its own, pass "
-        f"{own} {{argument:id={name}}}; if not, pass {own}",
+        f"{options} {{argument:id={name}}}; if not, pass {options}",
         "id",
     )
 
@@ -120,7 +122,7 @@ def usual_names(part: str, names: Iterable[Any]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)  # lines of one log have the same names
 def _names_by_part(names: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
-    return {part: names_among(known, names) for part, known in USUAL.items()}
+    return {part: names_among(usual, names) for part, usual in USUAL.items()}
 
 
 def dig(fields: Any, path: str) -> Any:
@@ -188,7 +190,9 @@ class Fields:
     @property
     def ids(self) -> tuple[str, ...]:
         """The names of the id, one or several, or none."""
-        return (self.id,) if isinstance(self.id, str) else self.id or ()
+        if isinstance(self.id, str):
+            return (self.id,)
+        return self.id or ()
 
     def id_of(self, record: Mapping[str, Any]) -> str | None:
         """Return the id of a record: the value of its name, or those of several names joined."""
@@ -196,7 +200,9 @@ class Fields:
             parts = [dig(record, name) for name in self.id]
         else:
             parts = [self.value(record, "id")]
-        return None if any(part in (None, "") for part in parts) else "-".join(map(str, parts))
+        if any(part in (None, "") for part in parts):
+            return None
+        return "-".join(map(str, parts))
 
     def names(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
         """Return the name under which a record holds each of some parts, if it does."""
@@ -235,13 +241,19 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    for name in WITHIN if depth else ():
+    if not depth or _WITHIN.isdisjoint(record):
+        return
+    for name in WITHIN:
         if isinstance(inner := record.get(name), dict):
-            yield from ((f"{name}.{path}", own) for path, own in _owners(inner, depth - 1))
+            yield from (
+                (f"{name}.{path}", inner_record) for path, inner_record in _owners(inner, depth - 1)
+            )
 
 
 def _path_within(record: Mapping[str, Any], part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
+    if _WITHIN.isdisjoint(record):
+        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:
@@ -268,14 +280,14 @@ def _lists_steps(value: Any) -> bool:
 def named_path(record: Mapping[str, Any], name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
     owners = _owners(record, 1)
-    return next((f"{path}{name}" for path, own in owners if dig(own, name) is not None), name)
+    return next((f"{path}{name}" for path, owner in owners if dig(owner, name) is not None), name)
 
 
 def stop_paths(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the fields that may say why a run ended, also within objects."""
-    for path, own in _owners(record):
+    for path, owner in _owners(record):
         for part in ("stop_reason", "error"):
-            yield from (f"{path}{name}" for name in usual_names(part, own))
+            yield from (f"{path}{name}" for name in usual_names(part, owner))
 
 
 def scalar(value: Any) -> Any:
@@ -287,7 +299,9 @@ def scalar(value: Any) -> Any:
     ('bad', 0.5)
     """
     if not isinstance(value, dict):
-        return None if isinstance(value, (list, tuple)) else value
+        if isinstance(value, (list, tuple)):
+            return None
+        return value
     kind = str(first(value, ("dataType", "data_type"))).upper()
     has_word = kind in ("CATEGORICAL", "TEXT")
     inner = first(value, (*_WORDS, *_NUMBERS) if has_word else (*_NUMBERS, *_WORDS), blank=True)
@@ -298,7 +312,9 @@ def scalar(value: Any) -> Any:
     labels = value.get("values")  # with their counts, beside a mean where there are numbers
     if inner is None and "avg" in value and isinstance(labels, dict) and len(labels) == 1:
         (inner,) = labels
-    return None if isinstance(inner, dict) else scalar(inner)
+    if isinstance(inner, dict):
+        return None
+    return scalar(inner)
 
 
 USUAL_FIELDS = Fields()

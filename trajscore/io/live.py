@@ -77,4 +77,6 @@ def _plain(message: Any) -> Any:
     for name in ("model_dump", "to_dict"):
         if hasattr(message, name) and not isinstance(message, type):
             return getattr(message, name)()
-    return asdict(message) if is_dataclass(message) and not isinstance(message, type) else message
+    if is_dataclass(message) and not isinstance(message, type):
+        return asdict(message)
+    return message

@@ -53,12 +53,12 @@ class TokenScores(NamedTuple):
 
 def find_logprobs(answer: Any) -> Any:
     """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
-    if not isinstance(answer, dict) or not any(map(answer.get, _OUTER)):
+    if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
     for *outer, name in _PATHS:
         value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
         if isinstance(value, dict):
-            lists = (_joined(value, own) for own in _LISTS if as_list(value.get(own[0])))
+            lists = (_joined(value, names) for names in _LISTS if as_list(value.get(names[0])))
             value = next(lists, None)
         if value:
             return value
@@ -71,12 +71,14 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
     for name, other in zip(("top_logprobs", "token"), names[1:], strict=True):
         if listed := as_list(value.get(other)):
             pairs = zip_longest(tokens, listed[: len(tokens)])
-            tokens = [{**_fields_of(token), name: own} for token, own in pairs]
+            tokens = [{**_fields_of(token), name: item} for token, item in pairs]
     return tokens
 
 
 def _fields_of(token: Any) -> Mapping[str, Any]:
-    return token if isinstance(token, Mapping) else {"logprob": token}
+    if isinstance(token, (dict, Mapping)):
+        return token
+    return {"logprob": token}
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
@@ -93,7 +95,9 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     if not any_recorded(logprobs):
         return TokenScores()
     tokens = tuple(text for text in texts if text is not None)
-    whole = tokens if len(tokens) == len(texts) else None
+    whole = None
+    if len(tokens) == len(texts):
+        whole = tokens
     return TokenScores(whole, logprobs, top if any(top) else None)
 
 
@@ -150,7 +154,9 @@ def without_logprobs(answer: Any) -> Any:
 
 def _text_of(token: Mapping[str, Any]) -> str | None:
     text = token.get("token")
-    return None if text is None else str(text)
+    if text is None:
+        return None
+    return str(text)
 
 
 def _logprob_of(token: Mapping[str, Any], where: str) -> float:
@@ -171,7 +177,9 @@ def _number(value: Any, where: str) -> float:
         )
     if number > 0:
         return 0.0
-    return math.nan if number <= NOT_RECORDED and number != -math.inf else number
+    if number <= NOT_RECORDED and number != -math.inf:
+        return math.nan
+    return number
 
 
 def _alternatives(raw: Any, where: str) -> Top:
@@ -180,5 +188,5 @@ def _alternatives(raw: Any, where: str) -> Top:
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:
         entries = [_fields_of(entry) for entry in as_list(raw) if not isinstance(entry, str)]
-        pairs = [(_text_of(own) or "", _logprob_of(own, where)) for own in entries]
+        pairs = [(_text_of(entry) or "", _logprob_of(entry, where)) for entry in entries]
     return tuple(pair for pair in pairs if not math.isnan(pair[1]))

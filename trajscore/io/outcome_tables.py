@@ -48,7 +48,9 @@ def read_outcomes(
         )
     (outcome,) = _columns_of(frame, "outcome", names)
     stops = [names.stop_reason] if names.stop_reason in frame.columns else stop_columns(frame)
-    reasons = reasons_in_rows(frame, stops, np.arange(len(frame)), rule) if stops else None
+    reasons = None
+    if stops:
+        reasons = reasons_in_rows(frame, stops, np.arange(len(frame)), rule)
     ends = pd.DataFrame({"outcome": frame[outcome].to_numpy(dtype=object), "stop_reason": reasons})
     rows = [
         {part: value for part, value in row.items() if pd.notna(value)}
@@ -82,7 +84,8 @@ def join_outcomes(
         )
     outcomes = [table.get(run, {}).get("outcome") for run in ids]
     column = f"{table.column} of the table of outcomes"
-    column = column if table.column in frame else table.column
+    if table.column not in frame:
+        column = table.column
     frame = frame.assign(**{column: outcomes})
     if any("stop_reason" in row for row in table.values()):
         frame = frame.assign(stop_reason=[table.get(run, {}).get("stop_reason") for run in ids])
@@ -107,15 +110,19 @@ def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
     """Return the named columns of a part if the table has them, else the one with a usual name."""
     named = names.ids
     if part == "outcome":
-        named = () if names.outcome is None else (bare_name(names.outcome, frame.columns),)
+        named = ()
+        if names.outcome is not None:
+            named = (bare_name(names.outcome, frame.columns),)
     if named and {*named} <= {*frame.columns}:
         return list(named)
     column = usual_column(frame, part)
     if column is None or (named and part == "outcome"):
-        name = named[0] if named else part
+        name = part
+        if named:
+            name = named[0]
         problem = unknown_name("column", name, list(map(str, frame.columns)))
-        remedy = (
-            f"call that of the run ids {name!r}" if part == "id" else "name one with {argument}"
-        )
+        remedy = "name one with {argument}"
+        if part == "id":
+            remedy = f"call that of the run ids {name!r}"
         raise ArgumentError(f"the table of outcomes has {problem}; {remedy}", part)
     return [column]

@@ -192,13 +192,13 @@ def _stream(
     limit = selection.max_size
     if format is None and of_format.get("fields"):
         format = "jsonl"  # noqa: A001
-    known = find_format(format) if isinstance(format, str) else format
-    known = known or detect_format(places, limit)
-    if known.stops and not callable(selection.rule):
-        selection = replace(selection, rule={**known.stops, **(selection.rule or {})})
+    log_format = find_format(format) if isinstance(format, str) else format
+    log_format = log_format or detect_format(places, limit)
+    if log_format.stops and not callable(selection.rule):
+        selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
     findings = Findings(selection)
-    reading = _Reading(known, known._check_options(of_format), findings)
-    paths = known._files(places)
+    reading = _Reading(log_format, log_format._check_options(of_format), findings)
+    paths = log_format._files(places)
     info: dict[str, dict[str, Any]] = {}
     files = [
         LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
@@ -246,7 +246,8 @@ class _Reading:
                 "fields",
                 "steps=NAME,text=NAME",
             )
-        first, name = runs[0], self.format.name
+        first = runs[0]
+        name = self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
         return ValueError(
             f"{first.file}: none of the {len(runs)} runs can be read as {name}: {which}"
@@ -263,8 +264,10 @@ class _Reading:
             raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
-        run, problem = None, ""
-        selection, tally = self.findings.selection, self.findings.tally
+        run = None
+        problem = ""
+        selection = self.findings.selection
+        tally = self.findings.tally
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
@@ -273,9 +276,10 @@ class _Reading:
             selection.apply(run, tally)
             tally.note_run(run)
             unread, unread_logprobs = count_unread(raw, run)
-            tally.unread += unread
-            tally.unread_logprobs += unread_logprobs
-            place.run, place.stop_reason = run.id, run.stop_reason
+            tally.unread.update(unread)
+            tally.unread_logprobs.update(unread_logprobs)
+            place.run = run.id
+            place.stop_reason = run.stop_reason
             self._settle(run)
             _check_turns(run, unread)
             if run.ended_before_start:
@@ -308,11 +312,15 @@ class _Reading:
         run.stop_kind = COMPLETE if is_settled else kind
 
     def _kind(self, reason: str | None) -> Mechanism | None:
-        return None if reason is None else mechanism_of(reason, self.findings.selection.rule)
+        if reason is None:
+            return None
+        return mechanism_of(reason, self.findings.selection.rule)
 
     def _no_runs(self, file: LogFile) -> ValueError:
         field = self.format.holds
-        why = f": nothing under {field!r} is one" if file.info else ""
+        why = ""
+        if file.info:
+            why = f": nothing under {field!r} is one"
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )
@@ -330,7 +338,9 @@ def _check_turns(run: Run, unread: Collection[str]) -> None:
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})
-        unknown = f" (unknown roles: {examples(roles)})" if roles else ""
+        unknown = ""
+        if roles:
+            unknown = f" (unknown roles: {examples(roles)})"
         raise MalformedRunError(f"it has no turn of the agent{unknown}")
     if all(step.is_empty for step in agent):
         raise MalformedRunError("no turn of the agent has a text, a call or a confidence")

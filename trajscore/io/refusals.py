@@ -10,6 +10,7 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.io._unread import is_prose
+from trajscore.io._vocabulary import as_fields
 
 _LONGEST = 200
 _SHORTEST = 24  # characters of a path that are shown at least
@@ -38,11 +39,13 @@ def refusals(path: Path, *, named: bool = True) -> Iterator[None]:
 
 def shorten(error: ArgumentError, path: str = "") -> None:
     """Shorten the path from the left, then lists in brackets, long names, and the end."""
-    before, own, rest = error.text.partition(path or "\n")
-    error.text = before + own + rest.replace(path or "\n", Path(path).name or " ")
+    before, shown, rest = error.text.partition(path or "\n")
+    error.text = before + shown + rest.replace(path or "\n", Path(path).name or " ")
     if path and (over := _excess(error)) > 0:
-        kept = max(len(path) - over - 1, _SHORTEST)
-        error.text = error.text.replace(path, f"…{path[-kept:]}" if kept < len(path) - 1 else path)
+        length = max(len(path) - over - 1, _SHORTEST)
+        error.text = error.text.replace(
+            path, f"…{path[-length:]}" if length < len(path) - 1 else path
+        )
     for long, short in _LONG:
         if _excess(error) > 0:
             error.text = long.sub(short, error.text)
@@ -73,10 +76,12 @@ def unknown_json(
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST]))
     steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    steps = steps if len(steps) < _SHORTEST else ""
-    step = record[steps][0] if steps else record
-    names = step if isinstance(step, dict) else ()
-    text = next((name for name in names if is_prose(str(step[name]))), "NAME")
+    if len(steps) >= _SHORTEST:
+        steps = ""
+    step = record
+    if steps:
+        step = record[steps][0]
+    text = next((k for k, value in as_fields(step).items() if is_prose(str(value))), "NAME")
     parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
     return ArgumentError(
         f"{file}: the format is not known; it has {there}; {near}; name its parts, "

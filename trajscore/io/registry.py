@@ -169,9 +169,13 @@ class Format:
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
-        found = {file for pattern in self._layout for file in path.glob(pattern) if file.is_file()}
-        files = sorted(found)
-        return files if files and format_of_file(files[0]) is self else []
+        matches = {
+            file for pattern in self._layout for file in path.glob(pattern) if file.is_file()
+        }
+        files = sorted(matches)
+        if files and format_of_file(files[0]) is self:
+            return files
+        return []
 
     def _files(self, path: Paths) -> list[Path]:
         """List the files that a path, a folder or several paths stand for."""
@@ -182,10 +186,10 @@ class Format:
 
     def _check_options(self, values: Mapping[str, Any]) -> Any:
         """Return the options as `runs` and `run` take them."""
-        known = [option.name for option in fields(self.options)]
+        names = [option.name for option in fields(self.options)]
         for name in values:
-            if name not in known:
-                raise TypeError(f"{self.name}: {unknown_name('option', name, [*known, 'format'])}")
+            if name not in names:
+                raise TypeError(f"{self.name}: {unknown_name('option', name, [*names, 'format'])}")
         return self.options(**values)
 
 
@@ -228,11 +232,11 @@ def register(format: type[Format]) -> type[Format]:  # noqa: A002
 def _formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
     newest_first = list(_FORMATS.values())[::-1]
-    return sorted(newest_first, key=lambda known: known.lax)
+    return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
 def _own_endings() -> tuple[str, ...]:
-    return tuple(ending for known in _FORMATS.values() for ending in known.endings)
+    return tuple(ending for candidate in _FORMATS.values() for ending in candidate.endings)
 
 
 def find_format(name: str) -> Format:
@@ -246,10 +250,10 @@ def find_format(name: str) -> Format:
 
 def detect_format(path: Paths, max_size: int | None = None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
-    file, known = _detected(list_paths(path)[0], max_size)
-    if known is None:
+    file, log_format = _detected(list_paths(path)[0], max_size)
+    if log_format is None:
         raise _unknown_format(file, _head(file, max_size))
-    return known
+    return log_format
 
 
 def _detected(place: Path, max_size: int | None) -> tuple[Path, Format | None]:
@@ -271,16 +275,16 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         if path.is_file():
             refuse_database(path)
         return None
-    _, known = _detected(path, max_size)
-    if known is not None and known.name != "jsonl":
-        return known
+    _, log_format = _detected(path, max_size)
+    if log_format is not None and log_format.name != "jsonl":
+        return log_format
     head = _head(path, max_size)
     steps = head.fields.get(steps_field(head.fields) or "")
     fields = {**head.fields, **first_object(steps)}
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
-    if known is not None and any(usual_names(part, fields) for part in (*OF_STEPS, "text")):
-        return known
+    if log_format is not None and any(usual_names(part, fields) for part in (*OF_STEPS, "text")):
+        return log_format
     if head.listed and all(map(_is_plain, head.fields.values())):
         return None
     raise _unknown_format(path, head)
@@ -288,14 +292,16 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
 
 def _is_plain(value: Any) -> bool:
     """Tell what a cell of a table may be: a value, or a list of numbers."""
-    items = value if isinstance(value, list) else []
+    items = []
+    if isinstance(value, list):
+        items = value
     is_numbers = all(isinstance(item, (int, float, type(None))) for item in items)
     return not isinstance(value, dict) and is_numbers
 
 
 def is_folder_of_tables(path: Path) -> bool:
     """Tell a folder of Parquet files of steps from one of logs."""
-    if not path.is_dir() or any(known.folder(path) for known in _formats()):
+    if not path.is_dir() or any(candidate.folder(path) for candidate in _formats()):
         return False
     logs = any(has_ending(file, (*_ENDINGS, *_own_endings())) for file in path.iterdir())
     return not logs and next(parquet_files(path), None) is not None
@@ -303,7 +309,9 @@ def is_folder_of_tables(path: Path) -> bool:
 
 def _unknown_format(file: Path, head: Head) -> ArgumentError:
     """Return the error for a file in no known format."""
-    fields = {known.name: (known.holds, *known.beside) for known in _FORMATS.values()}
+    fields = {
+        candidate.name: (candidate.holds, *candidate.beside) for candidate in _FORMATS.values()
+    }
     return unknown_json(file, head.fields, fields)
 
 

@@ -44,13 +44,19 @@ def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
     """Say how many runs are left out and why, and name the first."""
     n_all = n_runs + len(left_out)
     reasons = Counter(run.reason for run in left_out if run.kind == "excluded")
-    counts = [note_on_lost(reasons, n_all)] if reasons else []
+    counts = []
+    if reasons:
+        counts = [note_on_lost(reasons, n_all)]
     if n := len(left_out) - reasons.total():
-        are = "is" if n == 1 else "are"
+        are = "are"
+        if n == 1:
+            are = "is"
         counts.insert(0, f"{n} of {number_of(n_all, 'run')} could not be read and {are} left out")
     malformed_first = sorted(left_out, key=lambda run: run.kind == "excluded")
     examples = "; ".join(map(str, malformed_first[:_MAX_EXAMPLES]))
-    more = f"; and {len(left_out) - _MAX_EXAMPLES} more" if len(left_out) > _MAX_EXAMPLES else ""
+    more = ""
+    if len(left_out) > _MAX_EXAMPLES:
+        more = f"; and {len(left_out) - _MAX_EXAMPLES} more"
     return f"{', '.join(counts)}: {examples}{more}"
 
 
@@ -96,8 +102,8 @@ class RunStream(Iterator[Run]):
     @property
     def notes(self) -> list[str]:
         """What of the log was not used so far, one sentence each."""
-        own = self.findings
-        notes = [own.id_problem(), own.role_problem(), *own.notes()]
+        findings = self.findings
+        notes = [findings.id_problem(), findings.role_problem(), *findings.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 
 
@@ -138,14 +144,19 @@ class Runs(list[Run]):
         self.notes: list[str] = []
         self._findings: Findings | None = None
         if isinstance(runs, RunStream):
-            self.left_out, self.info, self._findings = runs.left_out, runs.info, runs.findings
+            self.left_out = runs.left_out
+            self.info = runs.info
+            self._findings = runs.findings
             self._leave_out_retried(runs.findings.tally)
             self.notes = runs.notes
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
+        unstarted = [run for run in self if run.ended_before_start]
+        if not unstarted:
+            return
         begun = {run.id for run in self if not run.ended_before_start}
-        retried = [run for run in self if run.ended_before_start and run.id in begun]
+        retried = [run for run in unstarted if run.id in begun]
         for run in retried:
             tally.ids[run.id] -= 1
             tally.odd["unstarted"] -= 1
@@ -192,7 +203,9 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     >>> io.outcomes([io.Run("a", outcome=1), io.Run("b")])
     array([ 1, -1])
     """
-    findings = runs._findings if isinstance(runs, Runs) else None
+    findings = None
+    if isinstance(runs, Runs):
+        findings = runs._findings
     if findings is not None and (problem := findings.outcome_problem()):
         raise ArgumentError(problem)
     checked = _check_runs(runs)
@@ -229,7 +242,9 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
     0   a    t        1        2        1           0
     """
     rows = rows_of(_check_runs(runs))
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(rows_of([Run("")])[0]))
+    if rows:
+        return pd.DataFrame(rows)
+    return pd.DataFrame(columns=list(rows_of([Run("")])[0]))
 
 
 def _check_runs(runs: Any) -> list[Run]:

@@ -88,8 +88,8 @@ def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     """Return the columns of ids such as 007, which as numbers would be those of others."""
     numbers = ("step", "outcome", "confidence", "cost", "tokens")
-    known = {name for part in numbers for name in usual_names(part, head)}
-    texts = {name: head[name].dropna().astype(str) for name in head if name not in known}
+    numeric = {name for part in numbers for name in usual_names(part, head)}
+    texts = {name: head[name].dropna().astype(str) for name in head if name not in numeric}
     return [name for name, column in texts.items() if column.str.fullmatch(r"0\d+").any()]
 
 
@@ -109,7 +109,8 @@ def _read_parquet(path: Path, max_size: int | None) -> pd.DataFrame:
     """Read a file, or a folder of files that memory can hold."""
     rows = parquet_dataset(path)
     for file in rows.get_fragments():
-        has, groups = file.metadata, range(file.metadata.num_row_groups)
+        has = file.metadata
+        groups = range(file.metadata.num_row_groups)
         size = sum(has.row_group(k).total_byte_size for k in groups)
         # a value that is repeated takes no room in a file, but 8 bytes in memory
         check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
@@ -135,7 +136,8 @@ def choose_columns(
     {'step': ('step',), 'outcome': ('solved',), 'scores': ('confidence',)}
     """
     columns = list(frame.columns)
-    there = columns if there is None else there
+    if there is None:
+        there = columns
     _check_names(fields, frame, there)
     unnamed = [part for part in PARTS if not getattr(fields, part)]
     usual = {part: usual_column(frame, part) for part in unnamed}
@@ -159,8 +161,8 @@ def choose_columns(
     scores = fields.predictors
     if not scores:
         taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason}
-        known = names_among(SCORES, [name for name in columns if name not in taken])
-        scores = guessed["scores"] = tuple(name for name in columns if name in known)
+        score_names = names_among(SCORES, [name for name in columns if name not in taken])
+        scores = guessed["scores"] = tuple(name for name in columns if name in score_names)
         if not scores:
             raise _no_scores(frame, chosen)
     return replace(chosen, scores=scores), guessed
@@ -168,11 +170,10 @@ def choose_columns(
 
 def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    outcome = () if fields.outcome is None else (bare_name(fields.outcome, frame.columns),)
     of_parts: dict[str, Sequence[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
-        "outcome": outcome,
+        "outcome": (fields.outcome and bare_name(fields.outcome, frame.columns),),
         "stop_reason": (fields.stop_reason,),
         "risks": fields.risks,
         "scales": [name for name, _ in fields.scales],
@@ -223,7 +224,9 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) 
 
 def _no_scores(frame: pd.DataFrame, chosen: Fields) -> ArgumentError:
     _, others = unused_columns(frame, chosen)
-    there = f"columns of numbers are: {_listed(others)}" if others else "no other has numbers"
+    there = "no other has numbers"
+    if others:
+        there = f"columns of numbers are: {_listed(others)}"
     return ArgumentError(
         f"no column has a usual name of a score ({', '.join(SCORES[:3])} ...); name it with "
         f"{{argument}}; {there}",
@@ -232,7 +235,9 @@ def _no_scores(frame: pd.DataFrame, chosen: Fields) -> ArgumentError:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    more = ""
+    if len(names) > _MOST_NAMED:
+        more = f" and {len(names) - _MOST_NAMED} more"
     return ", ".join(map(str, names[:_MOST_NAMED])) + more
 
 
@@ -274,7 +279,7 @@ def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the columns of numbers up to 100, but for outliers: they may be shares of a scale."""
     numbers = frame[list(names)].select_dtypes("number")
     cells = {str(name): as_numbers(column, name) for name, column in numbers.items()}
-    return [name for name, own in cells.items() if OrdinaryRange.of(own).may_be_percent]
+    return [name for name, values in cells.items() if OrdinaryRange.of(values).may_be_percent]
 
 
 # ------------------------------------------------------------------ rows
@@ -344,7 +349,9 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
     for name, numbers in changed.items():
         if (numbers.isna() & frame[name].notna()).any():  # the container names run and step
             changed[name] = numbers.astype(object).where(numbers.notna(), frame[name])
-    return frame.assign(**changed) if changed else frame
+    if changed:
+        return frame.assign(**changed)
+    return frame
 
 
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
@@ -352,4 +359,6 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     if frame.empty or fields.step is None or fields.step not in frame.columns:
         return 1
     firsts = parse_numbers(frame[fields.step]).groupby([frame[name] for name in fields.ids]).min()
-    return 0 if (firsts.dropna() == 0).all() else 1
+    if (firsts.dropna() == 0).all():
+        return 0
+    return 1

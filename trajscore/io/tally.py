@@ -64,13 +64,12 @@ class Tally:
             self._note_beginnings(run)
 
     def _note_turns(self, run: Run) -> None:
-        of_agents = (name_of(step) for step in run.steps if step.actor == "agent")
-        is_named = any(name is not None for name in of_agents)
-        names = (name_of(step, is_named) for step in run.steps if step.actor == "user")
-        users = Counter(name for name in names if name is not None)
-        if len(users) > 1 or any(name.lower() in _AGENTS for name in users):
-            self.names_of_users += users
         steps = run.steps
+        is_named = any(name_of(step) is not None for step in steps if step.actor == "agent")
+        names = [name_of(step, is_named) for step in steps if step.actor == "user"]
+        users = [name for name in names if name is not None]
+        if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
+            self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
         self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
@@ -104,8 +103,10 @@ class Tally:
 
 def name_of(step: Step, is_source: bool = True) -> str | None:
     """Return the name beside the role of a turn, or for one."""
-    names = ("name", "source", "role") if is_source else ("name", "role")
-    return next((str(step.extra[name]) for name in names if name in step.extra), None)
+    for name in ("name", "source", "role"):
+        if name in step.extra and (is_source or name != "source"):
+            return str(step.extra[name])
+    return None
 
 
 def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:

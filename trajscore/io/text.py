@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trajscore.io._vocabulary import as_list
+
 _OF_PART = ("text", "type")  # fields of a part of a message
 
 
 def whole_text(text: str) -> str:
     """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def text_of(content: Any) -> str:
@@ -44,6 +52,8 @@ def _part_text(part: Any) -> str:
 
 def is_known(content: Any) -> bool:
     """Tell content whose text is found, or which has none, from JSON of an unknown form."""
+    if content is None or isinstance(content, str):
+        return True
     parts, names = (content, _OF_PART) if isinstance(content, list) else ([content], _OF_PART[:1])
     return all(
         isinstance(part, (str, type(None)))
@@ -54,6 +64,11 @@ def is_known(content: Any) -> bool:
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
-    parts = content if isinstance(content, list) else []
-    more = (part for part in parts if isinstance(part, dict) and not part.keys() <= {*_OF_PART})
+    if content is None or isinstance(content, str):
+        return True
+    more = (
+        part
+        for part in as_list(content)
+        if isinstance(part, dict) and not part.keys() <= {*_OF_PART}
+    )
     return is_known(content) and not any(more)

@@ -41,14 +41,14 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
     if fields.wide:
         frame, names, where = _with_lists(frame, fields.wide)
         fields = replace(fields, scores=fields.scores if fields.predictors else names, wide=())
-    lists = {str(name): own for name in frame if (own := as_lists(frame[name])) is not None}
+    lists = {str(name): column for name in frame if (column := as_lists(frame[name])) is not None}
     lists |= {name: frame[name] for name in names}
     usual = names_among(SCORES, [*lists])
     scores = names or [name for name in fields.predictors or usual if name in lists]
     if not scores:
         return frame, fields, ()
     lengths = lists[scores[0]].map(len)
-    columns = {name: own for name, own in lists.items() if own.map(len).equals(lengths)}
+    columns = {name: column for name, column in lists.items() if column.map(len).equals(lengths)}
     if len({*scores} & {*columns}) < len(scores):
         raise ArgumentError(
             f"columns {', '.join(map(repr, scores))} hold lists of different lengths; with "
@@ -56,10 +56,11 @@ def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
             "scores",
         )
     if not ids:  # runs without ids are numbered
-        frame, fields = frame.assign(**{_RUN: np.arange(len(frame))}), replace(fields, id=_RUN)
+        frame = frame.assign(**{_RUN: np.arange(len(frame))})
+        fields = replace(fields, id=_RUN)
     rows = np.repeat(np.arange(len(frame)), lengths)
     long = frame.drop(columns=list(columns)).iloc[rows].reset_index(drop=True)
-    steps = {name: pd.Series([*chain(*own)]) for name, own in columns.items()}
+    steps = {name: pd.Series([*chain(*column)]) for name, column in columns.items()}
     where = where or f"the list{'s' * (len(columns) > 1)} {', '.join(columns)}"
     remarks = [f"steps: {where}"]
     if others := [name for name in lists if name not in columns]:
@@ -120,11 +121,11 @@ def as_lists(column: pd.Series) -> pd.Series | None:
     if column.dtype.kind not in "OUT":
         return None
     lists = column.map(_as_list)
-    items = [item for own in lists if own is not None for item in own]
+    items = [item for items_of_row in lists if items_of_row is not None for item in items_of_row]
     is_list = column.isna() | lists.notna()
     if not items or not is_list.all() or not all(item is None or is_number(item) for item in items):
         return None
-    return lists.map(lambda own: [] if own is None else own)
+    return lists.map(lambda items_of_row: [] if items_of_row is None else items_of_row)
 
 
 def _as_list(value: Any) -> list[Any] | None:
@@ -133,4 +134,6 @@ def _as_list(value: Any) -> list[Any] | None:
             value = json.loads(re.sub(r"\b(nan|None)\b", "null", value))  # as pandas writes them
         except ValueError:
             return None
-    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return list(value)
+    return None

@@ -23,9 +23,11 @@ def check_answers(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return correctness, confidences (probabilities, or any numbers) and weights as floats."""
     right, c = _pair(correct, confidence, "correct", "confidence")
-    c = to_unit(c) if probability else c
-    valid = (c >= 0) & (c <= 1) if probability else ~np.isnan(c)
-    check_rows(c, valid, "confidence", "in [0, 1]" if probability else "a number")
+    if probability:
+        c = to_unit(c)
+        check_rows(c, (c >= 0) & (c <= 1), "confidence", "in [0, 1]")
+    else:
+        check_rows(c, ~np.isnan(c), "confidence", "a number")
     check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")
     return right, c, check_sample_weight(sample_weight, len(c))
 
@@ -106,20 +108,27 @@ def row_slices(array: NDArray[Any]) -> list[slice]:
 def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
-    adds_up = np.abs(logsumexp(part, axis=1) if log else part.sum(axis=1) - 1) <= _SUM_TOLERANCE
-    if adds_up.all() and (log or part.min() >= -UNIT_ROUNDING):
+    if log:
+        excess = logsumexp(part, axis=1)
+        valid = np.abs(excess) <= _SUM_TOLERANCE
+    else:
+        excess = part.sum(axis=1) - 1
+        valid = (np.abs(excess) <= _SUM_TOLERANCE) & (part.min(axis=1) >= -UNIT_ROUNDING)
+    if valid.all():
         return
-    k = int(np.argmin(adds_up & (log | (part.min(axis=1) >= -UNIT_ROUNDING))))
-    what = "probabilities"
+    k = int(np.argmin(valid))
+    kind = "probabilities"
+    total = part[k].sum()
+    side = "at least"
     remedy = "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
-        what = "log-probabilities"
+        kind = "log-probabilities"
+        total = np.exp(part[k]).sum()
+        side = "at most"
         remedy = "log_proba=False for probabilities, or a log_softmax"
-    total = float(np.exp(part[k]).sum() if log else part[k].sum())
     raise ValueError(
-        f"row {rows.start + k}: {what} from {part[k].min():g} to {part[k].max():g} add up to "
-        f"{total:.6g}; they must be {'at most' if log else 'at least'} 0 and add up to 1. Give "
-        f"{remedy}"
+        f"row {rows.start + k}: {kind} from {part[k].min():g} to {part[k].max():g} add up to "
+        f"{total:.6g}; they must be {side} 0 and add up to 1. Give {remedy}"
     )
 
 
@@ -177,4 +186,6 @@ def encode_labels(
 def _plain(labels: ArrayLike) -> NDArray[Any]:
     """Labels as an array in which False and True are 0 and 1."""
     array = as_array(labels, "classes")
-    return array.astype(np.int64) if array.dtype == np.bool_ else array
+    if array.dtype == np.bool_:
+        array = array.astype(np.int64)
+    return array

@@ -262,7 +262,9 @@ class Answers:
         6.58
         """
         check_eps(eps)
-        largest: Any = largest_uncertainty(u_max) if np.ndim(u_max) == 2 else u_max
+        largest: Any = u_max
+        if np.ndim(u_max) == 2:
+            largest = largest_uncertainty(u_max)
         if not is_number(largest) or not 0 < largest < np.inf:
             raise ValueError(f"u_max must be a finite number above 0, got {largest!r}")
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
@@ -450,9 +452,8 @@ class Answers:
             return pd.Series(of_answers)
         table = class_table(source.values, source.y, self.weight, source.log, self._floor)
         for each_n in numbers:
-            table[f"N-ECUAS_{each_n:g}"] = of_answers[f"ECUAS_{each_n:g}"] / self._naive_cost(
-                each_n
-            )
+            naive = self._naive_cost(each_n)
+            table[f"N-ECUAS_{each_n:g}"] = of_answers[f"ECUAS_{each_n:g}"] / naive
         return pd.Series(table | of_answers)
 
     def _ecuas(self, n: float, normalize: bool = False) -> float:

@@ -131,7 +131,9 @@ class CensoredTPSScorer(TPSScorer):
     ) -> float:
         """Return the score of a fitted forecaster; a `q_z` given here replaces that of before."""
         codes = check_outcomes(y)
-        labels = as_labels(codes, censored=self.censored, q_z=self.q_z if q_z is None else q_z)
+        if q_z is None:
+            q_z = self.q_z
+        labels = as_labels(codes, censored=self.censored, q_z=q_z)
         if not labels.observed.all():
             self._check_agreement(estimator)
         scored = labels.is_counted
@@ -156,8 +158,10 @@ class CensoredTPSScorer(TPSScorer):
                 )
 
     def __repr__(self) -> str:
-        own = f"censored={self.censored!r}" + ("" if self.q_z is None else f", q_z={self.q_z!r}")
-        return f"{super().__repr__()[:-1]}, {own})"
+        options = f"{super().__repr__()[:-1]}, censored={self.censored!r}"
+        if self.q_z is not None:
+            options += f", q_z={self.q_z!r}"
+        return f"{options})"
 
 
 def make_tps_scorer(
@@ -249,16 +253,18 @@ def make_censored_tps_scorer(
     -0.079
     """
     options = _checked(score, weights, horizon, normalize)
-    # refuses an unknown word
-    as_labels(np.empty(0), censored=censored, q_z=None if q_z is None else 0.0)
-    values = as_numbers(0.0 if q_z is None else q_z, "q_z")
-    # the q_z of a run may be missing where its outcome was observed
-    bad = outside_unit(values) | (np.isnan(values) & (values.ndim == 0))
-    if bad.any():
-        raise ValueError(
-            f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that an "
-            f"unobserved run would have succeeded"
-        )
+    default = None
+    if q_z is not None:
+        default = 0.0
+        values = as_numbers(q_z, "q_z")
+        # the q_z of a run may be missing where its outcome was observed
+        bad = outside_unit(values) | (np.isnan(values) & (values.ndim == 0))
+        if bad.any():
+            raise ValueError(
+                f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that "
+                f"an unobserved run would have succeeded"
+            )
+    as_labels(np.empty(0), censored=censored, q_z=default)  # refuses an unknown word
     return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
 
 

@@ -124,8 +124,8 @@ def area(wrong: FloatArray, right: FloatArray, rule: str) -> float:
 def generalised_area(wrong: FloatArray, right: FloatArray) -> float:
     """AUGRC from the weights of each tie group, ascending in confidence."""
     a = float(right.sum() / (wrong + right).sum())
-    inversions = 0.0 if a in (0.0, 1.0) else 1 - float(ranking.auroc(wrong, right))
-    return inversions * a * (1 - a) + (1 - a) ** 2 / 2
+    inversions = np.nan_to_num(1 - ranking.auroc(wrong, right))  # 0 where all answers are alike
+    return float(inversions * a * (1 - a) + (1 - a) ** 2 / 2)
 
 
 def check_counts(weight: FloatArray) -> FloatArray:
@@ -192,10 +192,11 @@ def class_table(
     p = counts / counts.sum()
     naive = (1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum())
     several = np.count_nonzero(counts) > 1  # counted before dividing, which may round 1 down
-    return {
-        name: mean_cost(losses[:, j], weight) / naive[j] if several else np.nan
-        for j, name in enumerate(("N-ER", "N-BS", "N-CE"))
-    }
+    table = dict.fromkeys(("N-ER", "N-BS", "N-CE"), np.nan)
+    if several:
+        for j, name in enumerate(table):
+            table[name] = mean_cost(losses[:, j], weight) / naive[j]
+    return table
 
 
 def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) -> float:
@@ -216,12 +217,17 @@ def _class_losses(P: NDArray[Any], y: IntArray, log_proba: bool, eps: float) -> 
         p = P[rows].astype(np.float64)
         happened = p[here, true]
         losses[rows, 0] = p.argmax(axis=1) != true
-        losses[rows, 2] = -happened if log_proba else -np.log(np.maximum(happened, eps))
-        gap = np.exp(p) if log_proba else p
-        gap[here, true] -= 1
-        losses[rows, 1] = (gap**2).sum(axis=1)
+        if log_proba:
+            p = np.exp(p)
+        else:
+            happened = np.log(np.maximum(happened, eps))
+        losses[rows, 2] = -happened
+        p[here, true] -= 1
+        losses[rows, 1] = (p**2).sum(axis=1)
     return losses
 
 
 def _ratio(score: float, naive: float) -> float:
-    return score / naive if naive > 0 else np.nan
+    if naive > 0:
+        return score / naive
+    return np.nan

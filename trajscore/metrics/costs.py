@@ -187,7 +187,9 @@ def decisions(
     for rows in row_slices(P):
         check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
-            part = P[rows] if log_proba else np.maximum(P[rows], 0)
+            part = P[rows]
+            if not log_proba:
+                part = np.maximum(part, 0)
             log_u[rows], paid[rows] = decide(part, y[rows])
     return log_u, paid
 

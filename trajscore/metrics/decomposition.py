@@ -201,8 +201,8 @@ def weighted_mass(
     if not w.any():
         raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
     w /= runs.weight @ of_runs.divisor()
-    step = step_numbers(X) if by_step else np.zeros(len(w), dtype=np.int64)
-    used = slice(None) if w.all() else np.flatnonzero(w)
+    step = step_numbers(X) * by_step
+    used = np.flatnonzero(w)
     w = w[used]
     step = step[used]
     forecast, tie = group_ties(X.cells[used], step)

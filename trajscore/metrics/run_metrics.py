@@ -90,8 +90,9 @@ class BinnedError(RunMetric):
 
     def statistic(self, runs: CollapsedRuns) -> CalibrationError:
         """Return the error over the bins that are not empty."""
-        ones = np.ones(len(runs.confidence))
-        weight = ones if runs.weight is None else runs.weight
+        weight = ones = np.ones(len(runs.confidence))
+        if runs.weight is not None:
+            weight = runs.weight
         bins = bins_of(runs.confidence, weight, self.n_bins, self.strategy)
         gaps = (runs.success - runs.confidence)[:, None] * (bins[:, None] == np.unique(bins))
         return CalibrationError(gaps, ones)

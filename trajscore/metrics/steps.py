@@ -97,15 +97,17 @@ def step_calibration_error(
     if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
+    place = 0
     if part is not None:
         check_choice(part, "part", tuple(PART_STARTS))
+        place = list(PART_STARTS).index(part)
     statistics = step_calibration_statistics(
         weighted_steps(runs.y.astype(np.float64), runs.X, how, runs.weight),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=strategy,
         by_part=part is not None,
     )
-    return float(statistics[list(PART_STARTS).index(part) if part else 0](np.ones(len(runs))))
+    return float(statistics[place](np.ones(len(runs))))
 
 
 def step_calibration_statistics(
@@ -120,8 +122,11 @@ def step_calibration_statistics(
     With `by_part`, return that of the early, of the middle and of the late steps.
     """
     X = steps.X
-    n_parts = len(PART_STARTS) if by_part else 1
-    part = (steps.part if by_part else np.zeros_like(steps.part)).astype(np.int64)
+    n_parts = 1
+    part = np.zeros(len(steps.part), dtype=np.int64)
+    if by_part:
+        n_parts = len(PART_STARTS)
+        part += steps.part
     if strategy == "quantile":
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
         sizes = np.bincount(tie, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
@@ -147,9 +152,8 @@ def step_calibration_statistics(
         of_bins = of_bins.reshape(len(lengths), n_parts, n_bins)
         for k, of_part in enumerate(filled):
             gaps[k][chunk] = of_bins[:, k, of_part]
-        total[chunk] = np.bincount(first + part[cells], weight, total[chunk].size).reshape(
-            -1, n_parts
-        )
+        of_parts = np.bincount(first + part[cells], weight, total[chunk].size)
+        total[chunk] = of_parts.reshape(-1, n_parts)
     return [CalibrationError(gaps[k], total[:, k]) for k in range(n_parts)]
 
 

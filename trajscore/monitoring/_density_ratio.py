@@ -25,7 +25,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
-from trajscore.monitoring._thresholds import Threshold, one_id
+from trajscore.monitoring._thresholds import Threshold, id_array
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -63,7 +63,7 @@ class DensityRatio(NamedTuple):
         ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-log_offset,))
         if end_worth is None:
             return ratio
-        worth = _steps_left(X.lengths[y == 0], ratio.end == "step") + end_worth
+        worth = _remaining_shares(X.lengths[y == 0], ratio.end == "step") + end_worth
         going = np.log(np.maximum(worth, _NOTHING)) - log_offset
         return ratio._replace(
             going=tuple(going.tolist()), at_end=float(np.log(max(end_worth, _NOTHING)))
@@ -74,7 +74,7 @@ class DensityRatio(NamedTuple):
         """When the forecaster knows that a run has ended: with its last step, after it, never."""
         return getattr(final_forecaster(self.forecaster), "end", None)
 
-    def of_forecasts(self, F: FloatArray) -> FloatArray:
+    def log_ratio(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
         p = np.clip(F, CLIP, 1 - CLIP)
         return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
@@ -89,7 +89,7 @@ class DensityRatio(NamedTuple):
                     self.forecaster.transform(X), single_channel=True, allow_missing=True
                 )
             check_finite(F.cells, F)
-        return self.of_forecasts(F.cells)
+        return self.log_ratio(F.cells)
 
     def monitored_values(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
         """Log M plus what is added at its step: what thresholds look at."""
@@ -113,7 +113,7 @@ class DensityRatio(NamedTuple):
         return run_maxima(X, self.monitored_values(X, self.log_m(X)))
 
 
-def _steps_left(lengths: IntArray, without_ends: bool) -> FloatArray:
+def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
     """Mean share of its steps that a failing run still has, at each step and after all of them.
 
     Those of N >= t steps have 1 - t / N left after step t; `without_ends`, N = t is not counted.
@@ -188,7 +188,7 @@ class FittedTest:
         if done:
             _, log_m = self._next_log_m(state, scores, _DONE)
             last = np.array([ratio.last_value(statistic, log_m + ratio.at_end)])
-            statistic = self.thresholds[0].final_values(last, one_id(run_id)).item()
+            statistic = self.thresholds[0].final_values(last, id_array(run_id)).item()
         return after, log_m, statistic
 
     def _live(self) -> Live:
@@ -199,4 +199,4 @@ class FittedTest:
         with np.errstate(over="ignore", invalid="ignore"):
             after, F = self._live().advance(state, scores[None], done)
         check_finite(F)
-        return after, float(self.ratio.of_forecasts(F)[0])
+        return after, float(self.ratio.log_ratio(F)[0])

@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     as_amount,
     as_fraction,
@@ -26,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, one_of_each
+from trajscore.monitoring._stopping_rule import StoppingRule, draw_per_group
 from trajscore.monitoring._thresholds import (
     THRESHOLDS,
     TIE,
@@ -202,7 +202,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             missing altogether, or no held-out run succeeded.
         """
         self._check_parameters()
-        traces, labels, known = self._check_training(X, y)
+        traces, labels, observed = self._check_training(X, y)
         clusters = np.arange(len(traces)) if groups is None else check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
@@ -210,15 +210,32 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         kind = THRESHOLDS[self.threshold]
         thresholds = [kind.build(alpha, seed, self) for alpha in self.alphas_.tolist()]
         strictest = min(thresholds, key=lambda threshold: threshold.alpha)
-        rows = self._held_out_rows(strictest, labels, known, calibration, clusters, random)
-        held_out = np.isin(known, rows)
-        runs = traces[known].with_ended()
-        outcomes = labels[known]
-        ratio = self._ratio(runs[~held_out], outcomes[~held_out])
-        won = self._successes(held_out, outcomes, clusters[known], random)
-        maxima = ratio.largest(runs[won])
+        rows = self._held_out_rows(strictest, labels, observed, calibration, clusters, random)
+        held_out = np.isin(observed, rows)
+        runs = traces[observed].with_ended()
+        outcomes = labels[observed]
+        ratio = DensityRatio.fit(
+            self.forecaster,
+            runs[~held_out],
+            outcomes[~held_out],
+            float(self.log_offset),
+            self.end_worth,
+        )
+        if kind.needs_end and ratio.forecaster and ratio.end is None:
+            raise ValueError(
+                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        success_rows = np.flatnonzero(held_out & (outcomes == 1))
+        if issubclass(kind, HeldOut) and not len(success_rows):
+            raise ValueError(
+                f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
+                f"be set; hold out other runs"
+            )
+        success_rows = draw_per_group(success_rows, clusters[observed], random)
+        maxima = ratio.largest(runs[success_rows])
         # not the uniforms of new runs with the same ids
-        uniforms = run_uniforms(runs.ids[won], seed + 1)
+        uniforms = run_uniforms(runs.ids[success_rows], seed + 1)
         for threshold in thresholds:
             threshold.fit(maxima, uniforms)
         self.forecaster_ = ratio.forecaster
@@ -335,7 +352,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if self.end_worth is None:
             return
         as_amount(self.end_worth, "end_worth")
-        if not THRESHOLDS[self.threshold].uses_held_out:
+        if not issubclass(THRESHOLDS[self.threshold], HeldOut):
             raise ValueError(
                 f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
                 f'one on M itself; take threshold="conformal", or leave end_worth out'
@@ -345,7 +362,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self,
         threshold: Threshold,
         y: IntArray,
-        known: IntArray,
+        observed: IntArray,
         calibration: ArrayLike | None,
         groups: IntArray,
         random: Any,
@@ -360,38 +377,22 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         share = self.calibration_fraction
         seed = random.randint(2**31)
         if calibration is not None:
-            return held_out_rows(known, len(y), calibration, share, seed)
-        _check_split(y[known])
-        is_grouped = len(np.unique(groups[known])) < len(known)
+            return held_out_rows(observed, len(y), calibration, share, seed)
+        for outcome, name in ((1, "success"), (0, "failure")):
+            count = int((y[observed] == outcome).sum())
+            if count < 2:
+                raise ValueError(
+                    f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
+                    f"splitting them needs at least 2"
+                )
+        is_grouped = len(np.unique(groups[observed])) < len(observed)
         if self.hold_out == "runs" and not is_grouped:
-            return held_out_rows(known, len(y), None, share, seed, stratify=y[known])
+            return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
         # whole groups of which one succeeded; without groups every run is one
-        winners = pd.unique(groups[known[y[known] == 1]])
+        winners = pd.unique(groups[observed[y[observed] == 1]])
         n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
         drawn = random.permutation(winners)[:n_held_out]
-        return known[np.isin(groups[known], drawn)]
-
-    def _ratio(self, X: TrajectoryArray, y: IntArray) -> DensityRatio:
-        ratio = DensityRatio.fit(self.forecaster, X, y, float(self.log_offset), self.end_worth)
-        needs_end = THRESHOLDS[self.threshold].needs_end
-        if needs_end and ratio.forecaster and ratio.end is None:
-            raise ValueError(
-                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
-                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        return ratio
-
-    def _successes(
-        self, held_out: BoolArray, y: IntArray, groups: IntArray, random: Any
-    ) -> IntArray:
-        """Draw one of the held-out successes of each group."""
-        rows = np.flatnonzero(held_out & (y == 1))
-        if THRESHOLDS[self.threshold].uses_held_out and not len(rows):
-            raise ValueError(
-                f"none of the {int(held_out.sum())} held-out runs succeeded, so no threshold can "
-                f"be set; hold out other runs"
-            )
-        return one_of_each(rows, groups, random)
+        return observed[np.isin(groups[observed], drawn)]
 
     # ------------------------------------------------------------------ using
 
@@ -416,14 +417,3 @@ def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
         UserWarning,
         stacklevel=3,
     )
-
-
-def _check_split(y: IntArray) -> None:
-    """Refuse too few successes or failures."""
-    for outcome, name in ((1, "success"), (0, "failure")):
-        count = int((y == outcome).sum())
-        if count < 2:
-            raise ValueError(
-                f"the runs have {number_of(count, name)} (n_samples = {len(y)}); splitting them "
-                f"needs at least 2"
-            )

@@ -138,30 +138,32 @@ def split_report(
     seeds = check_random_state(random_state).randint(2**31, size=n_splits)
     check_jobs(n_jobs)
     tables = Parallel(n_jobs=n_jobs)(
-        delayed(_one_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
+        delayed(_report_of_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )
     return _means(pd.concat(tables, keys=range(n_splits), names=["split"]))
 
 
-def _one_split(rule: StoppingRule, sample: Sample, known_share: float, seed: int) -> pd.DataFrame:
+def _report_of_split(
+    rule: StoppingRule, sample: Sample, known_share: float, seed: int
+) -> pd.DataFrame:
     """Fit on some runs, or groups, and report on the others."""
     units = sample.groups
     if units is None:
         units = np.arange(len(sample))
     order = np.random.default_rng(seed).permutation(np.unique(units))
-    is_known = np.isin(units, order[: int(known_share * len(order))])
-    known = sample.take(is_known)
-    new = sample.take(~is_known)
+    is_training = np.isin(units, order[: int(known_share * len(order))])
+    train = sample.take(is_training)
+    test = sample.take(~is_training)
     fit_params = {}
-    if known.groups is not None:
-        fit_params = fit_arguments(rule, {"groups": known.groups})
+    if train.groups is not None:
+        fit_params = fit_arguments(rule, {"groups": train.groups})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
-        fitted = clone(rule).fit(known.X, known.y, **fit_params)
-        table = fitted.report(new.X, new.y, cost=new.traces.get(_COST))
+        fitted = clone(rule).fit(train.X, train.y, **fit_params)
+        table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     columns = [name for name in (*RATES, "n_success", "n_failure") if name in table]
     too_few = np.isinf(table["threshold"]).astype(float)
-    return table[columns].assign(n_known=len(known), too_few=too_few)
+    return table[columns].assign(n_known=len(train), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:

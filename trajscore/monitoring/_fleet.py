@@ -8,40 +8,43 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
+from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
-from trajscore.core.run_sums import AGGREGATORS, collapse
+from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_runs import (
     GRID,
-    EarlierRuns,
     FleetChange,
     FleetStatus,
     Run,
     Runs,
+    are_new,
+    as_outcomes,
     bets_on_outcomes,
     bets_on_ranks,
-    cause_of,
-    cells_of,
-    check_reference,
-    known_outcomes,
+    count_outcomes,
+    forecasts_of_runs,
+    grid_cells,
+    name_cause,
+    task_labels,
     with_forecasts,
 )
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
-_BINS, _LEAST_IN_BIN = 5, 20  # of forecasts, within which outcomes are compared
+_BINS = 5  # of forecasts, within which outcomes are compared
+_LEAST_IN_BIN = 20  # runs
 _PRIOR = 5.0  # runs with the rate of all, in each bin
 REMEMBERED = 4096  # runs before an alarm, from which its cause is named; and waiting for outcomes
 _PATIENCE = 4  # after so many times n_after runs, the cause is named without further outcomes
@@ -171,43 +174,58 @@ class FleetMonitor(BaseEstimator):
         check_choice(self.phi, "phi", AGGREGATORS)
         as_count(self.n_after, "n_after", MIN_REFERENCE_RUNS)
         traces = self._checked(X, reset=True)
-        outcomes = known_outcomes(y, traces)
+        outcomes = as_outcomes(y, traces)
         self._watches_outcomes = y is not None
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
-        tasks = np.arange(len(traces)) if groups is None else check_labels(groups, len(traces))
-        check_reference(len(np.unique(tasks)), outcomes if self._watches_outcomes else None)
+        tasks = task_labels(groups, len(traces))
+        n_tasks = len(np.unique(tasks))
+        if n_tasks < MIN_REFERENCE_RUNS:
+            raise ArgumentError(
+                f"the reference has {n_tasks} runs of different tasks and needs "
+                f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
+                f"name the run ids as {{argument}}, so that each is its own group",
+                "groups",
+            )
+        for outcome, name in ((1, "success"), (0, "failure")):
+            if self._watches_outcomes and not (outcomes == outcome).any():
+                raise ValueError(
+                    f"the reference has no {name}; give runs of both outcomes, or no outcomes"
+                )
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        self._tasks: set[Any] | None = None if groups is None else set()
+        self._tasks: set[Any] | None = None
+        if groups is not None:
+            self._tasks = set()
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self.n_repeated_ = self.n_without_forecast_ = 0
-        self._earlier = EarlierRuns()
+        self._earlier: OrderedDict[Any, None] = OrderedDict()  # hashes of runs, the oldest first
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
-        first, rest = self._parts(tasks)
-        whole = with_forecasts(traces, self.forecaster)
-        if not (whole[first].any() and whole[rest].any()):
+        parts = self._parts(tasks)
+        is_whole = with_forecasts(traces, self.forecaster)
+        train_rows, ranked_rows = (rows[is_whole[rows]] for rows in parts)
+        if not (len(train_rows) and len(ranked_rows)):
             raise ValueError("too few runs have a forecast at every step; give more of them")
-        forecasts = [traces[rows[whole[rows]]] for rows in (first, rest)]
         self.forecaster_ = None
+        F_train = traces[train_rows]
+        F_ranked = traces[ranked_rows]
         if self.forecaster is not None:
-            X_first, X_rest = forecasts
-            learnt = first[whole[first]]
-            y_first = outcomes[learnt]
-            known = y_first != CENSORED
-            self.forecaster_ = clone(self.forecaster).fit(X_first[known], y_first[known])
-            forecasts = [
-                cross_fit_traces(self.forecaster, X_first, y_first, groups=tasks[learnt]),
-                self.forecaster_.transform(X_rest),
-            ]
-        self._names = [str(name) for name in forecasts[1].channels or ("",)]
-        apart, counted = (
-            self._runs(traces[rows], whole[rows], forecast, outcomes[rows],
-                       None if groups is None else tasks[rows])
-            for forecast, rows in zip(forecasts, (first, rest), strict=True)
-        )  # fmt: skip
-        # forecasts of the first part are of other fits
-        self._begin(0, apart, counted, apart if self.forecaster_ is None else [])
+            y_train = outcomes[train_rows]
+            learnt = train_rows[y_train != CENSORED]
+            self.forecaster_ = clone(self.forecaster).fit(traces[learnt], outcomes[learnt])
+            F_train = cross_fit_traces(self.forecaster, F_train, y_train, groups=tasks[train_rows])
+            F_ranked = self.forecaster_.transform(F_ranked)
+        self._names = [str(name) for name in F_ranked.channels or ("",)]
+        forecasts = np.full((len(traces), len(self._names)), np.nan)
+        forecasts[train_rows] = forecasts_of_runs(F_train, self.phi)
+        forecasts[ranked_rows] = forecasts_of_runs(F_ranked, self.phi)
+        training, ranked = (
+            self._runs(traces[rows], forecasts[rows], outcomes[rows], tasks[rows]) for rows in parts
+        )
+        extra = training
+        if self.forecaster_ is not None:  # forecasts of the first part are of other fits
+            extra = []
+        self._begin(0, training, ranked, extra)
         return self
 
     def update(
@@ -241,14 +259,19 @@ class FleetMonitor(BaseEstimator):
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
         traces = self._checked(X, reset=False)
-        outcomes = known_outcomes(y, traces)
-        whole, is_new = with_forecasts(traces, self.forecaster), self._earlier.are_new(traces)
-        forecasts = traces[whole]
-        if self.forecaster_ is not None and whole.any():
-            forecasts = self.forecaster_.transform(forecasts)
+        outcomes = as_outcomes(y, traces)
+        is_whole = with_forecasts(traces, self.forecaster)
+        forecasts = np.full((len(traces), len(self._names)), np.nan)
+        if is_whole.any():
+            F = traces[is_whole]
+            if self.forecaster_ is not None:
+                F = self.forecaster_.transform(F)
+            forecasts[is_whole] = forecasts_of_runs(F, self.phi)
+        tasks = task_labels(groups, len(traces))
         n_alarms = len(self.changes_)
         n_repeated = self.n_repeated_
-        for run in self._runs(traces, whole, forecasts, outcomes, groups, is_new):
+        is_new = are_new(traces, self._earlier)
+        for run in self._runs(traces, forecasts, outcomes, tasks, is_new):
             self._take(run)
         if n_repeated := self.n_repeated_ - n_repeated:
             warnings.warn(
@@ -336,25 +359,16 @@ class FleetMonitor(BaseEstimator):
     def _runs(
         self,
         X: TrajectoryArray,
-        whole: BoolArray,
-        traces: TrajectoryArray,
+        forecasts: FloatArray,
         y: IntArray,
-        groups: Any,
+        tasks: NDArray[Any],
         is_new: BoolArray | None = None,
     ) -> Runs:
-        """Runs that are watched: those that are new, and of each task, the first.
-
-        `traces` are the forecasts of the whole ones.
-        """
-        forecasts = np.full((len(X), len(self._names)), np.nan)
-        if whole.any():
-            channels = [traces] if traces.channels is None else [traces[c] for c in traces.channels]
-            forecasts[whole] = np.column_stack([collapse(each, self.phi) for each in channels])
-        tasks = [None] * len(X) if groups is None else check_labels(groups, len(X)).tolist()
-        ids, lengths = X.ids.tolist(), X.lengths.astype(float)
-        cells = cells_of(X.lengths, forecasts)
+        """Return the runs that are watched: those that are new, and of each task, the first."""
+        ids = X.ids.tolist()
+        cells = grid_cells(X.lengths, forecasts)
         runs = []
-        for row, task in enumerate(tasks):
+        for row, task in enumerate(tasks.tolist()):
             if self._tasks is not None:
                 if task in self._tasks:
                     self.n_left_out_ += 1
@@ -363,9 +377,11 @@ class FleetMonitor(BaseEstimator):
             if is_new is not None and not is_new[row]:
                 self.n_repeated_ += 1
                 continue
-            self.n_without_forecast_ += not whole[row]
-            number, outcome = self.n_runs_ + row + 1, int(y[row])
-            runs.append(Run(number, ids[row], lengths[row], forecasts[row], cells[row], outcome))
+            number = self.n_runs_ + row + 1
+            length = float(X.lengths[row])
+            run = Run(number, ids[row], length, forecasts[row], cells[row], int(y[row]))
+            self.n_without_forecast_ += not run.has_forecast
+            runs.append(run)
         return runs
 
     # ------------------------------------------------------------------ evidence
@@ -373,47 +389,52 @@ class FleetMonitor(BaseEstimator):
     def _parts(self, tasks: Any) -> list[IntArray]:
         """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
         labels, codes = np.unique(tasks, return_inverse=True)
-        is_apart = np.zeros(len(labels), dtype=bool)
-        is_apart[self._random.permutation(len(labels))[: len(labels) // 3]] = True
-        return [np.flatnonzero(is_apart[codes]), np.flatnonzero(~is_apart[codes])]
+        is_training = np.zeros(len(labels), dtype=bool)
+        is_training[self._random.permutation(len(labels))[: len(labels) // 3]] = True
+        return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
 
-    def _begin(self, n_runs: int, apart: Runs, counted: Runs, also: Runs) -> None:
+    def _begin(self, n_runs: int, training: Runs, ranked: Runs, extra: Runs) -> None:
         """Watch from here on, after `n_runs`, without evidence.
 
-        Bets are learned from the runs `apart` and p-values are ranks among the `counted` ones; when
-        a cause is named, those after a change are compared with `counted` and `also`.
+        Bets are learned from the `training` runs, and p-values are ranks among the `ranked` ones.
+        To name a cause, runs after a change are compared with `ranked` and `extra`.
         """
         n_forecasts = len(self._names)
-        self._reference = counted + also
+        self._reference = ranked + extra
         self._after: Runs | None = None  # since an alarm
         self._recent: list[Run] = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
         if self._watches_outcomes:
             self._processes += [("success", "")]
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-        n, n_inputs = len(self._processes), 1 + n_forecasts
-        of_inputs = _ALPHA_OF_INPUTS if self._watches_outcomes else 1.0
-        shares = np.full(n, (1 - of_inputs) / max(n - n_inputs, 1))
-        shares[:n_inputs] = of_inputs / n_inputs
+        n = len(self._processes)
+        n_inputs = 1 + n_forecasts
+        input_share = 1.0
+        if self._watches_outcomes:
+            input_share = _ALPHA_OF_INPUTS
+        shares = np.full(n, (1 - input_share) / max(n - n_inputs, 1))
+        shares[:n_inputs] = input_share / n_inputs
         self._first_log_thresholds = -np.log(self.alpha * shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
-        self._lowest, self._lowest_at = np.zeros(n), np.full(n, n_runs)
+        self._lowest = np.zeros(n)
+        self._lowest_at = np.full(n, n_runs)
         # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((1 + n_forecasts, GRID))
-        forecasts = np.stack([run.forecast for run in apart if run.has_forecast])
-        n_bins = min(_BINS, max(len(apart) // _LEAST_IN_BIN, 2))
+        forecasts = np.stack([run.forecast for run in training if run.has_forecast])
+        n_bins = min(_BINS, max(len(training) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
         # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
-        self._known = np.zeros((1 + n_forecasts, n_bins))
-        self._successes = np.zeros_like(self._known)
-        self._count_outcomes(apart)
-        rate = (self._successes[0, 0] + 0.5) / (self._known[0, 0] + 1)
-        self._splits = (self._successes + _PRIOR * rate) / (self._known + _PRIOR)
+        self._n_observed = np.zeros((1 + n_forecasts, n_bins))
+        self._successes = np.zeros_like(self._n_observed)
+        self._count_outcomes(training)
+        rate = (self._successes[0, 0] + 0.5) / (self._n_observed[0, 0] + 1)
+        self._splits = (self._successes + _PRIOR * rate) / (self._n_observed + _PRIOR)
         self._bets = bets_on_outcomes(self._splits)
-        self._known[:], self._successes[:] = 0, 0
-        self._count_outcomes(counted)
-        for run in counted:
+        self._n_observed[:] = 0
+        self._successes[:] = 0
+        self._count_outcomes(ranked)
+        for run in ranked:
             self._counts[np.arange(len(run.cells)), run.cells] += 1
 
     def _take(self, run: Run) -> None:
@@ -445,30 +466,31 @@ class FleetMonitor(BaseEstimator):
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
         bins = self._bins(run)
         rows = np.arange(len(bins))
-        successes, known = self._successes[rows, bins], self._known[rows, bins]
-        low = np.where(run.outcome, 0.0, successes / (known + 1))
-        high = np.where(run.outcome, (successes + 1) / (known + 1), 1.0)
+        successes = self._successes[rows, bins]
+        n_observed = self._n_observed[rows, bins]
+        low = np.where(run.outcome, 0.0, successes / (n_observed + 1))
+        high = np.where(run.outcome, (successes + 1) / (n_observed + 1), 1.0)
         # levels, then slopes: other bets on the same outcomes
-        again = np.concatenate([rows, rows[1:]])
-        u = low[again] + self._random.random(len(again)) * (high - low)[again]
-        is_below = (u < self._splits[rows, bins][again]).astype(int)
-        bets = self._bets[is_below, np.arange(len(again)), bins[again]]
+        repeated = np.concatenate([rows, rows[1:]])
+        u = low[repeated] + self._random.random(len(repeated)) * (high - low)[repeated]
+        is_below = (u < self._splits[rows, bins][repeated]).astype(int)
+        bets = self._bets[is_below, np.arange(len(repeated)), bins[repeated]]
         self._count_outcomes([run])
         n_inputs = 1 + len(self._names)
-        self._bet(slice(n_inputs, n_inputs + len(again)), bets, run.number)
+        self._bet(slice(n_inputs, n_inputs + len(repeated)), bets, run.number)
 
-    def _bet(self, which: slice, bets: FloatArray, number: int) -> None:
+    def _bet(self, rows: slice, bets: FloatArray, number: int) -> None:
         """Multiply capital by bets; note where it is lowest."""
-        shares = ((1 - _MOVE) * self._shares[which] + _MOVE * _START) * bets
+        shares = ((1 - _MOVE) * self._shares[rows] + _MOVE * _START) * bets
         growth = shares.sum(axis=1)
-        self._shares[which] = shares / growth[:, None]
-        self._log_e[which] += np.log(growth)
-        is_lowest = self._log_e[which] <= self._lowest[which]
-        self._lowest[which] = np.where(is_lowest, self._log_e[which], self._lowest[which])
-        self._lowest_at[which] = np.where(is_lowest, number, self._lowest_at[which])
+        self._shares[rows] = shares / growth[:, None]
+        self._log_e[rows] += np.log(growth)
+        is_lowest = self._log_e[rows] <= self._lowest[rows]
+        self._lowest[rows] = np.minimum(self._log_e[rows], self._lowest[rows])
+        self._lowest_at[rows] = np.where(is_lowest, number, self._lowest_at[rows])
 
     def _bins(self, run: Run) -> IntArray:
-        """Columns of `_known` for its row of all runs and, with a forecast, for each predictor."""
+        """Columns of `_n_observed`: of all runs and, with a forecast, of each predictor."""
         if not run.has_forecast:
             return np.zeros(1, dtype=np.int64)
         return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
@@ -477,9 +499,9 @@ class FleetMonitor(BaseEstimator):
         for run in runs:
             if run.outcome != CENSORED:
                 bins = self._bins(run)
-                where = np.arange(len(bins)), bins
-                self._successes[where] += run.outcome
-                self._known[where] += 1
+                rows = np.arange(len(bins))
+                self._successes[rows, bins] += run.outcome
+                self._n_observed[rows, bins] += 1
 
     # ------------------------------------------------------------------ alarms
 
@@ -492,7 +514,8 @@ class FleetMonitor(BaseEstimator):
         above = self._log_e - self._log_thresholds
         k = int(np.argmax(above))
         if above[k] >= 0:
-            since, log_e = int(self._lowest_at[k]) + 1, float(self._log_e[k])
+            since = int(self._lowest_at[k]) + 1
+            log_e = float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
             self._log_e[:] = 0.0  # nothing is watched until the cause is named
@@ -500,25 +523,27 @@ class FleetMonitor(BaseEstimator):
     def _settle(self) -> None:
         """Name the cause once enough runs have followed, which are the reference then on."""
         after = self._after or []
-        known = sum(run.outcome != CENSORED for run in after) if self._watches_outcomes else np.inf
-        if len(after) < self.n_after or (
-            known < self.n_after and len(after) < _PATIENCE * self.n_after
-        ):
+        counts = count_outcomes(after)
+        n_needed = self.n_after
+        if self._watches_outcomes and counts[1] < self.n_after:
+            n_needed *= _PATIENCE
+        if len(after) < n_needed:
             return
         change = self.changes_[-1]
         since = [run for run in self._recent if run.number >= change.since] + after
-        predictor = self._names.index(change.predictor) if change.predictor in self._names else 0
-        cause = cause_of(self._reference, since, predictor)
-        counts = [_count(runs) for runs in (self._reference, after)]
-        self.changes_[-1] = change._replace(cause=cause, before=counts[0], after=counts[1])
+        predictor = 0
+        if change.predictor in self._names:
+            predictor = self._names.index(change.predictor)
+        cause = name_cause(self._reference, since, predictor)
+        self.changes_[-1] = change._replace(
+            cause=cause, before=count_outcomes(self._reference), after=counts
+        )
         parts = self._parts(np.arange(len(after)))
-        apart, counted = ([after[row] for row in rows] for rows in parts)
-        self._begin(after[-1].number, apart, counted, apart)
+        training, ranked = ([after[row] for row in rows] for rows in parts)
+        self._begin(after[-1].number, training, ranked, training)
 
     def _status(self, *, alarm: bool) -> FleetStatus:
-        return FleetStatus(alarm, self.changes_[-1].cause if self.changes_ else "")
-
-
-def _count(runs: Runs) -> tuple[int, int]:
-    known = [run.outcome for run in runs if run.outcome != CENSORED]
-    return sum(known), len(known)
+        cause = ""
+        if self.changes_:
+            cause = self.changes_[-1].cause
+        return FleetStatus(alarm, cause)

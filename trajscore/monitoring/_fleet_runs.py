@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
@@ -16,10 +16,12 @@ from sklearn.metrics import log_loss
 
 from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_labels
 from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.policy import MIN_REFERENCE_RUNS, MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
@@ -49,8 +51,9 @@ Runs = list[Run]
 
 def with_forecasts(X: TrajectoryArray, forecaster: Any) -> BoolArray:
     """Whether each run can have a forecast: it has a step, and all that is needed there."""
-    parts = [] if forecaster is None else parts_of(forecaster)
-    if any(part._takes_missing() for part in parts if isinstance(part, Forecaster)):
+    if forecaster is not None and any(
+        part._takes_missing() for part in parts_of(forecaster) if isinstance(part, Forecaster)
+    ):
         return X.lengths > 0
     return whole_runs(X)
 
@@ -64,55 +67,53 @@ def run_hashes(X: TrajectoryArray) -> list[int]:
     ]
 
 
-@dataclass
-class EarlierRuns:
-    """The runs of earlier updates, by their ids and values, to know those that are sent again."""
-
-    hashes: OrderedDict[Any, None] = field(default_factory=OrderedDict)  # the oldest first
-
-    def are_new(self, X: TrajectoryArray) -> BoolArray:
-        """Tell the runs that no earlier update had, and remember them."""
-        hashes: list[Any] = run_hashes(X)
-        is_default = are_default_ids(X.ids)  # which do not identify a run, but all of a batch do
-        if is_default:
-            of_all = crc32(np.append(X.lengths, X.cells).tobytes())
-            hashes = [(of_all, own) for own in hashes]
-        is_new = np.ones(len(X), dtype=bool)
-        for row, own in enumerate(hashes):
-            is_new[row] = own not in self.hashes
-            self.hashes[own] = None
-        while len(self.hashes) > _MOST_EARLIER:
-            self.hashes.popitem(last=False)
-        return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
+def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
+    """Tell the runs that no earlier update had by hashes of ids and values, and remember them."""
+    hashes: list[Any] = run_hashes(X)
+    is_default = are_default_ids(X.ids)  # which do not identify a run, but all of a batch do
+    if is_default:
+        batch_hash = crc32(np.append(X.lengths, X.cells).tobytes())
+        hashes = [(batch_hash, run_hash) for run_hash in hashes]
+    is_new = np.ones(len(X), dtype=bool)
+    for row, run_hash in enumerate(hashes):
+        is_new[row] = run_hash not in earlier
+        earlier[run_hash] = None
+    while len(earlier) > _MOST_EARLIER:
+        earlier.popitem(last=False)
+    return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
 
-def known_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
+def task_labels(groups: Any, n_runs: int) -> NDArray[Any]:
+    """Return the task of each run; without groups, each run is a task of its own."""
+    if groups is None:
+        return np.arange(n_runs)
+    return check_labels(groups, n_runs)
+
+
+def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
+    """Return one forecast for each run and predictor."""
+    columns = traces.cells.reshape(len(traces.cells), -1).T
+    return np.column_stack([collapse(traces.with_cells(F), phi) for F in columns])
+
+
+def count_outcomes(runs: Runs) -> tuple[int, int]:
+    """Count successes and observed outcomes."""
+    outcomes = [run.outcome for run in runs if run.outcome != CENSORED]
+    return sum(outcomes), len(outcomes)
+
+
+def as_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
     """Outcomes; without any, all are unobserved."""
     if y is None:
         return np.full(len(X), CENSORED)
     return check_outcomes(y, X, allow_soft=False)
 
 
-def check_reference(n_tasks: int, y: IntArray | None) -> None:
-    if n_tasks < MIN_REFERENCE_RUNS:
-        raise ValueError(
-            f"the reference has {n_tasks} runs of different tasks and needs "
-            f"{MIN_REFERENCE_RUNS}; give more of them, or if runs of one task are independent, "
-            f"let each be its own group (--group with the column of run ids)"
-        )
-    if y is None:
-        return
-    for outcome, name in ((1, "success"), (0, "failure")):
-        if not (y == outcome).any():
-            raise ValueError(
-                f"the reference has no {name}; give runs of both outcomes, or no outcomes"
-            )
-
-
 # A bet on a p-value u is 1 + tilt (u - 1/2), one on an outcome shifts the log odds of its success
 # rate. Each is made down, not at all, and up.
 _SIGNS = np.array([-1.0, 0.0, 1.0])
-_TILT, _SHIFT = 1.5, 0.45
+_TILT = 1.5
+_SHIFT = 0.45
 GRID = 512  # cells of the values whose ranks are counted
 _LONGEST_LOGIT = 8.0
 
@@ -127,27 +128,27 @@ def bets_on_outcomes(splits: FloatArray) -> FloatArray:
 
     `splits` are success rates: p-values of failures lie above, of successes below.
     """
-    again = np.concatenate([splits, splits[1:]])[:, :, None]
+    repeated = np.concatenate([splits, splits[1:]])[:, :, None]
     n_bins = splits.shape[1]
-    stretch = np.ones_like(again)
+    stretch = np.ones_like(repeated)
     # a slope shifts low bins down and high ones up, as far in the mean square as a level
     stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(again) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - again), shifted / again])
+    shifted = expit(logit(repeated) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - repeated), shifted / repeated])
 
 
-def cells_of(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
+def grid_cells(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
     """Cells of each run's length and forecasts, on grids that do not depend on any run.
 
     A run without a forecast has only that of its length.
     """
     octave = 32  # each length up to here has its own
     beyond = octave * (np.log2(np.maximum(lengths, 1) / octave) + 1)
-    of_length = np.where(lengths <= octave, lengths, beyond)
+    length_cells = np.where(lengths <= octave, lengths, beyond)
     with np.errstate(divide="ignore"):
         logits = np.clip(logit(forecasts), -_LONGEST_LOGIT, _LONGEST_LOGIT)
     places = (logits / _LONGEST_LOGIT + 1) / 2 * (GRID - 1)
-    cells = np.minimum(np.column_stack([of_length, np.nan_to_num(places)]), GRID - 1)
+    cells = np.minimum(np.column_stack([length_cells, np.nan_to_num(places)]), GRID - 1)
     n_cells = np.where(np.isnan(forecasts).any(axis=1), 1, cells.shape[1]).tolist()
     return [row[:n] for row, n in zip(cells.astype(np.int64), n_cells, strict=True)]
 
@@ -173,7 +174,9 @@ UNCLEAR = "unclear"
 _FREE = 3.5  # what a cause pays for leaving one quantity more free than the others do, in nats
 _LEAD = 2.0  # how far a cause must be ahead of another, in nats
 _WITHOUT_FORECAST = "runs without a forecast"
-_SUCCESS, _UNNOTICED, _RANKING = "success", "success at the same forecast", "ranking"
+_SUCCESS = "success"
+_UNNOTICED = "success at the same forecast"
+_RANKING = "ranking"
 # neither of the first two is a special case of the other, so what the second pays to be free does
 # not count; the third is the second where success did not change, which has paid for that
 _LEADS = {(_SUCCESS, _UNNOTICED): 5.0, (_UNNOTICED, _SUCCESS): 1.0, (_RANKING, _UNNOTICED): 1.0}
@@ -206,14 +209,15 @@ class FleetStatus(NamedTuple):
     cause: str  # of the last change; "" while it is not known
 
 
-def cause_of(before: Runs, after: Runs, predictor: int) -> str:
+def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     """Return the one cause that leaves unchanged what did not change; or that it is not clear.
 
     Each cause says that some quantities are as before. Its misfit is half the sum of their squared
     standardized changes, plus what it leaves free; the smallest must be well ahead.
     """
     old, new = (_columns(runs, predictor) for runs in (before, after))
-    (length, f, y), (new_length, g, z) = old, new
+    length, f, y = old
+    new_length, g, z = new
     has_none = [np.array([not run.has_forecast for run in runs]) for runs in (before, after)]
     if _moved(*has_none) / 2 > _MISFIT:
         return _WITHOUT_FORECAST
@@ -234,12 +238,13 @@ def cause_of(before: Runs, after: Runs, predictor: int) -> str:
         "forecasts": (success + _reranked(f, y, g, z) + lengths) / 2,
         _RANKING: (forecasts + success + lengths) / 2,
     }
-    first, *others = sorted(misfit, key=lambda cause: misfit[cause])
-    leads = [misfit[cause] - misfit[first] - _LEADS.get((first, cause), _LEAD) for cause in others]
-    if min(leads) < 0 or misfit[first] > _MISFIT:
+    best, *others = sorted(misfit, key=lambda cause: misfit[cause])
+    leads = [misfit[cause] - misfit[best] - _LEADS.get((best, cause), _LEAD) for cause in others]
+    if min(leads) < 0 or misfit[best] > _MISFIT:
         return UNCLEAR
-    is_of_lengths = first == "forecasts and success" and lengths > forecasts
-    return "lengths" if is_of_lengths else first
+    if best == "forecasts and success" and lengths > forecasts:
+        return "lengths"
+    return best
 
 
 def _columns(runs: Runs, predictor: int) -> FloatArray:
@@ -258,7 +263,7 @@ def _moved(before: FloatArray, after: FloatArray) -> float:
     ranks = rankdata(np.concatenate([before, after]))
     variance = n * m / (n + m - 1) * ranks.var()
     difference = ranks[n:].sum() - m * (n + m + 1) / 2
-    return float(difference**2 / variance) if variance > 0 else 0.0
+    return _squared(difference, variance)
 
 
 def _recalibrated(old: FloatArray, new: FloatArray) -> float:
@@ -277,22 +282,29 @@ def _recalibrated(old: FloatArray, new: FloatArray) -> float:
 
 def _standardized(values: FloatArray) -> FloatArray:
     spread = values.std()
-    return (values - values.mean()) / (spread if spread > 0 else 1.0)
+    return (values - values.mean()) / (spread or 1.0)
 
 
 def _reranked(f: FloatArray, y: FloatArray, g: FloatArray, z: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    (first, var_first), (second, var_second) = _auroc(f, y), _auroc(g, z)
-    variance = var_first + var_second
-    return float((second - first) ** 2 / variance) if variance > 0 else 0.0
+    auroc_before, variance_before = _auroc(f, y)
+    auroc_after, variance_after = _auroc(g, z)
+    return _squared(auroc_after - auroc_before, variance_before + variance_after)
+
+
+def _squared(difference: float, variance: float) -> float:
+    """Return a squared standardized difference; 0 where nothing varies."""
+    if variance > 0:
+        return float(difference**2 / variance)
+    return 0.0
 
 
 def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
     ranks = rankdata(f)
     parts = []
     for k in (0, 1):
-        own = f[y == k]
-        parts.append((ranks[y == k] - rankdata(own)) / (len(f) - len(own)))
+        same = f[y == k]
+        parts.append((ranks[y == k] - rankdata(same)) / (len(f) - len(same)))
     failing, succeeding = parts
     variance = failing.var(ddof=1) / len(failing) + succeeding.var(ddof=1) / len(succeeding)
     return float(succeeding.mean()), float(variance)

@@ -26,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
-from trajscore.monitoring._thresholds import one_id
+from trajscore.monitoring._thresholds import id_array
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
@@ -312,19 +312,20 @@ class EProcessMonitor:
     def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
         """Go on with the runs of a file."""
         ended = []
+        latest = 0.0
         for run_id, content in contents.items():
             is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
             new = self._new_run(run_id)
             last = self._decision(new, step, log_m, largest)
             run = new._replace(last=last, largest=largest, time=at, content=content)
+            latest = max(latest, at)
             if is_ended:
                 ended.append(run)
             else:
                 self._runs[run_id] = run
         ended.sort(key=lambda run: run.time)
         self._ended = {run.last.id: run for run in ended}
-        times = [run.time for run in (*ended, *self._runs.values())]
-        self._start -= max(times, default=0.0)
+        self._start -= latest
 
     def _whole(self, run: _Run | None) -> _Run | None:
         """Return a run with all that a file has of it."""
@@ -352,10 +353,9 @@ class EProcessMonitor:
         )
 
     def _new_run(self, run_id: Hashable) -> _Run:
-        threshold = self.test.threshold(self.alpha)
-        limit = float(threshold.limits(one_id(run_id))[0])
+        limit = self.test.threshold(self.alpha).limits(id_array(run_id)).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
-        return _Run(last, limit, -np.inf, self._begin, np.empty(0), None, 0.0)
+        return _Run(last, -np.inf, self._begin, np.empty(0), None, 0.0)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -369,10 +369,10 @@ class EProcessMonitor:
         # of what was before, the last step alone can be decided again, by `finish`
         before = run._replace(before=None)
         now = time.monotonic() - self._start
-        return _Run(last, run.limit, largest, progress, scores, before, now)
+        return _Run(last, largest, progress, scores, before, now)
 
     def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
-        margin = run.limit - largest
+        margin = run.last.log_threshold - largest
         return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
     def _open_run(self, run_id: Hashable) -> _Run:
@@ -400,7 +400,6 @@ class _Run(NamedTuple):
     """One run after a step."""
 
     last: Decision
-    limit: float
     largest: float
     progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step

@@ -153,9 +153,9 @@ class CalibratedVerifier(OneLimit):
         ValueError
             If no outcome was observed, or one is a grade.
         """
-        traces, labels, known = self._check_training(X, y, single_channel=True)
-        scores = traces[known].cells
-        outcomes = np.repeat(labels[known], traces.lengths[known])
+        traces, labels, observed = self._check_training(X, y, single_channel=True)
+        scores = traces[observed].cells
+        outcomes = np.repeat(labels[observed], traces.lengths[observed])
         order = np.lexsort((outcomes, scores))  # the order of rows must not matter
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         self.isotonic_.fit(scores[order], outcomes[order])
@@ -275,15 +275,15 @@ class LearnThenTestStop(OneLimit):
         as_fraction(self.calibration_fraction, "calibration_fraction")
         if self.lost_accuracy is not None:
             as_fraction(self.lost_accuracy, "lost_accuracy")
-        traces, labels, known = self._check_training(X, y)
-        held_out = known
+        traces, labels, observed = self._check_training(X, y)
+        held_out = observed
         if calibration is not None or not is_passthrough(self.forecaster):
             seed = check_random_state(self.random_state).randint(2**31)
             share = self.calibration_fraction
-            held_out = held_out_rows(known, len(traces), calibration, share, seed)
+            held_out = held_out_rows(observed, len(traces), calibration, share, seed)
         self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
         if self.forecaster_ is not None:
-            train = known[~np.isin(known, held_out)]
+            train = observed[~np.isin(observed, held_out)]
             self.forecaster_.fit(traces[train], labels[train])
         self.n_calibration_ = len(held_out)
         runs = traces[held_out][labels[held_out] == 1]

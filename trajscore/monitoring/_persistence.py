@@ -34,8 +34,14 @@ def load_process(
 ) -> DensityRatioEProcess:
     """Read a fitted process from a .skops file, and try it out."""
     process = load_fitted(path, DensityRatioEProcess, trusted, max_size)
-    try:
-        _try_out(process)
+    try:  # a run of two steps, as what is loaded may be damaged in any part
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scores = [0.5] * process.test_.n_channels
+            for alpha in process.test_.alphas:
+                monitor = process.monitor(alpha)
+                monitor.update(scores, "a")
+                monitor.update(scores, "a", done=True)
     except Exception as error:
         raise ValueError(f"{path} holds a process that does not work: {error}") from error
     return process
@@ -88,15 +94,3 @@ def load_fitted(
     need = "write it after its fit, or with trajscore fit"
     check_is_fitted(fitted, msg=f"{place}: the %(name)s in it is not fitted; {need}")
     return fitted
-
-
-def _try_out(process: DensityRatioEProcess) -> None:
-    """Follow a run of two steps, as what is loaded may be damaged in any part."""
-    n_channels = process.test_.n_channels
-    score = 0.5 if n_channels == 1 else [0.5] * n_channels
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for alpha in process.test_.alphas:
-            monitor = process.monitor(alpha)
-            monitor.update(score, "a")
-            monitor.update(score, "a", done=True)

@@ -53,7 +53,7 @@ def serve(
         print(json.dumps(plain(answer)), file=out, flush=True)
 
 
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Lines of a file; of one that is too long, no more than shows it."""
     while line := file.readline(_LONGEST + 1):
         yield line

@@ -280,16 +280,16 @@ class StoppingRule(ABC, BaseEstimator):
         labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
-        known = order[labels[order] != CENSORED]
-        if not len(known):
+        observed = order[labels[order] != CENSORED]
+        if not len(observed):
             raise ValueError(
                 f"none of the {len(traces)} runs has an observed outcome; give runs that have one"
             )
-        self.n_dropped_ = len(labels) - len(known)
+        self.n_dropped_ = len(labels) - len(observed)
         self.longest_ = int(traces.lengths.max())
-        usual = OrdinaryRange.of(traces[known].cells.reshape(-1, self.n_channels_in_))
+        usual = OrdinaryRange.of(traces[observed].cells.reshape(-1, self.n_channels_in_))
         self._fitted_range = tuple(zip(usual.low.tolist(), usual.high.tolist(), strict=True))
-        return traces, labels, known
+        return traces, labels, observed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -339,7 +339,7 @@ def spent_until(
     return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
 
 
-def one_of_each(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
+def draw_per_group(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
     """Draw one row of each group."""
     shuffled = random.permutation(rows)
     _, first = np.unique(groups[shuffled], return_index=True)
@@ -398,11 +398,12 @@ def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
     return {name: test.statistic, f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
-def longer_than_fitted(who: str, longest: int) -> str:
+def longer_than_fitted(subject: str, longest: int) -> str:
     """Say that runs are longer than any in fitting, and what that means."""
     return (
-        f"{who} longer than the longest run in fitting, which has {number_of(longest, 'step')}; "
-        f"after that step forecasts are extrapolated, or stay as they are"
+        f"{subject} longer than the longest run in fitting, which has "
+        f"{number_of(longest, 'step')}; after that step forecasts are extrapolated, or stay as "
+        f"they are"
     )
 
 

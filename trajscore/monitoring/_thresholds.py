@@ -47,9 +47,9 @@ def pac_needs(alpha: float, delta: float) -> int:
 class Threshold(ABC):
     """A limit for each run on its largest log M; over it, strictly, the run is flagged.
 
-    `keyword` is its name in ``DensityRatioEProcess(threshold=)``. `uses_held_out` says whether
-    held-out successes set it, `needs_end` whether the forecaster must know the end of a run. Both
-    are of the class, without a type: no fields of the dataclass.
+    `keyword` is its name in ``DensityRatioEProcess(threshold=)``; `needs_end` says whether the
+    forecaster must know the end of a run. Both are of the class, without a type: not fields of the
+    dataclass.
     """
 
     alpha: float
@@ -58,7 +58,6 @@ class Threshold(ABC):
     log_threshold: float = field(init=False, default=np.nan)
     """Threshold on log M that people are shown."""
     keyword = ""
-    uses_held_out = False
     needs_end = False
 
     @classmethod
@@ -130,8 +129,6 @@ class HeldOut(Threshold):
 
     Its `seed` is that of the uniforms that break ties; None flags no run at the threshold.
     """
-
-    uses_held_out = True
 
     @classmethod
     def build(cls, alpha: float, seed: int, rule: Any) -> Self:
@@ -286,7 +283,7 @@ def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 
 
-def one_id(run_id: Hashable) -> NDArray[Any]:
+def id_array(run_id: Hashable) -> NDArray[Any]:
     """Return one id as an array of ids."""
     ids = np.empty(1, dtype=object)
     ids[0] = run_id

@@ -127,16 +127,17 @@ class RankingAccumulator(Accumulator):
             cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
             if name == "AUPRC":
                 cases.append(_least_auprc(failures, successes))
-            of_failure, of_success = GRADIENTS[statistic](failures, successes)
-            squares = (failures * of_failure**2 + successes * of_success**2).sum()
-            half = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
-            ends = interval_bounds(np.array([value]), np.array([half]), np.array([True]))
-            rows[name] = value, float(ends[0][0]), float(ends[1][0]), min(cases), max(cases)
+            failure_gradient, success_gradient = GRADIENTS[statistic](failures, successes)
+            squares = (failures * failure_gradient**2 + successes * success_gradient**2).sum()
+            half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
+            rows[name] = value, float(half_width), min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - confidence, 10)
-            rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
-        columns = ["value", "low", "high", "least", "most"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+            rows["T-ECE"] = error, np.nan, np.nan, np.nan
+        value, half_width, least, most = np.array(list(rows.values())).T
+        low, high = interval_bounds(value, half_width, np.full(len(rows), True))
+        columns = {"value": value, "low": low, "high": high, "least": least, "most": most}
+        return pd.DataFrame(columns, index=list(rows))
 
 
 def _split_cells(
@@ -225,7 +226,9 @@ class CalibrationAccumulator(Accumulator):
         self.n_runs += len(runs.label)
         self.divisor += float(runs.of_runs.divisor().sum())
         key = step_parts(runs.X).astype(np.int64) * _N_CELLS + self.grid.cells(values)
-        parts = (runs.success, runs.failure, runs.success * values, runs.failure * values)
+        success = runs.weight * runs.step_label
+        failure = runs.weight * (1 - runs.step_label)
+        parts = (success, failure, success * values, failure * values)
         for place, part in enumerate(parts):
             self.sums[place] += np.bincount(key, part, 3 * _N_CELLS).reshape(3, _N_CELLS)
 
@@ -280,10 +283,10 @@ class CalibrationAccumulator(Accumulator):
                 f"calibrator must be a cross-fit calibrator such as PlattCrossFitCalibrator(), "
                 f"got {calibrator!r}"
             )
-        theirs = as_step_weights(calibrator.weights, calibrator.horizon)
-        if theirs != self.weights:
+        weights = as_step_weights(calibrator.weights, calibrator.horizon)
+        if weights != self.weights:
             raise ValueError(
-                f"The calibrator has weights {theirs.name}, the accumulator {self.weights.name}; "
+                f"The calibrator has weights {weights.name}, the accumulator {self.weights.name}; "
                 f"give both the same weights"
             )
         # a step function would otherwise separate the successes and failures of one cell

@@ -118,8 +118,8 @@ class TPSAccumulator(Accumulator):
                 self.by_cluster = np.zeros_like(other.by_cluster)
             self.by_cluster = self.by_cluster + other.by_cluster
 
-    def _refuse_some_groups(self, theirs: Any) -> None:
-        if self.n_runs and (self.by_cluster is None) != (theirs is None):
+    def _refuse_some_groups(self, other_groups: Any) -> None:
+        if self.n_runs and (self.by_cluster is None) != (other_groups is None):
             raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -172,8 +172,8 @@ class TPSAccumulator(Accumulator):
             return error, t_quantile(n - 1, level)
         sums = self.by_cluster[self.by_cluster[:, _N_RUNS] > 0]
         sizes = sums[:, _N_RUNS]
-        left_out = left_out_factor(sizes)[:, None] * (sums @ directions)
-        error = np.sqrt((left_out**2).sum(axis=0)) / n
+        influence = left_out_factor(sizes)[:, None] * (sums @ directions)
+        error = np.sqrt((influence**2).sum(axis=0)) / n
         return error, t_quantile(n_equal(sizes) - 1, level)
 
 

@@ -52,16 +52,6 @@ class LabelledRuns:
         """Outcome of the run of each step."""
         return np.repeat(self.label, self.X.lengths)
 
-    @cached_property
-    def success(self) -> FloatArray:
-        """Weight of success of each step."""
-        return self.weight * self.step_label
-
-    @cached_property
-    def failure(self) -> FloatArray:
-        """Weight of failure of each step."""
-        return self.weight * (1 - self.step_label)
-
 
 _END = float(np.log((1 - CLIP) / CLIP))
 

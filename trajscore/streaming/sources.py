@@ -81,14 +81,17 @@ class DaskBatches:
 
         None if other runs are split, too.
         """
-        steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
         middle = len(self._parts) // 2
-        if _reduce_tree(*steps, self._parts[middle : middle + 1]) is None:  # a cheap first look
+        for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
+            steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
+            sums = _reduce_tree(*steps, parts)
+            if sums is None:
+                return None
+        whole = _with_runs(sums, self.columns, sums.split_rows)
+        if whole is None:
             return None
-        sums: _PartialSums | None = _reduce_tree(*steps, self._parts)
-        if sums is not None:
-            sums = _with_runs(sums, self.columns, sums.split_rows)
-        return None if sums is None else sums.total
+        total: Reduced = whole.total
+        return total
 
 
 def _reduce_tree(

@@ -113,7 +113,7 @@ def _in_channels(X: TrajectoryArray, channels: Sequence[str] | None, seed: int) 
     return X.with_cells(cells, channels=channels)
 
 
-def _with_all_known(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
+def _with_ends(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
     """Add all that is known of runs in the end: what must not be read before."""
     about = {"outcome": y, "n_steps": X.lengths, "stop_reason": np.where(y == 1, "done", "failed")}
     return TrajectoryArray(
@@ -162,7 +162,7 @@ def check_no_look_ahead(estimator: Any, make: Make = _data) -> None:
     """
     data = make(0)
     for X, y in (data, _games(data[0].channels)):
-        runs = _with_all_known(X, y)
+        runs = _with_ends(X, y)
         estimator.fit(runs, y)
         for whole in (runs, runs.with_ended(False)):
             values = check_trajectories(estimator.transform(whole), allow_missing=True)

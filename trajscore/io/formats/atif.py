@@ -24,7 +24,8 @@ _NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 
 @register
 class ATIF(Format):
-    name, holds = "atif", "steps"
+    name = "atif"
+    holds = "steps"
     beside = ("schema_version", "trajectory_id", "agent")
     _layout = ("**/trajectory*.json*",)  # of a trial each
 
@@ -48,7 +49,9 @@ class ATIF(Format):
         reason = as_fields(result.get("exception_info")).get("exception_type")
         place.stop_reason = None if reason is None else str(reason)
         rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
-        only = next(iter(rewards.values())) if len(rewards) == 1 else None
+        only = None
+        if len(rewards) == 1:
+            only = next(iter(rewards.values()))
         reward = rewards.get("reward", only)
         steps = [
             as_object(step, f"message {k} is")
@@ -81,7 +84,8 @@ class ATIF(Format):
 
 def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
     """Add the steps of the files that continue a trajectory."""
-    seen, rest = {path}, raw.get("continued_trajectory_ref")
+    seen = {path}
+    rest = raw.get("continued_trajectory_ref")
     while isinstance(rest, str) and isinstance(raw.get("steps"), list):
         path = path.parent / Path(rest).name
         if path in seen or not path.exists():
@@ -98,7 +102,8 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
-    metrics, own = dict(as_fields(step.get("metrics"))), as_fields(step.get("extra"))
+    metrics = dict(as_fields(step.get("metrics")))
+    extra = as_fields(step.get("extra"))
     message = {
         "role": step.get("source"),
         "content": step.get("message"),
@@ -108,7 +113,9 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= leftover(step, _STEP) | dict(own) | ({"metrics": metrics} if metrics else {})
+        turn.extra |= (
+            leftover(step, _STEP) | dict(extra) | ({"metrics": metrics} if metrics else {})
+        )
 
 
 def _add_results(talk: Conversation, observation: Any, index: int) -> None:

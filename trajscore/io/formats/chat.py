@@ -36,7 +36,8 @@ def _is_run(value: Any) -> bool:
 
 @register
 class OpenAI(Format):
-    name, holds = "openai", "messages"
+    name = "openai"
+    holds = "messages"
     beside = ("role", "content", "choices", "tool_calls")
     lax = True
 
@@ -44,27 +45,29 @@ class OpenAI(Format):
         return is_chat(head)
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
-        own: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         messages: list[Any] = []  # of one conversation
         for key, index, item in file.items(_LISTS):
             if index is None:
-                own[str(key)] = item
+                fields[str(key)] = item
             elif messages or (is_message(item) and "messages" not in item):
                 messages.append(item)
             else:
                 yield file.place(index), item
-        own |= {"messages": messages} if messages else {}
-        if _is_run(own) or is_message(own):
-            is_named = file.fields.id_of(own) is not None
-            yield file.place(0), own if is_named else {"id": stem(file.path)} | own
+        if messages:
+            fields |= {"messages": messages}
+        if _is_run(fields) or is_message(fields):
+            is_named = file.fields.id_of(fields) is not None
+            yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
         else:
-            file.info.update(own)
+            file.info.update(fields)
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
-            messages, raw = [raw], {"id": raw.get("id")}
+            messages = [raw]
+            raw = {"id": raw.get("id")}
         names = place.fields.names(raw, ("id", "task", "trial"))
         place.name(place.fields.id_of(raw))
         if messages is None:
@@ -94,6 +97,7 @@ class OpenAI(Format):
 def _is_answer(message: Any, completion: Any = None) -> bool:
     """Tell whether a message is the answer of the completion after it."""
     choice = first_object(as_fields(completion).get("choices"))
-    said, answer = as_fields(message), as_fields(choice.get("message"))
+    turn = as_fields(message)
+    answer = as_fields(choice.get("message"))
     parts = ("role", "content", "tool_calls")
-    return bool(answer) and all((said.get(k) or None) == (answer.get(k) or None) for k in parts)
+    return bool(answer) and all((turn.get(k) or None) == (answer.get(k) or None) for k in parts)

@@ -13,7 +13,7 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
-from trajscore.io._vocabulary import as_fields, first
+from trajscore.io._vocabulary import as_fields, as_list, first
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.text import text_of
@@ -34,7 +34,8 @@ _TOKENS = {
 
 @register
 class ClaudeCode(Format):
-    name, holds = "claude_code", "sessionId"
+    name = "claude_code"
+    holds = "sessionId"
     beside = ("type", "uuid", "parentUuid", "message")
     _layout = ("*.jsonl*", "*/*.jsonl*")  # of a project, or of all
 
@@ -53,7 +54,8 @@ class ClaudeCode(Format):
                 yield file.place(index or 0), line
                 continue
             name = first(line, _SESSION)
-            name = next(reversed(sessions), None) if name is None else name
+            if name is None:
+                name = next(reversed(sessions), None)
             is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
             if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
@@ -77,7 +79,8 @@ class ClaudeCode(Format):
                 session.add(line)
         talk = Conversation(place)
         talk.add_all(session.messages)
-        run.extra |= {"repeated": n} if (n := left_out.pop("repeated", 0)) else {}
+        if n := left_out.pop("repeated", 0):
+            run.extra |= {"repeated": n}
         if left_out:
             run.extra["n_left_out"] = dict(left_out)
         return talk.finish(run)
@@ -99,7 +102,8 @@ def _not_taken_back(
     gone: set[Any] = set()
     seen: set[Any] = set()
     for line in lines:
-        name, above = _text(line, "uuid"), _text(line, "parentUuid")
+        name = _text(line, "uuid")
+        above = _text(line, "parentUuid")
         anew = above is not None and _is_request(line) and asked[above] != name
         if name is not None and (anew or above in gone):
             gone.add(name)
@@ -113,7 +117,9 @@ def _not_taken_back(
 
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
-    return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value
+    return None
 
 
 def _is_request(line: Mapping[str, Any]) -> bool:
@@ -121,9 +127,8 @@ def _is_request(line: Mapping[str, Any]) -> bool:
     message = line.get("message")
     if line.get("type") != "user" or not isinstance(message, Mapping):
         return False
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    results = any(as_fields(part).get("type") == "tool_result" for part in parts)
+    parts = map(as_fields, as_list(message.get("content")))
+    results = any(part.get("type") == "tool_result" for part in parts)
     return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
 
 
@@ -143,7 +148,8 @@ class _Session:
     def add(self, line: Mapping[str, Any]) -> None:
         """Add a line's message."""
         message = as_object(line.get("message"))
-        text, is_user = text_of(message.get("content")), line["type"] == "user"
+        text = text_of(message.get("content"))
+        is_user = line["type"] == "user"
         if _is_aside(line, _SUBAGENT):
             self.left_out["subagent"] += 1
         elif _is_aside(line, _ASIDE) or (is_user and text.startswith(_WRITTEN)):
@@ -160,14 +166,14 @@ class _Session:
         self._asked = content
         self._n_user += 1
         if isinstance(content, list):
-            known = self._results.setdefault(id(self._turn) if self._turn else 0, [])
+            parts = self._results.setdefault(id(self._turn) if self._turn else 0, [])
             content = [
                 block
                 for block in content
                 if as_fields(block).get("type") != "tool_result"
-                or not any(self._replace(own, block) for own in known)
+                or not any(self._replace(earlier, block) for earlier in parts)
             ]
-            known.append(content)
+            parts.append(content)
         if content != []:
             self.messages.append({"role": "user", "content": content})
 
@@ -175,7 +181,8 @@ class _Session:
         """Add a line of an answer, which goes on until the next line of the user."""
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
-        self.run.meta |= {"model": model} if model else {}
+        if model:
+            self.run.meta |= {"model": model}
         request = line.get("requestId")
         names: list[str] = []
         if isinstance(name, str):  # which a proxy may give to all answers
@@ -183,7 +190,7 @@ class _Session:
                 json.dumps([message, request, self._asked]),
                 json.dumps([name, request or self._n_user]),
             ]
-        turn = next((self._turns[own] for own in names if own in self._turns), None)
+        turn = next((self._turns[key] for key in names if key in self._turns), None)
         if turn is None:
             turn = {"role": "assistant", "content": [], "model": model}
             self.messages.append(turn)
@@ -221,7 +228,8 @@ class _Session:
 
 def _repeats(block: Any, earlier: Any) -> bool:
     """Tell a block that stands again, or has grown while it was streamed."""
-    later, former = as_fields(block), as_fields(earlier)
+    later = as_fields(block)
+    former = as_fields(earlier)
     if later.get("type") != former.get("type"):
         return False
     name = first(later, ("id", "tool_use_id"))
@@ -233,4 +241,6 @@ def _repeats(block: Any, earlier: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    return value if isinstance(value, (int, float)) else 0
+    if isinstance(value, (int, float)):
+        return value
+    return 0

@@ -26,7 +26,8 @@ _ABORTED = ("turn_aborted", "turn.failed", "error")
 
 @register
 class Codex(Format):
-    name, holds = "codex", "payload"
+    name = "codex"
+    holds = "payload"
     beside = ("type", "timestamp")
     _layout = ("**/rollout-*.jsonl*",)  # of a year, month and day each
 
@@ -58,7 +59,8 @@ class Codex(Format):
         lines = as_objects(raw)
         for line in _without_rolled_back(lines):
             payload = _payload(line)
-            kind, new = str(line.get("type")), _messages_of(line)
+            kind = str(line.get("type"))
+            new = _messages_of(line)
             if _starts(line) or _asks(new):
                 run.stop_reason = None
             _note(run, line, payload)
@@ -81,21 +83,22 @@ class Codex(Format):
 
 def _without_rolled_back(lines: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Leave out the turns that the user took back, as many as a line says."""
-    kept: list[Mapping[str, Any]] = []
+    remaining: list[Mapping[str, Any]] = []
     turns: list[int] = []  # where those of the user start
     start: int | None = None  # of a turn in which nothing is asked yet
     for line in lines:
         n_turns = _payload(line).get("num_turns")
         if _payload(line).get("type") == "thread_rolled_back" and isinstance(n_turns, int):
             first_turn = max(len(turns) - n_turns, 0)
-            del kept[next(iter(turns[first_turn:]), len(kept)) :], turns[first_turn:]
+            del remaining[next(iter(turns[first_turn:]), len(remaining)) :], turns[first_turn:]
             continue
-        start = len(kept) if _starts(line) else start
+        if _starts(line):
+            start = len(remaining)
         if _asks(_messages_of(line)):
-            turns.append(len(kept) if start is None else start)
+            turns.append(len(remaining) if start is None else start)
             start = None
-        kept.append(line)
-    return kept
+        remaining.append(line)
+    return remaining
 
 
 def _starts(line: Mapping[str, Any]) -> bool:
@@ -109,12 +112,15 @@ def _asks(messages: list[dict[str, Any]]) -> bool:
 def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the contents of a line, with or without an envelope."""
     inner = line.get("payload", line.get("item"))
-    return inner if isinstance(inner, Mapping) else line
+    if isinstance(inner, Mapping):
+        return inner
+    return line
 
 
 def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     """Set the session's name, its model, and how it ended."""
-    kind, inner = line.get("type"), payload.get("type")
+    kind = line.get("type")
+    inner = payload.get("type")
     if kind in (_META, "thread.started") and "id" not in run.meta:  # a fork copies its parent's
         run.meta["id"] = payload.get("id", payload.get("thread_id"))
         run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
@@ -131,12 +137,15 @@ def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tokens of the last call of the model."""
     info = payload.get("info")
     last = info.get("last_token_usage") if isinstance(info, Mapping) else payload.get("usage")
-    return token_counts(last) if isinstance(last, Mapping) else {}
+    if isinstance(last, Mapping):
+        return token_counts(last)
+    return {}
 
 
 def _messages_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the item of a line as messages; instructions are the system's."""
-    of_line, item = str(line.get("type")), _payload(line)
+    of_line = str(line.get("type"))
+    item = _payload(line)
     if of_line in _NO_ITEMS or of_line.startswith("turn."):
         return []
     kind = item.get("type")
@@ -150,8 +159,12 @@ def _messages_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
             {"role": "assistant", "content": "", "tool_calls": [call]},
             result | {"content": item.get("aggregated_output")},
         ]
-    text = text_of(item.get("content")).lstrip() if kind == "message" else ""
+    text = ""
+    if kind == "message":
+        text = text_of(item.get("content")).lstrip()
     if item.get("role") == "user" and text.startswith(_INSTRUCTIONS):
         return [{**item, "role": "system"}]
-    known = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
-    return [dict(item)] if known else []
+    is_item = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
+    if is_item:
+        return [dict(item)]
+    return []

@@ -27,7 +27,8 @@ def _library() -> Any:
 
 @register
 class Inspect(Format):
-    name, holds = "inspect", "samples"
+    name = "inspect"
+    holds = "samples"
     beside = ("eval", "version", "status")
     endings = (".eval",)
 
@@ -60,9 +61,14 @@ class Inspect(Format):
             for name, score in raw.get("scores", {}).items()
             if not is_own_score(name)
         }
-        only = next(iter(scores), "") if len(scores) == 1 else ""
-        score = None if sounds_bad(only) else scores.get(only)  # only the user knows what it means
-        score = score if isinstance(score, (int, float)) else None
+        only = ""
+        if len(scores) == 1:
+            only = next(iter(scores), "")
+        score = None  # only the user knows what it means
+        if not sounds_bad(only):
+            score = scores.get(only)
+        if not isinstance(score, (int, float)):
+            score = None
         run = Run(
             id=place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
             outcome=as_outcome(score),
@@ -74,7 +80,8 @@ class Inspect(Format):
             meta={} if score is None else {"reward": score},
             extra=leftover(raw, _BULK) | ({"scores": scores} if scores else {}),
         )
-        talk, spans = Conversation(place), _spans(raw.get("events", []))
+        talk = Conversation(place)
+        spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
             return add_spans(talk, spans, run)
         talk.add_all(raw.get("messages", []))
@@ -95,7 +102,9 @@ def _value(value: Any) -> Any:
     """Return a score, or the parts of one, with the letters of grades as numbers."""
     if isinstance(value, Mapping):
         return {name: _value(part) for name, part in value.items()}
-    return _LETTERS.get(value, value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _LETTERS.get(value, value)
+    return value
 
 
 def _spans(events: list[dict[str, Any]]) -> list[Span]:
@@ -137,7 +146,8 @@ def _call_of_model(event: dict[str, Any], index: int) -> list[Span]:
 
 
 def _call_of_tool(event: dict[str, Any], index: int) -> Span:
-    text, error = text_of(event.get("result")), as_fields(event.get("error"))
+    text = text_of(event.get("result"))
+    error = as_fields(event.get("error"))
     return Span(
         index,
         "tool",

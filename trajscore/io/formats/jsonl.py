@@ -44,7 +44,9 @@ class _Options:
     fields: Any = None
 
     def __post_init__(self) -> None:
-        names = {} if self.fields is None else self.fields
+        names = {}
+        if self.fields is not None:
+            names = self.fields
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -55,7 +57,8 @@ class _Options:
 
 @register
 class JSONLines(Format):
-    name, holds = "jsonl", "messages"
+    name = "jsonl"
+    holds = "messages"
     options = _Options
     lax = True
 
@@ -77,8 +80,10 @@ class JSONLines(Format):
             yield from _runs(records, fields, one_by_one=file.one_by_one)
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
-        read = _run_of_lines if isinstance(raw, _Lines) else _run_of_record
-        return read(raw, place, place.fields.over(options.fields))
+        fields = place.fields.over(options.fields)
+        if isinstance(raw, _Lines):
+            return _run_of_lines(raw, place, fields)
+        return _run_of_record(raw, place, fields)
 
 
 def _is_step_of_schema(step: Mapping[str, Any]) -> bool:
@@ -100,7 +105,9 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
             columns |= {**record, **inner[-1]}
             missing = [
-                part for part in missing if all(fields.value(one, part) is None for one in inner)
+                part
+                for part in missing
+                if all(fields.value(owner, part) is None for owner in inner)
             ]
         yield place, record
     if missing and columns:
@@ -142,16 +149,18 @@ def _id_of(item: Item, fields: Fields) -> str:
     if name is None and fields.id is None and fields.text is not None:
         return stem(place.file)  # a file is a run
     if name is None:
-        field = f"field {fields.id!r}" if fields.id else "usual field of run ids, such as 'run_id'"
+        field = "usual field of run ids, such as 'run_id'"
+        if fields.id:
+            field = f"field {fields.id!r}"
         raise ArgumentError(f"{where} has no {field}; name it with {{argument}}", "id")
     return name
 
 
 def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
-    own = fields.names(lines[0], ("id",)).get("id", "")
-    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and own else ():
+    id_name = fields.names(lines[0], ("id",)).get("id", "")
+    for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
-            raise several_runs(name, str(place.run), [own])
+            raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
     for index, line in enumerate(_in_order(steps, fields, place)):
@@ -167,7 +176,8 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
-    of_run |= {"lines_of_run": len(lines) - len(steps)} if len(steps) < len(lines) else {}
+    if len(steps) < len(lines):
+        of_run |= {"lines_of_run": len(lines) - len(steps)}
     return _finish(talk, _constants(lines) | of_run, steps, place, fields)
 
 
@@ -215,8 +225,10 @@ def _in_order(
 
 def _key(number: Any) -> float | int | None:
     """Return the number of a step, or its time in whole microseconds; None of anything else."""
-    known = parse_number(str(number))
-    return moment(number) if known is None else known
+    parsed_number = parse_number(str(number))
+    if parsed_number is None:
+        return moment(number)
+    return parsed_number
 
 
 # ------------------------------------------------------------------ one run a line
@@ -231,8 +243,11 @@ def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
     talk = Conversation(place)
     are_texts = all(isinstance(item, str) for item in steps)
     for index, item in enumerate(steps):
-        step = {"confidence": item} if isinstance(item, (int, float)) else item
-        step = {fields.text or "text": item} if are_texts else step
+        step = item
+        if isinstance(item, (int, float)):
+            step = {"confidence": item}
+        if are_texts:
+            step = {fields.text or "text": item}
         _add(talk, as_object(step, f"message {index} is"), index, fields, ())
     return _finish(talk, leftover(record, {name}), steps, place, fields)
 
@@ -247,7 +262,8 @@ def _finish(
     task, trial = fields.values(of_run, ("task", "trial")).values()
     run = talk.finish(Run(id=str(place.run), task=task, trial=trial, extra=dict(of_run)))
     n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
-    run.extra |= {"without_role": len(steps) - n} if 0 < n < len(steps) else {}
+    if 0 < n < len(steps):
+        run.extra |= {"without_role": len(steps) - n}
     return run
 
 
@@ -263,7 +279,8 @@ def _add(
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
     parts = {part: dig(record, names[part]) if part in names else None for part in _OF_STEP}
-    action, observation = parts.pop("action"), parts.pop("observation")
+    action = parts.pop("action")
+    observation = parts.pop("observation")
     parts["content"] = parts.pop("text")
     actor = parts.pop("actor")
     if actor is not None or not is_message(record):
@@ -272,7 +289,7 @@ def _add(
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns
         return
-    added = [talk.add(own, index) for own in chat_messages(message | parts)]
+    added = [talk.add(part, index) for part in chat_messages(message | parts)]
     step = next(filter(None, added), None)
     if step is None:
         return

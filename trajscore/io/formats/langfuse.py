@@ -21,7 +21,8 @@ _MAY_BE_TEXT = ("input", "output", "metadata")
 
 @register
 class Langfuse(TraceFormat):
-    name, holds = "langfuse", "observations"
+    name = "langfuse"
+    holds = "observations"
     beside = ("traceId", "trace", "scores")
     lists = ("data",)
 
@@ -113,13 +114,15 @@ def _trace_fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(values: Any) -> list[Mapping[str, Any]]:
-    values = [] if values is None else values
+    if values is None:
+        values = []
     return list(map(as_object, check_list(values, "its observations or scores are")))
 
 
 def _span(observation: Mapping[str, Any]) -> Span:
     attributes = as_fields(unnested(observation.get("metadata")))
-    attributes = attributes_of(attributes) if "attributes" in attributes else attributes
+    if "attributes" in attributes:
+        attributes = attributes_of(attributes)
     return Span(
         id=observation.get("id"),
         kind=span_kind(observation.get("type")),

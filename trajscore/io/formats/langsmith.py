@@ -16,9 +16,11 @@ _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith
 
 @register
 class LangSmith(TraceFormat):
-    name, holds = "langsmith", "run_type"
+    name = "langsmith"
+    holds = "run_type"
     beside = ("inputs", "outputs", "trace_id", "dotted_order")
-    mark, lists = "run_type", ("runs",)
+    mark = "run_type"
+    lists = ("runs",)
 
     def recognise(self, head: Head) -> bool:
         return head.whole and {"run_type", "inputs"} <= head.fields.keys()
@@ -33,7 +35,8 @@ class LangSmith(TraceFormat):
         root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
         spans = list(map(_span, records))
         run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
-        run.scores, spans[root].scores = spans[root].scores, {}
+        run.scores = spans[root].scores
+        spans[root].scores = {}
         return spans
 
 

@@ -13,6 +13,7 @@ from trajscore.io._run import Run, as_object, check_list
 from trajscore.io._spans import Span, add_score, add_spans
 from trajscore.io._vocabulary import (
     as_fields,
+    as_list,
     first,
     span_kind,
     token_counts,
@@ -24,7 +25,8 @@ from trajscore.io.registry import Format, Head, register
 
 @register
 class MLflow(Format):
-    name, holds = "mlflow", "info"
+    name = "mlflow"
+    holds = "info"
     beside = ("data", "spans", "trace_metadata")
     lists = ("traces",)
 
@@ -40,7 +42,8 @@ class MLflow(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)
-        raw = as_object(unnested(raw["trace"])) if "trace" in raw else raw
+        if "trace" in raw:
+            raw = as_object(unnested(raw["trace"]))
         info, data = (as_fields(raw.get(name)) or raw for name in ("info", "data"))
         run = Run(place.name(first(info, ("trace_id", "request_id"))))
         records = check_list(unnested(data.get("spans")), "its spans are")
@@ -90,7 +93,7 @@ def _hex(name: Any) -> str:
 def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
     """Give each judgement to its span, or to the run; an expectation is not a judgement."""
     owners = {span.id: span for span in spans}
-    for assessment in map(as_object, assessments if isinstance(assessments, list) else []):
+    for assessment in map(as_object, as_list(assessments)):
         name = str(first(assessment, ("assessment_name", "name")))
         feedback = as_fields(assessment.get("feedback"))
         if not feedback:

@@ -49,7 +49,9 @@ _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id
 
 @register
 class OpenTelemetry(TraceFormat):
-    name, holds, lax = "otel", "attributes", True
+    name = "otel"
+    holds = "attributes"
+    lax = True
     beside = ("resourceSpans", "spans", "traceId", "spanId", "parentSpanId")
     lists = (
         "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
@@ -63,7 +65,8 @@ class OpenTelemetry(TraceFormat):
         if not head.whole:
             return False
         span = fields.get("spans", fields.get("data"))
-        span = span[0] if isinstance(span, list) and span else span
+        if isinstance(span, list) and span:
+            span = span[0]
         records = [record for record in (span, fields) if isinstance(record, Mapping)]
         return any(_is_span(record) or _is_log(record) for record in records)
 
@@ -120,7 +123,8 @@ class OpenTelemetry(TraceFormat):
             _add_event(run, spans.get(key), name, fields)
         # an attribute on which the spans of a trace agree belongs to the run
         agreed = {k: v[0] for k, v in values.items() if all(value == v[0] for value in v)}
-        run.extra |= {"attributes": agreed} if agreed else {}
+        if agreed:
+            run.extra |= {"attributes": agreed}
         return spans.values()
 
 
@@ -141,11 +145,11 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
         return None, None, None
     fields = {**record, **as_fields(record.get("context"))}
     trace = first(fields, ("traceId", "trace_id", "context.trace_id"))
-    own = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
+    id_names = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
     outer = as_fields(record.get("parent")) or as_fields(record.get("parentSpanContext"))
     return (
         trace,
-        first(fields, own),
+        first(fields, id_names),
         first(outer, ("span_id", "spanId"))
         or first(record, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
     )
@@ -159,7 +163,8 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     if system is not None:
         inputs = {"instructions": system, "messages": unnested(inputs)}
     reason = unnested(first(attributes, keys.FINISH_REASON))
-    reason = reason[0] if isinstance(reason, list) and len(reason) == 1 else reason
+    if isinstance(reason, list) and len(reason) == 1:
+        reason = reason[0]
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
     end = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
     return Span(
@@ -198,7 +203,9 @@ def _kind(attributes: Mapping[str, Any]) -> Kind:
         return "model"
     is_models = any(name.startswith(_OF_MODELS) for name in attributes)
     is_models = is_models or read_attribute(attributes, keys.SPAN_OUTPUT[:3]) is not None
-    return "model" if is_models else "other"
+    if is_models:
+        return "model"
+    return "other"
 
 
 def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
@@ -210,7 +217,9 @@ def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
 
 
 def _failed(status: Any) -> bool:
-    code = status.get("status_code", status.get("code")) if isinstance(status, Mapping) else status
+    code = status
+    if isinstance(status, Mapping):
+        code = status.get("status_code", status.get("code"))
     return str(code).upper().endswith("ERROR") or code == 2
 
 
@@ -231,20 +240,20 @@ def _add_attributes(
     metadata = unnested(attributes.get("metadata"))
     if isinstance(metadata, dict):  # of OpenInference, as text
         run.extra["metadata"] = {**run.extra.get("metadata", {}), **metadata}
-    own = {
+    agreeing = {
         name: value
         for name, value in attributes.items()
         if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, Mapping))
     }
-    span.extra = {**own, **span.extra}
-    for name, value in own.items():
+    span.extra = {**agreeing, **span.extra}
+    for name, value in agreeing.items():
         values.setdefault(name, []).append(value)
 
 
 def _evaluations(attributes: Mapping[str, Any], family: str) -> dict[str, Any]:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
     rows = read_attribute(attributes, (family,))
-    rows = [as_fields(row) for row in rows] if isinstance(rows, list) else []
+    rows = list(map(as_fields, as_list(rows)))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 
@@ -267,7 +276,8 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]
     if name in _INPUT_EVENTS and inputs is None:
         role = name.split(".")[1]
         if role == "tool" == span.kind:  # what the tool was given
-            span.inputs = unnested(fields.get("content")) if span.inputs is None else span.inputs
+            if span.inputs is None:
+                span.inputs = unnested(fields.get("content"))
             return
         inputs = [with_parts({"role": role, "tool_call_id": fields.get("id"), **fields})]
     if name in _OUTPUT_EVENTS and outputs is None:

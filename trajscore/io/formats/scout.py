@@ -20,7 +20,8 @@ _META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_se
 
 @register
 class Scout(Format):
-    name, holds = "scout", "transcript_id"
+    name = "scout"
+    holds = "transcript_id"
 
     def recognise(self, head: Head) -> bool:
         return False  # by its folder only
@@ -28,7 +29,9 @@ class Scout(Format):
     def folder(self, place: Path) -> list[Path]:
         """Return the folder of a database, which is read as a whole."""
         is_database = any(place.glob("**/transcripts_*.parquet"))
-        return [place] if is_database else []
+        if is_database:
+            return [place]
+        return []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         need = "reading transcripts of Inspect Scout needs inspect-scout"

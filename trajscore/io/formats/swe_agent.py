@@ -11,7 +11,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
-from trajscore.io._vocabulary import as_fields
+from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
 
@@ -28,7 +28,8 @@ _SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the ru
 
 @register
 class SWEAgent(Format):
-    name, holds = "swe_agent", "trajectory"
+    name = "swe_agent"
+    holds = "trajectory"
     beside = ("info", "history", "trajectory_format")
     endings = (".traj",)
     _layout = ("**/*.traj", "**/*.traj.json")  # of an instance each
@@ -66,7 +67,7 @@ class SWEAgent(Format):
 
 def _add_prompts(talk: Conversation, history: Any) -> None:
     """Add the prompts before the agent's first turn, but no demonstrations."""
-    for index, message in enumerate(history if isinstance(history, list) else []):
+    for index, message in enumerate(as_list(history)):
         if not isinstance(message, dict) or role_of(message.get("role")) in ("agent", "tool"):
             return
         if not message.get("is_demo"):
@@ -74,8 +75,11 @@ def _add_prompts(talk: Conversation, history: Any) -> None:
 
 
 def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
-    action, observation = step.get("action"), step.get("observation")
-    names = action.split()[:1] if isinstance(action, str) else []
+    action = step.get("action")
+    observation = step.get("observation")
+    names = []
+    if isinstance(action, str):
+        names = action.split()[:1]
     calls = [{"id": f"step {index}", "name": name, "arguments": action} for name in names]
     message = {
         "role": "assistant",
@@ -85,7 +89,9 @@ def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     more = ("execution_time", "state", "extra_info")
     talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
     if observation is not None:
-        key = f"step {index}" if calls else None
+        key = None
+        if calls:
+            key = f"step {index}"
         talk.add({"role": "tool", "tool_call_id": key, "content": observation}, index)
 
 
@@ -95,14 +101,18 @@ def _stop(info: Mapping[str, Any]) -> str | None:
     if not isinstance(status, str):
         return None
     limit = _SUBMITTED.fullmatch(status)
-    return limit[1] if limit else status
+    if limit:
+        return limit[1]
+    return status
 
 
 def _outcome(name: str, file: Path) -> float:
     """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
         for path in (folder / report for report in _REPORTS):
-            report = LogFile(path).whole() if path.exists() else {}
+            report = {}
+            if path.exists():
+                report = LogFile(path).whole()
             for field, outcome in _FIELDS.items():
                 if isinstance(report.get(field), list) and name in report[field]:
                     return outcome

@@ -63,7 +63,8 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
 
 @register
 class Tau2(Format):
-    name, holds = "tau2", "simulations"
+    name = "tau2"
+    holds = "simulations"
     beside = ("info", "tasks", "termination_reason", "reward_info")
     _layout = ("results.json*", "simulations/*.json*")
 
@@ -75,8 +76,11 @@ class Tau2(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """List the head and the simulations of a folder with one file a simulation."""
-        place = place.parent if place.name in _HEADS else place
-        return super().folder(place) if (place / "simulations").is_dir() else []
+        if place.name in _HEADS:
+            place = place.parent
+        if (place / "simulations").is_dir():
+            return super().folder(place)
+        return []
 
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         # beside a folder of simulations, the list is an index of them
@@ -135,4 +139,6 @@ def _with_confidence(message: Any) -> Any:
     """Add the confidence that agent-tracer asks for after each turn, if there is one."""
     uncertainty = as_fields(as_fields(message).get("uncertainty"))
     stated = uncertainty.get("self_assessed_confidence")
-    return message if stated is None else {"confidence": stated, **message}
+    if stated is None:
+        return message
+    return {"confidence": stated, **message}

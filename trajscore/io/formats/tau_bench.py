@@ -32,7 +32,8 @@ class _Options:
 
 @register
 class TauBench(Format):
-    name, holds = "tau_bench", "traj"
+    name = "tau_bench"
+    holds = "traj"
     beside = ("task_id", "trial", "reward", "info")
     options = _Options
 
