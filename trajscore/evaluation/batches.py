@@ -40,7 +40,6 @@ from trajscore.evaluation.options import (
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
-    EvaluationOptions,
     Note,
     Options,
 )
@@ -62,7 +61,6 @@ class BatchSelection:
     """Which runs count, and as what; q_z and stop reasons are columns of `meta`."""
 
     censored: str
-    missing: str
     q_z: str | None
     stop_reason: str | None
 
@@ -86,7 +84,6 @@ def batch_selection(
     batches: Any,
     calibrator: Any,
     censored: Any,
-    options: EvaluationOptions,
     stop_reason: Any,
     by: Any,
 ) -> BatchSelection:
@@ -111,7 +108,7 @@ def batch_selection(
                 f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
                 f"says which are read"
             )
-    return BatchSelection(censored, options.missing, q_z, stop_reason)
+    return BatchSelection(censored, q_z, stop_reason)
 
 
 class RowSums:
@@ -249,7 +246,7 @@ class Pass:
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
-        if self.selection.missing == "ffill":
+        if self.options.settings.missing == "ffill":
             filled = X.ffill()
             n_filled = (np.isnan(X.cells) & ~np.isnan(filled.cells)).sum(axis=0)
             X = filled

@@ -43,7 +43,6 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
@@ -59,7 +58,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     every = list(rows)
     n_runs = len(rows.runs)
     units = rows.runs.units
-    cells = _Cells(every, options, units)
+    cells = _Cells(every, options)
     names = options.metrics
     estimates: dict[int, _Estimates] = {}  # by row, as long as needed
     metrics: dict[int, Metrics] = {}
@@ -177,8 +176,8 @@ class _Estimates:
     def __sub__(self, other: _Estimates) -> _Estimates:
         """Return the estimates of the differences."""
         influence, change = (
-            {name: ours[name] - theirs[name] for name in ours if name in theirs}
-            for ours, theirs in ((self.influence, other.influence), (self.change, other.change))
+            {name: row[name] - reference[name] for name in row if name in reference}
+            for row, reference in ((self.influence, other.influence), (self.change, other.change))
         )
         return _Estimates(self.values - other.values, influence, change, {})
 
@@ -206,10 +205,10 @@ def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
+    def __init__(self, rows: list[Row], options: Options) -> None:
         self.rows = rows
         self.options = options
-        self.units = units
+        self.units = rows[0].runs.units
         self.settings = options.settings
         self.names = options.metrics
         labels = rows[0].runs.labels
@@ -328,20 +327,16 @@ class _Cells:
         methods = pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
-        low, high = (np.where(self._withheld(), np.nan, end) for end in (low, high))
+        # they would hold too seldom: of differences of very few runs of an outcome, and of
+        # ECUAS_128, which the few forecasts near 0 decide
+        withheld = self.method != ""
+        withheld[0] = False
+        if self.has_differences:
+            withheld[1:] &= np.array(self.names) == "ECUAS_128"
+        low[withheld] = high[withheld] = np.nan
         for level, columns in enumerate(LEVELS):
-            ends = (self.estimate, low, high)
-            for column, numbers in zip(columns, ends, strict=True):
+            for column, numbers in zip(columns, (self.estimate, low, high), strict=True):
                 table[column] = numbers[level].ravel()
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
-
-    def _withheld(self) -> NDArray[np.bool_]:
-        """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
-        and of ECUAS_128, which the few forecasts near 0 decide.
-        """
-        withheld = np.zeros(self.shape, dtype=bool)
-        withheld[1:] = not self.has_differences
-        withheld[1:, :, self.names.index("ECUAS_128")] = True
-        return withheld & (self.method != "")
