@@ -8,6 +8,7 @@ from judged import evaluate
 from trajscore import TrajectoryArray, metrics
 from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
+from trajscore.evaluation.runs import Exclusion, ExclusionKind
 
 FAST = {"calibrator": None, "families": "log"}
 
@@ -103,11 +104,11 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
     reasons = np.where(y == -1, "max_steps", "game_over").astype(object)
     reasons[hidden[:9]] = ["parse_error"] * 5 + [None, np.nan, "", "crash"]
     report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
-    assert sorted(report.excluded["n_runs"]) == [1, 3, 5]
-    counts = {why: n for _, why, n in report.excluded.itertuples(index=False)}
-    assert [n for why, n in counts.items() if "parse_error" in why] == [5]
-    assert [n for why, n in counts.items() if "crash" in why] == [1]
-    assert counts["no outcome and no stop reason"] == 3
+    assert report.exclusions == {
+        Exclusion(ExclusionKind.STOPPED, "crash"): 1,
+        Exclusion(ExclusionKind.STOPPED, "parse_error"): 5,
+        Exclusion(ExclusionKind.NO_STOP_REASON): 3,
+    }
     rows = np.setdiff1d(np.arange(len(y)), hidden[:9])
     alone = evaluate(X[rows], y[rows], **FAST, intervals=quick)
     pd.testing.assert_frame_equal(report.table, alone.table)
@@ -261,6 +262,13 @@ def test_a_run_that_holds_much_of_the_weight_is_named(quick):
     assert f"run 7 (400 steps) has {share:.0%} of the weight" in note
     alike = evaluate(X.prefix(2), y, **FAST, intervals=quick)
     assert not any("of the weight" in note for note in alike.notes)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_an_alive_rate_learnt_from_the_runs_that_it_is_judged_on_is_noted(quick, n):
+    X, y = make_trajectories(3, random_state=0, return_X_y=True)[0], [1, 0, 1]
+    notes = evaluate(X[:n], y[:n], **FAST, intervals=quick).notes
+    assert any("learnt from the same runs" in note for note in notes) == (n == 2)
 
 
 def test_few_clusters_are_noted(quick):

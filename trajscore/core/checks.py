@@ -204,8 +204,11 @@ def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
                 )
             labels = X.meta[source]
         array = np.asarray(labels, dtype=object)
-        texts = np.where(pd.isna(array), "(none)", array.astype(str)).astype(object)
-        labels_by_kind[str(name)] = check_labels(texts, len(X), f"by: {name!r}")
+        cells = pd.Series(array.ravel())  # which writes days without their hours
+        texts = cells.astype(str).where(cells.notna(), "(none)").to_numpy(dtype=object)
+        labels_by_kind[str(name)] = check_labels(
+            texts.reshape(array.shape), len(X), f"by: {name!r}"
+        )
     return labels_by_kind
 
 

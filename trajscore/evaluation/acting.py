@@ -38,9 +38,13 @@ class Accepting:
     def cheapest(self, price: float) -> int:
         """Return the place of the cheapest: accept all, or none, unless a threshold pays."""
         cost = self.cost(price)
-        end = 0 if cost[0] <= cost[-1] + SUM_ROUNDING else len(cost) - 1
+        end = 0
+        if cost[0] > cost[-1] + SUM_ROUNDING:
+            end = len(cost) - 1
         best = int(np.argmax(cost <= cost.min() + SUM_ROUNDING))  # of ties, the lowest
-        return best if cost[best] < cost[end] - MATERIAL_SAVING - SUM_ROUNDING else end
+        if cost[best] < cost[end] - MATERIAL_SAVING - SUM_ROUNDING:
+            return best
+        return end
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def stopping(
 
     `costs` are those of each step; steps themselves are counted, too.
     """
-    run, step = run_numbers(trace), step_numbers(trace)
+    run = run_numbers(trace)
     lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
     marks, digits = thresholds_of(np.append(np.unique(lowest), np.quantile(trace.cells, 0.9)))
     marks = marks[marks > lowest.min() + SUM_ROUNDING]
@@ -110,7 +114,7 @@ def stopping(
     above = np.searchsorted(marks, trace.cells + SUM_ROUNDING, side="right")
     lift = run * (n + 1)  # so that no run sees the one before
     reached = np.minimum.accumulate(above - lift) + lift
-    before = np.where(step == 1, n, np.append(n, reached[:-1]))
+    before = np.where(step_numbers(trace) == 1, n, np.append(n, reached[:-1]))
     falls = np.flatnonzero(reached < before)
 
     def added(values: FloatArray) -> FloatArray:
@@ -126,8 +130,7 @@ def stopping(
         total = np.cumsum(cost)
         after = total[trace.offsets[1:] - 1][run[falls]] - total[falls]
         saved[name] = added(after) / total[-1]
-    n_good, n_bad = labels.sum(), (1 - labels).sum()
     return Stopping(
-        marks, added(success) / max(n_good, SUM_ROUNDING),
-        added(1 - success) / max(n_bad, SUM_ROUNDING), saved, digits,
+        marks, added(success) / max(labels.sum(), SUM_ROUNDING),
+        added(1 - success) / max((1 - labels).sum(), SUM_ROUNDING), saved, digits,
     )  # fmt: skip

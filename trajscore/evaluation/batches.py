@@ -40,7 +40,6 @@ from trajscore.evaluation.options import (
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
-    EvaluationOptions,
     Note,
     Options,
 )
@@ -62,7 +61,6 @@ class BatchSelection:
     """Which runs count, and as what; q_z and stop reasons are columns of `meta`."""
 
     censored: str
-    missing: str
     q_z: str | None
     stop_reason: str | None
 
@@ -86,7 +84,6 @@ def batch_selection(
     batches: Any,
     calibrator: Any,
     censored: Any,
-    options: EvaluationOptions,
     stop_reason: Any,
     by: Any,
 ) -> BatchSelection:
@@ -97,8 +94,10 @@ def batch_selection(
             f"calibrator={calibrator!r}"
         )
     columns = batches.columns.meta
-    has_q_z = not (isinstance(censored, str) and censored in ("failure", "drop"))
-    q_z = censored if has_q_z else None
+    q_z = None
+    if not (isinstance(censored, str) and censored in ("failure", "drop")):
+        q_z = censored
+        censored = "q_z"
     named = [("censored", q_z), ("stop_reason", stop_reason)]
     named += [("by", name) for name in (by.values() if isinstance(by, Mapping) else [by])]
     for part, name in named:
@@ -109,7 +108,7 @@ def batch_selection(
                 f"{part}: {unknown_name('column', name, columns)}; iter_batches(meta=...) "
                 f"says which are read"
             )
-    return BatchSelection("q_z" if has_q_z else censored, options.missing, q_z, stop_reason)
+    return BatchSelection(censored, q_z, stop_reason)
 
 
 class RowSums:
@@ -133,9 +132,11 @@ class RowSums:
                 f"probabilities first"
             )
         X = in_unit(X, probabilities=True)
-        phi, weights = self.options.settings.phi, self.options.weights
-        is_weighted = phi == "weighted"  # by what is at hand
-        confidence = weighted_mean(X, runs.weight) if is_weighted else collapse(X, phi, weights)
+        phi = self.options.settings.phi
+        if phi == "weighted":  # by what is at hand
+            confidence = weighted_mean(X, runs.weight)
+        else:
+            confidence = collapse(X, phi, self.options.weights)
         self.runs._add_collapsed(runs.label, confidence)
         self.steps._add(runs, X.cells)
         self.scores._add(runs, X.cells)
@@ -145,7 +146,9 @@ class RowSums:
         """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
         n_runs = self.runs.sums[:2].sum(axis=1)  # failures, successes
         rate = float(n_runs[1] / n_runs.sum())
-        of_steps = rate if self.options.weights.is_own else self.scores.success_rate
+        of_steps = self.scores.success_rate
+        if self.options.weights.is_own:
+            of_steps = rate
         base = RowSums(self.options)
         base.scores = self.scores._constant(of_steps)
         base.steps = self.steps._constant(of_steps)
@@ -169,14 +172,14 @@ class RowSums:
 
     def values(self) -> dict[str, float]:
         """Return all metrics by name."""
-        options, n_runs = self.options, self.scores.n_runs
+        options = self.options
         scores = self.scores.compute()["value"].to_numpy()
         metrics = dict(zip(options.score_names, scores.tolist(), strict=True))
         steps = self.steps.compute(options.scores[0])
         metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
         metrics[options.miscalibration] = steps["miscalibration"]
         metrics |= self.runs.compute()["value"].to_dict()
-        return metrics | dict(zip(_COSTS, (self.costs / n_runs).tolist(), strict=True))
+        return metrics | dict(zip(_COSTS, (self.costs / self.scores.n_runs).tolist(), strict=True))
 
 
 def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
@@ -202,15 +205,17 @@ class HashSample:
         limit = every[min(self.size, len(every)) - 1]  # whole clusters, at least one
         rows = [np.flatnonzero(hashes <= limit) for hashes, _ in self.parts]
         return [
-            (hashes[own], runs.take(own))
-            for (hashes, runs), own in zip(self.parts, rows, strict=True)
-            if len(own)
+            (hashes[drawn], runs.take(drawn))
+            for (hashes, runs), drawn in zip(self.parts, rows, strict=True)
+            if len(drawn)
         ]
 
     def runs(self) -> Batch:
         """Return the runs of the sample."""
         y, X, groups = zip(*(runs for _, runs in self._smallest()), strict=True)
-        clusters = None if groups[0] is None else np.concatenate(groups)
+        clusters = None
+        if groups[0] is not None:
+            clusters = np.concatenate(groups)
         return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
 
 
@@ -241,16 +246,18 @@ class Pass:
 
     def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
         """Add a batch."""
-        if self.selection.missing == "ffill":
-            stated, X = X, X.ffill()
-            n_filled = (np.isnan(stated.cells) & ~np.isnan(X.cells)).sum(axis=0)
+        if self.options.settings.missing == "ffill":
+            filled = X.ffill()
+            n_filled = (np.isnan(X.cells) & ~np.isnan(filled.cells)).sum(axis=0)
+            X = filled
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
             self.n_cells += len(X.cells)
         counted = self.selection.apply(y, X)
         scored = leave_out_incomplete(counted)
         self.exclusions.update(scored.exclusions)
         self.counts += Counts.of_outcomes(counted.y, counted.labels)
-        self.stops.update(counted.stops.stop_counts if counted.stops else {})
+        if counted.stops is not None:
+            self.stops.update(counted.stops.stop_counts)
         batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
         half = batch.hashes() & 1  # another bit than the sample's
         for k in (0, 1):
@@ -293,11 +300,10 @@ class Pass:
         """Return what a reader should know of the runs."""
         facts = {"n": len(self.sample.runs().y), "n_runs": self.counts.n_runs}
         filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
-        return [
-            *([Note("all", "sampled", facts)] if facts["n"] < facts["n_runs"] else []),
-            *stop_notes(self.stops),
-            *(Note(name, "filled", {"share": share}) for name, share in filled.items()),
-        ]
+        notes = stop_notes(self.stops)
+        if facts["n"] < facts["n_runs"]:
+            notes.insert(0, Note("all", "sampled", facts))
+        return notes + [Note(name, "filled", {"share": share}) for name, share in filled.items()]
 
 
 def evaluate_batches(
@@ -314,10 +320,15 @@ def evaluate_batches(
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
-    reasons = None if selection.stop_reason is None else X.meta[selection.stop_reason].to_numpy()
-    censored = selection.censored if selection.q_z is None else X.meta[selection.q_z].to_numpy()
+    reasons = None
+    censored: Any = selection.censored
+    if selection.stop_reason is not None:
+        reasons = X.meta[selection.stop_reason].to_numpy()
+    if selection.q_z is not None:
+        censored = X.meta[selection.q_z].to_numpy()
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
-    raw, calibrated = first.of_all(), {}
+    raw = first.of_all()
+    calibrated: dict[str, RowSums] = {}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
         second: Pass = batches.reduce(Pass(options, selection, names, maps))
@@ -365,8 +376,8 @@ def _of_all(
     place = {level[0]: sampled.columns.get_indexer(level) for level in LEVELS}
     numbers = sampled.to_numpy(dtype=float).copy()
     for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
-        own = values.get((predictor, form), {}).get(metric)
-        if own is None:
+        value = values.get((predictor, form), {}).get(metric)
+        if value is None:
             continue
         # what is above the alive rates stays that of the sample
         others = {"value": {metric: 0.0}, "margin": values[BASE_RATE, CONSTANT]}
@@ -374,7 +385,7 @@ def _of_all(
             others["over_as_given"] = values[predictor, AS_GIVEN]
         for level, other in others.items():
             if metric in other:
-                row[place[level]] = _moved(row[place[level]], own - other[metric], shrink)
+                row[place[level]] = _moved(row[place[level]], value - other[metric], shrink)
         if "ECE" in metric:
             row[place["value"]] = np.clip(row[place["value"]], 0, 1)
     return pd.DataFrame(numbers, sampled.index, sampled.columns)
@@ -382,7 +393,9 @@ def _of_all(
 
 def _moved(cell: FloatArray, value: float, shrink: float) -> FloatArray:
     """Return another value with an interval as wide as this one's, but for the number of runs."""
+    if np.isnan(cell[0]):
+        return cell
     ends = value + (cell[1:] - cell[0]) * shrink
     if cell[1] == 0:  # a bound, as of the miscalibration
         ends[0] = 0.0
-    return np.array([value, *ends]) if not np.isnan(cell[0]) else cell
+    return np.array([value, *ends])

@@ -24,6 +24,7 @@ from trajscore.core.policy import (
     MIN_RUNS_FOR_LEAKAGE,
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
+from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -83,7 +84,8 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
     if is_whole and is_dense and len(last) >= MIN_RUNS_FOR_IDS:
         return Leak.ID
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
-    last, success = last[clear], y[clear].astype(np.float64)
+    last = last[clear]
+    success = y[clear].astype(np.float64)
     if min(success.sum(), (1 - success).sum()) < MIN_RUNS_FOR_LEAKAGE:
         return None
     area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))
@@ -155,7 +157,7 @@ def _out_of_range(rows: list[Row]) -> list[Note]:
         values = row.traces.cells
         ordinary = OrdinaryRange.of(values)
         far = ordinary.is_outlier(values)
-        outside = row.outside & ~far
+        outside = np.asarray(outside_unit(values)) & ~far  # by more than rounding
         is_positive = bool((values > 0).any())  # minus a risk is not
         is_slip = 2 * outside.sum() < len(values) and is_positive
         of_others = {"low": ordinary.low, "high": ordinary.high}

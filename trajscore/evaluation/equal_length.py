@@ -19,7 +19,6 @@ from trajscore.calibration.fixed_step import (
 )
 from trajscore.core.ids import pair_codes
 from trajscore.core.run_sums import collapse
-from trajscore.core.type_aliases import FloatArray
 from trajscore.evaluation.options import Options, columns_of
 from trajscore.evaluation.rows import Row
 from trajscore.inference.mean_intervals import interval_of
@@ -57,26 +56,25 @@ def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
 
 def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
     level = options.settings.confidence_level
-    confidence, length = collapse(row.traces, options.settings.phi, options.weights), _length(row)
+    confidence = collapse(row.traces, options.settings.phi, options.weights)
+    lengths = row.traces.lengths.astype(np.float64)
+    # with the sign with which it ranks all runs better
+    area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
+    if area <= 0.5:
+        lengths = -lengths
     stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
     runs = runs_with_a_partner(row.runs.labels, stratum)
-    labels, groups = row.runs.labels[runs], row.runs.groups
-    groups = None if groups is None else groups[runs]
+    labels = row.runs.labels[runs]
+    groups = row.runs.groups
+    if groups is not None:
+        groups = groups[runs]
     if not has_both(labels):
         return len(runs), *[np.nan] * 6
-    ours = auroc_estimate(confidence[runs], labels, stratum[runs])
+    estimate, influence = auroc_estimate(confidence[runs], labels, stratum[runs])
     # within a bin of lengths something may be left of them
-    theirs = auroc_estimate(length[runs], labels, stratum[runs])
-    over = ours[0] - theirs[0], ours[1] - theirs[1]
+    of_length, influence_of_length = auroc_estimate(lengths[runs], labels, stratum[runs])
     return (
         len(runs),
         *auroc_interval(confidence[runs], labels, stratum[runs], groups, level),
-        *interval_of(*over, groups, level),
+        *interval_of(estimate - of_length, influence - influence_of_length, groups, level),
     )
-
-
-def _length(row: Row) -> FloatArray:
-    """Length of runs, with the sign with which it ranks all of them better."""
-    lengths = row.traces.lengths.astype(np.float64)
-    area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
-    return lengths if area > 0.5 else -lengths

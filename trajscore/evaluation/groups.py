@@ -36,8 +36,11 @@ from trajscore.evaluation.rows import Row, Rows, base_rate
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
-_MOST_SHUFFLES, _FEWEST_SHUFFLES, _MOST_LABELS = 999, 199, 20_000_000
-_MOST_SHOWN, _MOST_FEW = 40, 5  # groups, and such as have too few runs for a conclusion
+_MOST_SHUFFLES = 999
+_FEWEST_SHUFFLES = 199
+_MOST_LABELS = 20_000_000
+_MOST_SHOWN = 40  # groups
+_MOST_FEW = 5  # groups that have too few runs for a conclusion
 
 
 def group_table(
@@ -53,24 +56,24 @@ def group_table(
     by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
     best = ranked(cards)
     chosen = [row for row in rows.predictors if row.form == best[row.predictor].form]
-    p_values = {kind: differ(chosen, labels, options) for kind, labels in by.items()}
+    p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
     for kind, group in options.work.track(parts):
         inside = _within(rows.predictors, by[kind] == group, options.weights)
-        own = card_table(inside, options.quiet, n_tables=len(parts))
-        runs, level = inside.runs, own["confidence_level"].iloc[0]
-        tables[kind, group] = own.assign(t=runs.units.t_quantile(level))
-    table, decided = pd.concat(tables, names=["by", "group", "predictor"]), []
+        of_group = card_table(inside, options.quiet, n_tables=len(parts))
+        level = of_group["confidence_level"].iloc[0]
+        tables[kind, group] = of_group.assign(t=inside.runs.units.t_quantile(level))
+    table = pd.concat(tables, names=["by", "group", "predictor"])
+    decided = []
     for kind in by:
         of_kind = table.loc[[kind]]
         for row, p in zip(chosen, np.minimum(1, len(by) * p_values[kind]), strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
-            own = groups[row.form]
-            card = cards.loc[row.predictor]
             p_value = p if best[row.predictor].varies else 1.0  # it tells nothing in any group
             settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
-            decided.append(settle(groups, card).assign(own=own, p_value=p_value))
+            settled = settle(groups, cards.loc[row.predictor])
+            decided.append(settled.assign(own=groups[row.form], p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
 
 
@@ -94,7 +97,7 @@ def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 # -------------------------------------------------------------------- do groups differ?
 
 
-def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArray:
+def group_p_values(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArray:
     """Return p-values of a row saving another share of the base rate's loss in groups than in all.
 
     Squared differences, over their variances, are added up. Labels are shuffled over clusters (over
@@ -103,8 +106,9 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
     Konietschke 2015). P-values are adjusted for all rows (Westfall and Young 1993).
     """
     _, code = np.unique(labels, return_inverse=True)
-    groups = rows[0].runs.groups
-    cluster = np.arange(len(code)) if groups is None else groups
+    cluster = rows[0].runs.groups
+    if cluster is None:
+        cluster = np.arange(len(code))
     pairs, item = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)
     n_labels = pd.Series(pairs[0]).groupby(pairs[0]).transform("size").to_numpy()
     tested = np.bincount(pairs[1]) >= MIN_UNITS_PER_GROUP
@@ -122,9 +126,10 @@ def differ(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArra
     seed = options.settings.random_state
     shuffled = _shuffles(code[is_tested][first], block[is_tested][first], seed)
     distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
-    n, statistics = len(shuffled), np.round(np.stack(distances), 9)
+    n = len(shuffled)
+    statistics = np.round(np.stack(distances), 9)
     least = np.stack([n - np.searchsorted(np.sort(values), values) for values in statistics]) / n
-    return np.asarray([(least.min(axis=0) <= own).mean() for own in least[:, 0]])
+    return np.asarray([(least.min(axis=0) <= share).mean() for share in least[:, 0]])
 
 
 def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
@@ -143,9 +148,11 @@ def _distances(
     row: Row, places: IntArray, shuffled: IntArray, n_groups: int, options: Options
 ) -> FloatArray:
     """Return how far groups are from all runs under each labelling; places of -1 do not count."""
-    used, n_items = places >= 0, shuffled.shape[1]
+    used = places >= 0
+    n_items = shuffled.shape[1]
     sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
-    mass, labels = options.weights.of(row.traces).total, row.runs.labels
+    mass = options.weights.of(row.traces).total
+    labels = row.runs.labels
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
     of_items = np.stack([np.bincount(places[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
@@ -176,8 +183,8 @@ def _share_saved(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the saved share of the base rate's loss, and its derivative in the sums."""
     family = get_family(options.scores[0])
-    own, success, failure, divisor = totals[:4]
-    prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * own.ndim)
+    score, success, failure, divisor = totals[:4]
+    prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * score.ndim)
 
     def branches(good: FloatArray, bad: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         rate = np.asarray(good / (good + bad))
@@ -185,12 +192,12 @@ def _share_saved(
 
     with np.errstate(divide="ignore", invalid="ignore"):
         gain, loss, _ = branches(success, failure)
-        margin = (own - success * gain - failure * loss) / divisor
+        margin = (score - success * gain - failure * loss) / divisor
         smooth_gain, smooth_loss, rate = branches(success + prior[0], failure + prior[1])
         # a group of one outcome has no loss to save: some runs of all have to count
         best = family.success(np.ones(1)), family.failure(np.zeros(1))
         scale = (rate * (best[0] - smooth_gain) + (1 - rate) * (best[1] - smooth_loss)) * divisor
-        slope = np.stack([np.ones_like(own), -gain, -loss, -margin]) / scale
+        slope = np.stack([np.ones_like(score), -gain, -loss, -margin]) / scale
         return margin * divisor / scale, slope
 
 
@@ -223,7 +230,8 @@ def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
         half = (high - low)[used] / 2 / groups["t"][used]
         centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
         matters = groups["matters"][used]
-        below, above = (value - low)[used] * widened, (high - value)[used] * widened
+        below = (value - low)[used] * widened
+        above = (high - value)[used] * widened
         for column, end in zip(columns, (centre, centre - below, centre + above), strict=True):
             out.loc[used, column] = end * matters
     for key in out.index[is_decided]:
@@ -245,18 +253,20 @@ def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatAr
     >>> centre.round(2), factor.round(2)
     (array([0.18, 1.12, 2.06, 8.64]), array([1.  , 0.99, 0.98, 1.  ]))
     """
-    n, floor = len(value), SUM_ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2
-    variance = np.maximum(variance, floor)
+    n = len(value)
+    variance = np.maximum(variance, SUM_ROUNDING * max(float(np.abs(value).max()), 1.0) ** 2)
 
     def about_mean(between: float) -> tuple[float, float]:
         weight = 1 / (variance + between)
         mean = float((weight * value).sum() / weight.sum())
         return mean, float((weight * (value - mean) ** 2).sum()) - (n - 1)
 
-    between, largest = 0.0, float(np.var(value, ddof=1))
-    if about_mean(0.0)[1] > 0:
+    between = 0.0
+    if about_mean(between)[1] > 0:
+        largest = float(np.var(value, ddof=1))
         between = float(brentq(lambda guess: about_mean(guess)[1], 0.0, largest))
-    mean, share = about_mean(between)[0], between / (between + variance)
+    mean = about_mean(between)[0]
+    share = between / (between + variance)
     of_mean = 1 / (1 / (variance + between)).sum()
     unknown = 2 / max(n - 3, 1) * (1 - share) ** 2 * (value - mean) ** 2
     error = share * variance + (1 - share) ** 2 * of_mean + unknown

@@ -43,7 +43,6 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.units import Units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
@@ -55,23 +54,28 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     The references are the base rate, the alive rate (what counting steps is worth, the end of a run
     known or not), and the predictor as it was given.
     """
-    settings, every = options.settings, list(rows)
-    n_runs, units = len(rows.runs), rows.runs.units
-    cells, names = _Cells(every, options, units), options.metrics
-    known, metrics = dict[int, _Known](), dict[int, Metrics]()  # by row, as long as needed
+    settings = options.settings
+    every = list(rows)
+    n_runs = len(rows.runs)
+    units = rows.runs.units
+    cells = _Cells(every, options)
+    names = options.metrics
+    estimates: dict[int, _Estimates] = {}  # by row, as long as needed
+    metrics: dict[int, Metrics] = {}
 
-    def judge(places: list[int], lent: Sequence[str] = ()) -> None:
+    def judge(places: list[int], reference_names: Sequence[str] = ()) -> None:
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
             metrics[place] = row_metrics(every[place], options)
-            known[place] = _known(metrics[place], n_runs, names)
-            cells.fill(place, known)
+            estimates[place] = _estimates_of(metrics[place], n_runs, names)
+            cells.fill(place, estimates)
         marked = cells.marked(places)
         for place in places:
-            del known[place]
-            if lent:
-                known[place] = _known(_some(metrics[place], lent), n_runs, names)
-            metrics[place] = _some(metrics[place], {*marked, *lent})
+            del estimates[place]
+            if reference_names:
+                shared = _select(metrics[place], reference_names)
+                estimates[place] = _estimates_of(shared, n_runs, names)
+            metrics[place] = _select(metrics[place], {*marked, *reference_names})
 
     by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
@@ -80,7 +84,9 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         judge(jobs.pop(name), [*options.score_names, "AUROC"])
     # memory would not hold the metrics of two predictors with very many steps
     is_large = max(len(row.traces.cells) for row in every) > MANY
-    work = replace(options.work, n_jobs=1) if is_large else options.work
+    work = options.work
+    if is_large:
+        work = replace(work, n_jobs=1)
     list(work.share(judge, list(jobs.values())))
     slow = [
         place
@@ -92,7 +98,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         involved = sorted(
             {at for place in slow for at in (place, *cells.references[place].values())}
         )
-        statistic = _of_rows([_some(metrics[at], marked) for at in involved], names)
+        statistic = _of_rows([_select(metrics[at], marked) for at in involved], names)
         replicates = bootstrap_units(
             lambda counts: statistic(units.to_runs(counts)),
             units,
@@ -107,7 +113,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     return cells.tables()
 
 
-def _some(metrics: Metrics, names: Collection[str]) -> Metrics:
+def _select(metrics: Metrics, names: Collection[str]) -> Metrics:
     return {name: statistic for name, statistic in metrics.items() if name in names}
 
 
@@ -116,7 +122,8 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
     runs = cells.rows[place].runs
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
-    settings, held = cells.settings, {0: place, **cells.references[place]}
+    settings = cells.settings
+    held = {0: place, **cells.references[place]}
     wanted = [
         (of, column)
         for level, of in held.items()
@@ -134,8 +141,8 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         random_state=settings.random_state,
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, column), own in zip(wanted, drawn.T, strict=True):
-        values[of][:, column] = own
+    for (of, column), replicates in zip(wanted, drawn.T, strict=True):
+        values[of][:, column] = replicates
     cells.resample(place, values, settings.confidence_level)
     return True
 
@@ -146,7 +153,7 @@ def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray]
     NaN where there is no such metric.
     """
     # row by row: what a row is worth must not depend, in its last digit, on the other rows
-    of_rows = [([names.index(name) for name in own], all_at_once(own)) for own in rows]
+    of_rows = [([names.index(name) for name in row], all_at_once(row)) for row in rows]
 
     def table(counts: FloatArray) -> FloatArray:
         filled = np.full((*counts.shape[:-1], len(rows), len(names)), np.nan)
@@ -158,21 +165,21 @@ def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is known of a row, by metric, or of what it is above another one."""
+class _Estimates:
+    """Values and influences of the metrics of a row, or of its differences from another one."""
 
     values: FloatArray
     influence: dict[str, FloatArray]
     change: dict[str, FloatArray]
     errors: dict[str, CalibrationError]  # which have parts instead
 
-    def __sub__(self, other: _Known) -> _Known:
-        """Return what is known of differences."""
+    def __sub__(self, other: _Estimates) -> _Estimates:
+        """Return the estimates of the differences."""
         influence, change = (
-            {name: ours[name] - theirs[name] for name in ours if name in theirs}
-            for ours, theirs in ((self.influence, other.influence), (self.change, other.change))
+            {name: row[name] - reference[name] for name in row if name in reference}
+            for row, reference in ((self.influence, other.influence), (self.change, other.change))
         )
-        return _Known(self.values - other.values, influence, change, {})
+        return _Estimates(self.values - other.values, influence, change, {})
 
     def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
@@ -180,8 +187,10 @@ class _Known:
         return BinMeans(*error.parts(len(error.weight)))
 
 
-def _known(metrics: Metrics, n_runs: int, names: list[str]) -> _Known:
-    influence, change, errors = {}, {}, {}
+def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates:
+    influence: dict[str, FloatArray] = {}
+    change: dict[str, FloatArray] = {}
+    errors: dict[str, CalibrationError] = {}
     for name, statistic in metrics.items():
         if isinstance(statistic, CalibrationError):
             errors[name] = statistic
@@ -190,18 +199,22 @@ def _known(metrics: Metrics, n_runs: int, names: list[str]) -> _Known:
         if isinstance(statistic, MeanOfRuns):
             change[name] = statistic.change(n_runs)
     values = _of_rows([metrics], names)(np.ones(n_runs))[0]
-    return _Known(values, influence, change, errors)
+    return _Estimates(values, influence, change, errors)
 
 
 class _Cells:
     """Estimates with their intervals, of shape (n_levels, n_rows, n_metrics)."""
 
-    def __init__(self, rows: list[Row], options: Options, units: Units) -> None:
-        self.rows, self.options, self.units = rows, options, units
-        self.settings, self.names = options.settings, options.metrics
-        n_runs, n_success = len(rows[0].runs), rows[0].runs.labels.sum()
-        self.is_rare = is_rare(rows[0].runs.labels)
-        self.has_differences = n_of_rarer_outcome(n_success, n_runs) >= MIN_RUNS_FOR_DIFFERENCE
+    def __init__(self, rows: list[Row], options: Options) -> None:
+        self.rows = rows
+        self.options = options
+        self.units = rows[0].runs.units
+        self.settings = options.settings
+        self.names = options.metrics
+        labels = rows[0].runs.labels
+        self.is_rare = is_rare(labels)
+        n_rarer = n_of_rarer_outcome(labels.sum(), len(labels))
+        self.has_differences = n_rarer >= MIN_RUNS_FOR_DIFFERENCE
         self.shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
         self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
@@ -209,74 +222,82 @@ class _Cells:
         self.unseen = np.full((2, *self.shape), -np.inf)
         # by level, the row that each row is held against
         places = {row.key: place for place, row in enumerate(rows)}
-        counting = {2: places[ALIVE, AS_GIVEN], 3: places[ALIVE_END, AS_GIVEN]}
-        self.references = [
-            {1: places[BASE_RATE, CONSTANT]}
-            | (counting if row.predictor not in REFERENCES else {})
-            | ({4: places[row.predictor, AS_GIVEN]} if row.form == RECALIBRATED else {})
-            for row in rows
-        ]
+        self.references: list[dict[int, int]] = []
+        for row in rows:
+            references = {1: places[BASE_RATE, CONSTANT]}
+            if row.predictor not in REFERENCES:
+                references[2] = places[ALIVE, AS_GIVEN]
+                references[3] = places[ALIVE_END, AS_GIVEN]
+            if row.form == RECALIBRATED:
+                references[4] = places[row.predictor, AS_GIVEN]
+            self.references.append(references)
 
-    def fill(self, place: int, known: Mapping[int, _Known]) -> None:
+    def fill(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        own = known[place]
-        self._fill_means(0, place, own)
+        self._fill_means(0, place, estimates[place])
         for level, at in self.references[place].items():
-            self._fill_means(level, place, own - known[at])
-        self._fill_errors(place, known)
+            self._fill_means(level, place, estimates[place] - estimates[at])
+        self._fill_errors(place, estimates)
         if self.settings.intervals == "auto" and self.is_rare:
             of_row = self.method[:, place]
             of_row[of_row == INFLUENCE] = BOOTSTRAP
 
-    def _fill_means(self, level: int, place: int, numbers: _Known) -> None:
+    def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
-        at, units, settings = (level, place), self.units, self.settings
+        at = level, place
+        units = self.units
+        settings = self.settings
         self.estimate[at] = numbers.values
-        known = [(self.names.index(name), name) for name in numbers.influence]
-        known = [(column, name) for column, name in known if not np.isnan(numbers.values[column])]
-        columns = np.array([column for column, _ in known])
+        column_of = {name: self.names.index(name) for name in numbers.influence}
+        names = [name for name, k in column_of.items() if not np.isnan(numbers.values[k])]
+        columns = np.array([column_of[name] for name in names])
         intervals = by_influence(
             numbers.values[columns],
-            np.stack([numbers.influence[name] for _, name in known]).T,
+            np.stack([numbers.influence[name] for name in names]).T,
             units,
             settings.confidence_level,
-            on_logit=[level == 0 and name in RANK_METRICS for _, name in known],
+            on_logit=[level == 0 and name in RANK_METRICS for name in names],
         )
         holds = intervals.holds
         if settings.intervals != "auto":
             holds = np.array(settings.intervals == INFLUENCE)
-        self.low[at][columns], self.high[at][columns] = intervals.low, intervals.high
+        self.low[at][columns] = intervals.low
+        self.high[at][columns] = intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        alpha, widths = 1 - settings.confidence_level, (intervals.high - intervals.low) / 2
-        for (column, name), width in zip(known, widths, strict=True):
+        alpha = 1 - settings.confidence_level
+        for name, width in zip(names, (intervals.high - intervals.low) / 2, strict=True):
             if name in numbers.change:
                 reach = unseen_reach(numbers.change[name], units, alpha, width)
-                self.unseen[:, level, place, column] = reach
+                self.unseen[:, level, place, column_of[name]] = reach
         column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
-            self.low[at][column], self.method[at][column] = 0.0, BOUNDS
+            self.low[at][column] = 0.0
+            self.method[at][column] = BOUNDS
             self.unseen[0][at][column] = -np.inf
 
-    def _fill_errors(self, place: int, known: Mapping[int, _Known]) -> None:
+    def _fill_errors(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        own = known[place]
-        references = {0: None} | {level: known[at] for level, at in self.references[place].items()}
-        for name in own.errors:
-            ours, column = own.parts(name), self.names.index(name)
-            for level, reference in references.items():
+        row = estimates[place]
+        references = {level: estimates[at] for level, at in self.references[place].items()}
+        for name in row.errors:
+            parts = row.parts(name)
+            column = self.names.index(name)
+            for level, reference in {0: None, **references}.items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if own.values[column] > ROUNDING:  # not calibrated by construction
-                    is_zero = reference is None or reference.values[column] <= ROUNDING
-                    theirs = None if reference is None or is_zero else reference.parts(name)
+                if row.values[column] > ROUNDING:  # not calibrated by construction
+                    reference_parts = None
+                    if reference is not None and reference.values[column] > ROUNDING:
+                        reference_parts = reference.parts(name)
                     ends = absolute_interval(
-                        ours, theirs, self.units, self.settings.confidence_level
+                        parts, reference_parts, self.units, self.settings.confidence_level
                     )
-                self.low[cell], self.high[cell], self.method[cell] = *ends, BOUNDS
+                self.low[cell], self.high[cell] = ends
+                self.method[cell] = BOUNDS
 
     def marked(self, places: Sequence[int]) -> list[str]:
         """Return the metrics of rows some of whose intervals are to be made by bootstrap."""
@@ -289,7 +310,8 @@ class _Cells:
         for of_level, at in self.references[place].items():
             replicates[:, of_level] -= drawn[at]
         marked = self.method[:, place] == BOOTSTRAP
-        estimate, skewness = self.estimate[:, place][marked], self.skewness[:, place][marked]
+        estimate = self.estimate[:, place][marked]
+        skewness = self.skewness[:, place][marked]
         low, high = by_bootstrap(replicates[:, marked], estimate, skewness, level)
         # never shorter than by influences: few runs hide what is rare
         self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
@@ -301,23 +323,20 @@ class _Cells:
             [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
-        table, methods = pd.DataFrame(index=index), pd.DataFrame(index=index)
+        table = pd.DataFrame(index=index)
+        methods = pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
-        low, high = (np.where(self._withheld(), np.nan, end) for end in (low, high))
+        # they would hold too seldom: of differences of very few runs of an outcome, and of
+        # ECUAS_128, which the few forecasts near 0 decide
+        withheld = self.method != ""
+        withheld[0] = False
+        if self.has_differences:
+            withheld[1:] &= np.array(self.names) == "ECUAS_128"
+        low[withheld] = high[withheld] = np.nan
         for level, columns in enumerate(LEVELS):
-            ends = (self.estimate, low, high)
-            for column, numbers in zip(columns, ends, strict=True):
+            for column, numbers in zip(columns, (self.estimate, low, high), strict=True):
                 table[column] = numbers[level].ravel()
             methods[columns[0]] = self.method[level].ravel()
         exists = table["value"].notna()
         return table[exists], methods[exists]
-
-    def _withheld(self) -> NDArray[np.bool_]:
-        """Whether intervals would hold too seldom: of differences of very few runs of an outcome,
-        and of ECUAS_128, which the few forecasts near 0 decide.
-        """
-        withheld = np.zeros(self.shape, dtype=bool)
-        withheld[1:] = not self.has_differences
-        withheld[1:, :, self.names.index("ECUAS_128")] = True
-        return withheld & (self.method != "")

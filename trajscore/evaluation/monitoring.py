@@ -22,7 +22,9 @@ def monitoring_options(
     """Return what `evaluate` was asked for, with a rule; None for nothing."""
     if monitoring is False:
         return None
-    options = MonitoringOptions() if monitoring is True else monitoring
+    options = monitoring
+    if options is True:
+        options = MonitoringOptions()
     if isinstance(options, StoppingRule):
         options = MonitoringOptions(options)
     if not isinstance(options, MonitoringOptions):
@@ -42,8 +44,7 @@ def monitoring_table(
 ) -> pd.DataFrame:
     """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    given = [row for row in rows.predictors if row.form == AS_GIVEN]
-    followed = [row for row in given if np.isnan(row.only_value)]
+    followed = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = rows.counting[0]
     steps = -step_numbers(alive.traces).astype(np.float64)
@@ -57,16 +58,19 @@ def monitoring_table(
 
 
 def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.DataFrame:
-    runs, known = row.runs, row.runs.observed
-    traces = row.traces[known]
+    runs = row.runs.take(np.flatnonzero(row.runs.observed))
+    traces = row.traces[row.runs.observed]
+    cost = options.cost
+    if cost is not None:
+        cost = _of_runs(cost, traces)
     return split_report(
         options.rule,
         traces,
-        runs.y[known],
+        runs.y,
         known_share=options.known_share,
         n_splits=options.n_splits,
-        groups=None if runs.groups is None else runs.groups[known],
-        cost=None if options.cost is None else _of_runs(options.cost, traces),
+        groups=runs.groups,
+        cost=cost,
         n_jobs=n_jobs,
     )
 

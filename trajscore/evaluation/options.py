@@ -14,8 +14,13 @@ from trajscore.core.weights import Horizon, StepWeights
 from trajscore.metrics.costs import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
-BASE_RATE, ALIVE, ALIVE_END = REFERENCES = ("base rate", "alive rate", "alive rate, end known")
-AS_GIVEN, RECALIBRATED, CONSTANT = "as_given", "recalibrated", "constant"
+BASE_RATE = "base rate"
+ALIVE = "alive rate"
+ALIVE_END = "alive rate, end known"
+REFERENCES = (BASE_RATE, ALIVE, ALIVE_END)
+AS_GIVEN = "as_given"
+RECALIBRATED = "recalibrated"
+CONSTANT = "constant"
 FORMS = {AS_GIVEN: "as given", RECALIBRATED: "recalibrated"}
 
 _ECUAS = (
@@ -35,13 +40,17 @@ def columns_of(estimate: str) -> list[str]:
 
 
 VALUE = ["value", "low", "high"]
-MARGIN, GAIN = columns_of("margin"), columns_of("gain")
-OVER_ALIVE, OVER_ALIVE_END = columns_of("over_alive"), columns_of("over_alive_end")
+MARGIN = columns_of("margin")
+GAIN = columns_of("gain")
+OVER_ALIVE = columns_of("over_alive")
+OVER_ALIVE_END = columns_of("over_alive_end")
 OVER_AS_GIVEN = columns_of("over_as_given")
 LEVELS = [VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN]
 """Columns of a metric, and of what it is above its references."""
 
-INFLUENCE, BOOTSTRAP, BOUNDS = "influence", "bootstrap", "bounds"  # how intervals are made
+INFLUENCE = "influence"  # how intervals are made
+BOOTSTRAP = "bootstrap"
+BOUNDS = "bounds"
 
 
 @dataclass(frozen=True)

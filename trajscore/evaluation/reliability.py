@@ -48,18 +48,23 @@ def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None)
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
     many runs as would vary as much.
     """
-    X, labels = data.traces[key], data.runs.labels
-    unit = np.arange(len(X)) if data.runs.groups is None else data.runs.groups
-    weight, run = data.options.weights.of(X).cells(), run_numbers(X)
+    X = data.traces[key]
+    unit = data.runs.groups
+    if unit is None:
+        unit = np.arange(len(X))
+    weight = data.options.weights.of(X).cells()
     used = weight > 0
     if part is not None:
         used &= step_parts(X) == list(PART_STARTS).index(part)
-    cells, w, run = X.cells[used], weight[used], run[used]
+    cells = X.cells[used]
+    w = weight[used]
+    run = run_numbers(X)[used]
     if not len(cells):
         return Bins(*np.empty((5, 0)))
     n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
     bins = bins_of(cells, w, n_bins, "quantile")
-    label, unit = labels[run], unit[run]
+    label = data.runs.labels[run]
+    unit = unit[run]
     total = np.bincount(bins, w, n_bins)
     with np.errstate(invalid="ignore", divide="ignore"):
         forecast = np.bincount(bins, w * cells, n_bins) / total

@@ -23,8 +23,8 @@ from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, outside_unit
+from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import are_probabilities
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.options import (
     ALIVE,
@@ -71,11 +71,6 @@ class Row:
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
     @property
-    def outside(self) -> BoolArray:
-        """Whether each value lies outside [0, 1] by more than rounding."""
-        return np.asarray(outside_unit(self.traces.cells))
-
-    @property
     def only_value(self) -> float:
         """The value at every step of every run; NaN where values vary."""
         return only_value(self.traces.cells)
@@ -90,8 +85,15 @@ class Rows:
 
     @cached_property
     def counting(self) -> list[Row]:
-        """What counting steps is worth: the end of a run not known, and known."""
-        return alive_rates(self.base.traces, self.runs)
+        """What counting steps is worth, out of fold: the end of a run not known, and known."""
+        runs = self.runs
+        trace = self.base.traces
+        # the end of some runs alone would tell which outcomes are missing, and count as failures
+        trace = trace.with_ended(trace.ended | (runs.labels == FAILURE))
+        return [
+            Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
+            for name, forecaster in ((ALIVE, AliveRate()), (ALIVE_END, AliveRate(end="step")))
+        ]
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))
@@ -128,17 +130,6 @@ def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights)
     constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
     rate = float(runs.labels.mean())
     return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=rate)
-
-
-def alive_rates(trace: TrajectoryArray, runs: EvaluatedRuns) -> list[Row]:
-    """Return what counting steps is worth, out of fold: the end of a run not known, and known."""
-    forecasters = {ALIVE: AliveRate(), ALIVE_END: AliveRate(end="step")}
-    # the end of some runs alone would tell which outcomes are missing, and count as failures
-    trace = trace.with_ended(trace.ended | (runs.labels == FAILURE))
-    return [
-        Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
-        for name, forecaster in forecasters.items()
-    ]
 
 
 def n_alive_folds(trace: TrajectoryArray, runs: EvaluatedRuns) -> int:
@@ -181,9 +172,11 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
         return [], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
-    maps = getattr(calibrator, "maps_", {}) if np.isnan(raw.only_value) else {}
+    notes = []
+    maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
-    notes = [Note(raw.predictor, "constant maps", {"maps": constant})] if constant else []
+    if constant and np.isnan(raw.only_value):
+        notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
     return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
 
 
@@ -192,7 +185,8 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
 
 def row_metrics(row: Row, options: Options) -> Metrics:
     """Return all metrics of a row."""
-    labels, counts_steps = row.runs.labels, row.predictor in (ALIVE, ALIVE_END)
+    labels = row.runs.labels
+    counts_steps = row.predictor in (ALIVE, ALIVE_END)
     metrics: dict[str, Statistic] = {}
     if row.is_probability:
         scores = [row.score(score, options.weights) for score in options.scores]
@@ -215,7 +209,8 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
     metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
-    leading, best = scores[0], recalibrated_sums(steps, options.scores[0]).total
+    leading = scores[0]
+    best = recalibrated_sums(steps, options.scores[0]).total
     other = None if leading.other is None else best - leading.other
     gained = MeanOfRuns(best - leading.samples, None, other, leading.divisor)
     return metrics | {options.miscalibration: gained}
@@ -224,18 +219,9 @@ def row_metrics(row: Row, options: Options) -> Metrics:
 def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
     """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
     labels = alive.runs.labels
-    ties = ranking.TieGroups(_places_in_folds(confidence, folds_of(alive.traces)), labels)
+    fold = folds_of(alive.traces)
+    ranks = pd.Series(group_ties(confidence, fold)[1]).groupby(fold).rank(pct=True)
+    ties = ranking.TieGroups(ranks.to_numpy(), labels)
     if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
         ties = ranking.TieGroups(np.zeros(len(labels)), labels)
     return ties
-
-
-def _places_in_folds(confidence: FloatArray, fold: IntArray) -> FloatArray:
-    """Middle rank of each run within its fold, as a share: other folds have other rates."""
-    places = np.empty(len(confidence))
-    for k in np.unique(fold):
-        rows = np.flatnonzero(fold == k)
-        _, tie = group_ties(confidence[rows])
-        size = np.bincount(tie)
-        places[rows] = ((np.cumsum(size) - (size - 1) / 2) / len(rows))[tie]
-    return places

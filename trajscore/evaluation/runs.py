@@ -127,8 +127,10 @@ def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> Evaluate
     """
     # before rows are put in another order, so that a message names the row that was given
     reasons, kinds = stops
-    y, counts = sample.y, np.ones(len(sample), dtype=bool)
-    settled, exclusions = None, Counter[Exclusion]()
+    y = sample.y
+    counts = np.ones(len(sample), dtype=bool)
+    settled = None
+    exclusions: Counter[Exclusion] = Counter()
     if reasons is not None:
         settled = settle_stops(y, reasons, kinds=kinds)
         y = settled.y
@@ -195,11 +197,12 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
         return f"none of the {len(y)} runs has an observed outcome; give outcomes for some of them"
     if needs_both and not outcomes_vary(y):
         n = len(y) - len(observed)
-        hidden = f", and {number_of_runs(n)} without an outcome" if n else ""
+        text = f"every observed outcome ({len(observed)}) is {observed[0]:g}"
+        if n:
+            text += f", and {number_of_runs(n)} without an outcome"
         if n and observed[0] == SUCCESS:
-            hidden += " (if such a run failed, its outcome is 0, not -1 or missing)"
-        same = f"every observed outcome ({len(observed)}) is {observed[0]:g}"
-        return f"{same}{hidden}; an evaluation needs both outcomes"
+            text += " (if such a run failed, its outcome is 0, not -1 or missing)"
+        return f"{text}; an evaluation needs both outcomes"
     return ""
 
 

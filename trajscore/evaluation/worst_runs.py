@@ -32,7 +32,9 @@ class WrongRun:
 
 def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongRun]:
     """Return the runs with the largest loss; those without an outcome come last."""
-    trace, labels, y = data.traces[key], data.runs.labels, data.runs.y
+    trace = data.traces[key]
+    labels = data.runs.labels
+    y = data.runs.y
     score = data.options.scores[0]
     sums = run_sums(labels, trace, score, data.options.weights)
     # of its own steps; those of a run may all be without weight

@@ -191,7 +191,7 @@ def evaluate(
             evaluate, weights=weights, calibrator=calibrator, by=by, monitoring=monitoring,
             options=replace(options, missing="same_runs"),
         )  # fmt: skip
-        selection = batch_selection(X, calibrator, censored, options, stop_reason, by)
+        selection = batch_selection(X, calibrator, censored, stop_reason, by)
         return evaluate_batches(X, computed, selection, calibrator, of_sample)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
