@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -249,3 +249,41 @@ def check_run_set(name: str, runs: Any) -> None:
             f"{name} must be a RunSet, got {type(runs).__name__}; make one: RunSet(X, y), or "
             f"RunSet.read(path)"
         )
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The unit of each run of two sets: its task, or else the run; paired where both have it."""
+
+    base: IntArray
+    new: IntArray
+    n_units: int
+    by: str = ""  # "task", "run", or "" where the sets are not paired
+    n_common: int = 0  # units in both sets
+    n_new: int = 0  # tasks, or runs of a paired set, in the new set alone
+    n_gone: int = 0
+
+
+def match(base: RunSet, new: RunSet) -> Matching:
+    """Pair two sets by task where both have some in common, else by run where ids agree."""
+    ids = [runs.ids.astype(str) for runs in (base, new)]
+    labels = [
+        default if runs.tasks is None else runs.tasks
+        for runs, default in zip((base, new), ids, strict=True)
+    ]
+    by = ""
+    if base.tasks is not None and new.tasks is not None:
+        by = "task"
+    elif base.has_ids and new.has_ids and np.array_equal(*ids):
+        by = "run"
+        labels = ids
+    names, codes = np.unique(np.concatenate(labels), return_inverse=True)
+    base_units, new_units = np.split(codes, [len(base.ids)])
+    n = len(names)
+    in_base, in_new = map(np.unique, (base_units, new_units))
+    n_common = len(in_base) + len(in_new) - n
+    if not by or n_common < 2:  # nothing to pair by
+        return Matching(base_units, new_units + n, 2 * n)
+    n_gone = n - len(in_new)
+    n_alone = n - len(in_base)
+    return Matching(base_units, new_units, n, by, n_common, n_alone, n_gone)
