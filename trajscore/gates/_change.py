@@ -58,15 +58,15 @@ def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1
     `losses` and `shares` (in the mean; 0 for units that do not count) are of shape (..., n_units);
     `more` is a factor of the number of units, as if that many more had been like these.
     """
-    n = shares.sum(axis=-1) ** 2 / (shares**2).sum(axis=-1)
     weights = shares / shares.sum(axis=-1, keepdims=True)
+    n = 1 / (weights**2).sum(axis=-1)
     mean = (weights * losses).sum(axis=-1)
     deviations = weights * (losses - mean[..., None])
     second = (deviations**2).sum(axis=-1)
     third = (deviations**3).sum(axis=-1)
     varies = second > _ROUNDING**2
     second = np.where(varies, second, 1.0)
-    skewness = np.where(varies, third, 0.0) * np.sqrt(n / second**3)
+    skewness = third * np.sqrt(n / second**3)
     seen = two_value_excess(more * n, n * second, skewness, level)
     unseen = unseen_chance(more * np.count_nonzero(shares, axis=-1), level) * (1 - mean)
     return np.where(varies, np.maximum(seen, unseen), unseen)
@@ -184,7 +184,7 @@ class Estimate:
         error = self.std_error / np.sqrt(more)
         reach = 0.0
         if error > 0:
-            reach = error * float(t.ppf(level, n * more - 1))
+            reach = error * t.ppf(level, n * more - 1)
         # each of `more` times as many runs changes the mean that much less: divided below
         of_scores = [
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
@@ -219,7 +219,7 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
         return estimate(base, matched.base, n), estimate(new, matched.new, n)
     base_shares = _shares(base, matched.base, n)
     new_shares = _shares(new, matched.new, n)
-    common = (base_shares > 0) & (new_shares > 0)
+    common = base_shares * new_shares > 0
     if not common.any():
         raise ValueError(f"no {matched.by} of both sets has the numbers for it")
     return (
@@ -265,14 +265,14 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
     error = 1 - level
     n = len(estimates)
     normal = [estimate for estimate in estimates if estimate.std_error > 0]
-    bonferroni = 1 - error / max(n, 1)
+    bonferroni = 1 - error / (n or 1)
     if len(normal) < 2:
         return [bonferroni] * n
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(normal)))
     errors = np.stack([estimate.errors / estimate.std_error for estimate in normal], axis=1)
     values, vectors = np.linalg.eigh(errors.T @ errors)
     largest = ((draws * np.sqrt(values.clip(0))) @ vectors.T).max(axis=1)
-    joint = min(float(norm.cdf(np.quantile(largest, 1 - error * len(normal) / n))), bonferroni)
+    joint = min(norm.cdf(np.quantile(largest, 1 - error * len(normal) / n)), bonferroni)
     return [joint if estimate.std_error > 0 else bonferroni for estimate in estimates]
 
 
@@ -282,15 +282,18 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
     NaN where that is unknown.
     """
     error = estimate.std_error
-    settles = estimate.varies and (error > 0 or not distance or estimate.parts)
-    if estimate.n_units < 2 or np.isnan(error) or not settles:
+    settles = error > 0 or (error == 0 and (not distance or estimate.parts))
+    if estimate.n_units < 2 or not estimate.varies or not settles:
         return np.nan
-    side = int(distance < 0)
-    z = float(norm.ppf(POWER))
+    z = norm.ppf(POWER)
 
     def shortfall(log_more: float) -> float:
         more = np.exp(log_more)
-        return estimate.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
+        return (
+            estimate.reaches(level, more)[int(distance < 0)]
+            + z * error / np.sqrt(more)
+            - abs(distance)
+        )
 
     least = np.log(2 / estimate.n_units)
     most = np.log(_MOST_RUNS / n_runs)
@@ -318,7 +321,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     if rows is None:
         rows = np.arange(n_runs)
     sizes = np.bincount(units[rows], weight[rows], n_units)
-    n_used = int(np.count_nonzero(sizes))
+    n_used = np.count_nonzero(sizes)
     scale = left_out_factor(sizes)
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))

@@ -44,11 +44,6 @@ from trajscore.gates._measures import (
 from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 
 EXIT_CODES = {UNUSABLE: 2, FAIL: 1, UNDECIDED: 3, PASS: 0}  # the worst first
-_TO_DECIDE = "To settle this, collect more runs or allow a wider margin."
-_ONE_LOOK = (
-    "These bounds are for one look at the runs. To look again as runs arrive, use "
-    "inference.SequentialComparison."
-)
 
 
 @dataclass(frozen=True)
@@ -134,9 +129,12 @@ class CheckResult:
             if len(self.gates) > 1:
                 lines[-1] += ", for all gates at once"
         if self.verdict == UNDECIDED:
-            lines.append(_TO_DECIDE)
+            lines.append("To settle this, collect more runs or allow a wider margin.")
         if has_intervals:
-            lines.append(_ONE_LOOK)
+            lines.append(
+                "These bounds are for one look at the runs. To look again as runs arrive, use "
+                "inference.SequentialComparison."
+            )
         return visible("\n".join(lines))
 
     def to_json(self) -> str:
@@ -247,26 +245,25 @@ def check(
     ('undecided', 'pass')
     """
     check_run_set("new", new)
-    matched: Matching | None = None
-    base_measures: Measures | None = None
+    sets = [new]
     if baseline is not None:
         check_run_set("baseline", baseline)
-        matched = match(baseline, new)
-        base_measures = Measures(baseline)
+        sets.insert(0, baseline)
+    matched = match(sets[0], new)
     if rules is None or isinstance(rules, Gate):
         rules = Rules((rules or Gate(),))
     elif not isinstance(rules, Rules):
         rules = read_gates(rules)
-    least = rules.least_runs
-    if new.n_runs < least:
-        raise ValueError(f"new has {number_of(new.n_runs, 'run')}, and least_runs = {least}")
-    measures = Measures(new)
-    units = matched or match(new, new)
+    if new.n_runs < rules.least_runs:
+        raise ValueError(
+            f"new has {number_of(new.n_runs, 'run')}, and least_runs = {rules.least_runs}"
+        )
+    measures = [Measures(runs) for runs in sets]
     questions: dict[int, _Question] = {}
     results: dict[int, GateResult] = {}
     for place, gate in enumerate(rules.gates):
         try:
-            questions[place] = _question(gate, measures, base_measures, units)
+            questions[place] = _question(gate, measures, matched)
         except ValueError as error:
             results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
@@ -275,25 +272,27 @@ def check(
     for (place, question), level in zip(questions.items(), levels, strict=True):
         results[place] = _decide(question, level, new.n_runs)
     gates = [results[place] for place in sorted(results)]
-    return CheckResult(gates, rules, new, baseline, matched)
+    return CheckResult(gates, rules, new, baseline, matched if baseline else None)
 
 
-def _question(gate: Gate, new: Measures, baseline: Measures | None, matched: Matching) -> _Question:
+def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Question:
+    """Return a gate with its numbers, of the baseline (if there is any) and the new set."""
+    new = measures[-1]
     key = new.key(gate.metric, gate.predictor, gate.form)
     sign = 1.0
     if is_lower_better(key.metric, new.runs):
         sign = -1.0
     if gate.versus != BASELINE:
-        refuse_without_variation(key, new.runs)
+        measures = [new]
+    refuse_without_variation(key, *(each.runs for each in measures))
+    if gate.versus != BASELINE:
         value = estimate(with_most(new[key], gate.most), matched.new, matched.n_units)
         offset = float(gate.versus)
         return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
-    if baseline is None:
+    if len(measures) < 2:
         raise ValueError("the gate needs a baseline; give one, or set versus to a number")
-    refuse_without_variation(key, new.runs, baseline.runs)
-    base, value = paired_estimates(
-        *(with_most(measures[key], gate.most) for measures in (baseline, new)), matched
-    )
+    of_base, of_new = (with_most(each[key], gate.most) for each in measures)
+    base, value = paired_estimates(of_base, of_new, matched)
     factor = 1.0
     margin = 0.0
     if gate.share is None:

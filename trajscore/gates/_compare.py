@@ -28,7 +28,6 @@ from trajscore.gates._measures import (
 from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 from trajscore.inference._sample_size import up_to_one_digit
 
-_OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
 
 
@@ -72,8 +71,10 @@ class Comparison:
                 undecided.append(f"  {key} {row.change:+.3g}: {needed}")
                 continue
             verb = "rose" if row.change > 0 else "fell"
-            ends = interval(row.change_low, row.change_high)
-            text = f"{key} {verb} from {row.base:.4g} to {row.new:.4g} ({ends})"
+            text = (
+                f"{key} {verb} from {row.base:.4g} to {row.new:.4g} "
+                f"({interval(row.change_low, row.change_high)})"
+            )
             if key.metric != LENGTH:
                 is_worse = (row.change > 0) == is_lower_better(key.metric, self.new)
                 text += ": worse" if is_worse else ": better"
@@ -88,7 +89,6 @@ class Comparison:
         return [Key(*index) for index in self.table.index]
 
     def __str__(self) -> str:
-        lines = [pairing(self.base, self.new, self.matched), ""]
         table = self.table.mask(self.table.abs() <= ROUNDING, 0.0)
         cells = pd.DataFrame(index=[visible(str(key)) for key in self.keys])
         for name, sign in (("base", ""), ("new", ""), ("change", "+")):
@@ -97,13 +97,20 @@ class Comparison:
                 for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
             ]
         level = self.confidence_level
-        lines += [cells.to_string(), "", *self.changes(), *self.notes]
-        lines.append(
-            f"Each interval holds with a chance of {100 * level:.4g}%, each of its ends with "
-            f"{50 * (1 + level):.4g}%, as in trajscore check; among many rows, some seem to change "
-            f"by chance. With the stated number of more runs, a change of this size is shown with "
-            f"a chance of {POWER:.0%}."
-        )
+        lines = [
+            pairing(self.base, self.new, self.matched),
+            "",
+            cells.to_string(),
+            "",
+            *self.changes(),
+            *self.notes,
+            (
+                f"Each interval holds with a chance of {100 * level:.4g}%, each of its ends with "
+                f"{50 * (1 + level):.4g}%, as in trajscore check; among many rows, some seem to "
+                f"change by chance. With the stated number of more runs, a change of this size is "
+                f"shown with a chance of {POWER:.0%}."
+            ),
+        ]
         return visible("\n".join(lines))
 
 
@@ -186,12 +193,10 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
             continue
         change = difference(new_estimate, base_estimate, matched)
         row = {}
-        for name, number, least in (
-            ("base", base_estimate, 0.0), ("new", new_estimate, 0.0), ("change", change, -1.0)
-        ):  # fmt: skip
+        for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
             row[name] = number.value
             row[f"{name}_low"], row[f"{name}_high"] = within_range(
-                key.metric, *number.bounds(level), least
+                key.metric, *number.bounds(level), least=-1.0 if name == "change" else 0.0
             )
         row["runs_needed"] = np.nan
         if row["change_low"] <= 0 <= row["change_high"]:
@@ -213,7 +218,7 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     for name in base.predictors:
         if name in new.predictors:
             for form in (AS_GIVEN, RECALIBRATED):
-                yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
+                yield from (Key(metric, name, form) for metric in (f"TPS log{MARGIN}", "S-ECE"))
             yield Key("AUROC", name, AS_GIVEN)  # which recalibration hardly changes
 
 
@@ -236,10 +241,10 @@ def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
         )
     if base.tasks is None or new.tasks is None:
         return f"Not paired: {WITHOUT_TASKS}. {sets}"
-    first, other = run_label(base.tasks[0]), run_label(new.tasks[0])
     return (
-        f"Not paired: the sets have fewer than two tasks in common (the base has {first}, the new "
-        f"set {other}); if another column names the tasks, give it (--group). {sets}"
+        f"Not paired: the sets have fewer than two tasks in common (the base has "
+        f"{run_label(base.tasks[0])}, the new set {run_label(new.tasks[0])}); if another column "
+        f"names the tasks, give it (--group). {sets}"
     )
 
 

@@ -70,20 +70,24 @@ class Gate:
         if self.most is not None and not _is_finite(self.most):
             raise ValueError(f"most must be a number, got {self.most!r}")
         if is_fraction(self.metric):
-            for name, least in (("margin", -1), ("versus", 0)):
-                value = getattr(self, name)
-                is_bound = name == "margin" and value in (-1, 1)
-                if _is_finite(value) and (is_bound or not least <= value <= 1):
-                    text = f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing"
-                    if value > 1:
-                        text += f"; {value:g} of a hundred is {value / 100:g}"
-                    raise ValueError(text)
-            if (self.share or 0) >= 1 and self.metric not in OPTIONS.lower_is_better:
-                raise ValueError(
-                    f"{self.metric} is never below 0, so margin {self.margin!r} decides nothing"
-                )
+            self._check_fraction()
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
+
+    def _check_fraction(self) -> None:
+        """Refuse numbers that decide nothing about a metric in [0, 1]."""
+        for name, least in (("margin", -1), ("versus", 0)):
+            value = getattr(self, name)
+            is_whole = name == "margin" and value in (-1, 1)
+            if _is_finite(value) and (is_whole or not least <= value <= 1):
+                text = f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing"
+                if value > 1:
+                    text += f"; {value:g} of a hundred is {value / 100:g}"
+                raise ValueError(text)
+        if (self.share or 0) >= 1 and self.metric not in OPTIONS.lower_is_better:
+            raise ValueError(
+                f"{self.metric} is never below 0, so margin {self.margin!r} decides nothing"
+            )
 
     @property
     def share(self) -> float | None:
@@ -146,28 +150,28 @@ def read_gates(path: str | Path) -> Rules:
             "below it lines such as metric = 'success'"
         )
     try:
-        _refuse_unknown(contents, ("level", "undecided", "least_runs", "gate"), "")
-        checked = tuple(_build(gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
+        _refuse_unknown(contents, ["level", "undecided", "least_runs", "gate"])
+        checked = tuple(_build(gate, n) for n, gate in enumerate(gates, start=1))
         return Rules(checked, **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _build(contents: Any, where: str) -> Gate:
-    if not isinstance(contents, Mapping):
-        raise ValueError(f"{where}it must be a table, got {contents!r}")
-    _refuse_unknown(contents, [known.name for known in fields(Gate)], where)
+def _build(contents: Any, number: int) -> Gate:
     try:
+        if not isinstance(contents, Mapping):
+            raise ValueError(f"it must be a table, got {contents!r}")
+        _refuse_unknown(contents, [parameter.name for parameter in fields(Gate)])
         return Gate(**contents)
     except ValueError as error:
-        raise ValueError(f"{where}{error}") from error
+        raise ValueError(f"gate {number}: {error}") from error
 
 
-def _refuse_unknown(contents: Mapping[str, Any], names: Any, where: str) -> None:
+def _refuse_unknown(contents: Mapping[str, Any], names: list[str]) -> None:
     for key in contents:
         if key not in names:
             problem = unknown_name("key", key, names).split("; there")[0]
-            raise ValueError(f"{where}{problem}; allowed are {', '.join(names)}")
+            raise ValueError(f"{problem}; allowed are {', '.join(names)}")
 
 
 def _is_finite(value: Any) -> bool:

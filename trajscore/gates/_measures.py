@@ -16,7 +16,6 @@ from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
-from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
@@ -155,8 +154,8 @@ def unknown_metric(metric: str, runs: RunSet) -> ValueError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    errors = options_of(metric).lower_is_better
-    return metric.removesuffix(MARGIN) in (*errors, LENGTH, *runs.spent)
+    lower = (*options_of(metric).lower_is_better, LENGTH, *runs.spent)
+    return metric.removesuffix(MARGIN) in lower
 
 
 def is_fraction(metric: str) -> bool:
@@ -221,7 +220,7 @@ def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
         raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")
     _, code, n = np.unique(runs.tasks, return_inverse=True, return_counts=True)
     successes = np.bincount(code, labels)
-    rows: IntArray = np.flatnonzero(n[code] >= k)
+    rows = np.flatnonzero(n[code] >= k)
     if not len(rows):
         raise ValueError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
     chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
