@@ -321,7 +321,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     if rows is None:
         rows = np.arange(n_runs)
     sizes = np.bincount(units[rows], weight[rows], n_units)
-    n_used = np.count_nonzero(sizes)
+    n_used = int(np.count_nonzero(sizes))
     scale = left_out_factor(sizes)
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
