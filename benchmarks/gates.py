@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 from shared import dispatch, show
 from trajscore import TrajectoryArray
 from trajscore.gates import Gate, RunSet, check
-from trajscore.gates._unseen import (
+from trajscore.gates._change import (
     SKEWNESS_FACTOR,
     UNSEEN_COST,
     UNSEEN_RISE,

@@ -173,6 +173,9 @@ def test_bounds_hold_for_all_gates_at_once(rules):
     one = check(turned, None, rules(text.format("cost", 0.6))).gates[0]
     alone = gate_of(turned, None, versus=0.45)
     assert one.low < alone.low
+    # gates of a baseline with other tasks go with gates of numbers
+    mixed = check(turned, BASE, rules(text.format("cost", 0.6) + "[[gate]]\n")).gates
+    assert [gate.verdict for gate in mixed] == ["undecided", "pass", "undecided"]
     everywhere = RunSet(None, np.ones(40), tasks=np.arange(40))
     one, _ = check(everywhere, None, rules(text.format("success", 0.5))).gates
     assert one.low + 0.45 == pytest.approx(0.025 ** (1 / 40))

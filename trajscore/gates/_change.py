@@ -1,61 +1,129 @@
-"""How far two sets of runs differ in a metric: paired by task, with bounds that hold at once."""
+"""How far two sets of runs differ in a metric: paired by task, with bounds that hold at once.
+
+A rate knows its range. A cost does not, and no bound holds for every law of it (Bahadur and Savage
+1956). The bounds of a cost hold where a unit that no run showed lies no farther from the mean than
+`Amount` says, or than a most that is stated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import stdtrit
 from scipy.stats import norm, t
 
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
-from trajscore.gates._run_set import RunSet
-from trajscore.gates._unseen import ROUNDING, SKEWNESS_FACTOR, Amount, Rates, two_value_excess
+from trajscore.gates._run_set import Matching
 from trajscore.inference.influence import BinMeans, absolute_interval, left_out_factor
-from trajscore.inference.intervals import unseen_reach
+from trajscore.inference.intervals import clopper_pearson_excess, unseen_reach
 from trajscore.inference.units import Units, any_units, n_equal
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
+_ROUNDING = 1e-14  # relative; what is left where all numbers are equal
+# Held against lognormal, two-point and Pareto costs (benchmarks/gates.py costs).
+SKEWNESS_FACTOR = 3.0  # few units show less skewness than there is
+UNSEEN_COST = 4.0  # means above the mean
+UNSEEN_RISE = 2.0  # means, of a unit that both sets have
+
+
+def two_value_excess(
+    n: FloatArray | float, variance: FloatArray | float, skewness: FloatArray, level: float
+) -> FloatArray:
+    """Clopper's and Pearson's bound for the mean of two values with these moments."""
+    rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
+    size = np.sqrt(variance / (rate * (1 - rate)))
+    return np.asarray(size * clopper_pearson_excess(n * rate, n * (1 - rate), level))
+
+
+def unseen_chance(n_units: Any, level: float) -> Any:
+    """How often something may happen that happened to none of n units."""
+    return 1 - (1 - level) ** (1 / n_units)
+
+
+def excess(losses: FloatArray, shares: FloatArray, level: float, more: float = 1.0) -> FloatArray:
+    """How far the mean of independent losses in [0, 1] may lie above what was seen of it.
+
+    Of losses of 0 and 1 it is Clopper's and Pearson's bound; of others that of two values with the
+    same variance and skewness. Both know a loss of the kind that was seen. One of another kind, of
+    the whole of a unit, may have escaped n units if its chance is up to 1 - (1 - level)^(1/n).
+
+    `losses` and `shares` (in the mean; 0 for units that do not count) are of shape (..., n_units);
+    `more` is a factor of the number of units, as if that many more had been like these.
+    """
+    weights = shares / shares.sum(axis=-1, keepdims=True)
+    n = 1 / (weights**2).sum(axis=-1)
+    mean = (weights * losses).sum(axis=-1)
+    deviations = weights * (losses - mean[..., None])
+    second = (deviations**2).sum(axis=-1)
+    third = (deviations**3).sum(axis=-1)
+    varies = second > _ROUNDING**2
+    second = np.where(varies, second, 1.0)
+    skewness = third * np.sqrt(n / second**3)
+    seen = two_value_excess(more * n, n * second, skewness, level)
+    unseen = unseen_chance(more * np.count_nonzero(shares, axis=-1), level) * (1 - mean)
+    return np.where(varies, np.maximum(seen, unseen), unseen)
 
 
 @dataclass(frozen=True)
-class Matching:
-    """The unit of each run of two sets: its task, or else the run; paired where both have it."""
+class Rates:
+    """What independent units lose and gain of a rate, in [0, 1], and the share of each in it."""
 
-    base: IntArray
-    new: IntArray
+    losses: FloatArray
+    gains: FloatArray
+    shares: FloatArray
+    scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
+    has_range: ClassVar[bool] = True
+
+    def reaches(self, level: float, more: float) -> list[float]:
+        """How far the rate may lie below and above its estimate."""
+        sides = (self.losses, self.gains)
+        return [float(self.scale * excess(side, self.shares, level, more)) for side in sides]
+
+    def subtracted(self, times: float) -> Self:
+        """Return what is lost and gained where a multiple of this is subtracted."""
+        return replace(self, losses=self.gains, gains=self.losses, scale=times)
+
+    def change_from(self, base: Any, times: float) -> Self:
+        """Return what pairs of units lose and gain."""
+        change = self.gains - base.gains
+        scale = max(1.0, times)
+        return replace(self, losses=(-change).clip(0), gains=change.clip(0), scale=scale)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How far a unit that no run showed may lie below and above a mean cost."""
+
+    below: float
+    above: float
+    rise: float  # how much more a unit of both sets may take
     n_units: int
-    by: str  # "task", "run", or "" where the sets are not paired
-    n_common: int  # units in both sets
-    n_new: int  # tasks, or runs of a paired set, in the new set alone
-    n_gone: int
+    error: float  # standard error of the mean
+    has_range: bool  # the most that a run can take is stated
 
+    def reaches(self, level: float, more: float) -> list[float]:
+        """How far the mean may lie below and above its estimate, by its error or the unseen."""
+        n = more * self.n_units
+        chance = unseen_chance(n, level)
+        reach = stdtrit(n - 1, level) * self.error / np.sqrt(more)
+        return [max(chance * side, reach) for side in (self.below, self.above)]
 
-def match(base: RunSet, new: RunSet) -> Matching:
-    """Pair two sets by task where both have some in common, else by run where ids agree."""
-    sets = (base, new)
-    by, labels = "", [runs.ids.astype(str) if runs.tasks is None else runs.tasks for runs in sets]
-    if all(runs.tasks is not None for runs in sets):
-        by = "task"
-    elif all(runs.has_ids for runs in sets):
-        ids = [runs.ids.astype(str) for runs in sets]
-        by, labels = ("run", ids) if np.array_equal(ids[0], ids[1]) else ("", labels)
-    names, codes = np.unique(np.concatenate(labels), return_inverse=True)
-    base_units, new_units = codes[: len(base.ids)], codes[len(base.ids) :]
-    there = [np.bincount(units, minlength=len(names)) > 0 for units in (base_units, new_units)]
-    in_both = there[0] & there[1]
-    n_common = int(in_both.sum()) if by else 0
-    n_new, n_gone = (int((own & ~in_both).sum()) if by else 0 for own in reversed(there))
-    n = len(names)
-    if n_common < 2:  # nothing to pair by
-        return Matching(base_units, new_units + n, 2 * n, "", 0, n_new, n_gone)
-    return Matching(base_units, new_units, n, by, n_common, n_new, n_gone)
+    def subtracted(self, times: float) -> Self:
+        """Return it where a multiple of this is subtracted."""
+        error = times * self.error
+        return replace(self, below=times * self.above, above=times * self.below, error=error)
+
+    def change_from(self, base: Any, times: float) -> Self:
+        """Return it for the changes of pairs of units."""
+        return replace(self, below=times * base.rise, above=self.rise, error=0.0)
 
 
 @dataclass(frozen=True)
@@ -92,53 +160,48 @@ class Estimate:
     @property
     def std_error(self) -> float:
         """Standard error; NaN for calibration errors, which have bounds of their own."""
-        return float(np.nan if self.means else np.sqrt((self.errors**2).sum()))
+        if self.means:
+            return np.nan
+        return float(np.sqrt((self.errors**2).sum()))
 
     def bounds(self, level: float) -> tuple[float, float]:
         """Lower and upper bound, each of which holds with a chance of `level`."""
         if self.n_units < 2 or not self.varies:
             return -np.inf, np.inf
-        if self.means:
-            return self._of_absolute(level)
-        below, above = self.reaches(level)
-        return self.value - below, self.value + above
+        if not self.means:
+            below, above = self.reaches(level)
+            return self.value - below, self.value + above
+        used = self.errors.any(axis=1)
+        n = max(int(used.sum()), 2)
+        influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
+        ends = np.cumsum([len(gaps) for gaps in self.means])[:-1]
+        new, *others = map(BinMeans, self.means, np.split(influence, ends, axis=1))
+        return absolute_interval(new, next(iter(others), None), Units(None, n), 2 * level - 1)
 
     def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
         """How far the bounds lie below and above, with a multiple of the units."""
-        freedom = (self.freedom + 1) * more - 1
+        n = self.freedom + 1
         error = self.std_error / np.sqrt(more)
-        reach = error * float(t.ppf(level, freedom)) if error > 0 else 0.0
+        reach = 0.0
+        if error > 0:
+            reach = error * t.ppf(level, n * more - 1)
         # each of `more` times as many runs changes the mean that much less: divided below
         of_scores = [
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
             for change, units in self.changes
         ]
         of_parts = [part.reaches(level, more) for part in self.parts]
-        below, above = np.maximum(
+        sides = [
+            np.full(2, reach),
             np.linalg.norm(np.reshape(of_parts, (-1, 2)), axis=0),
             np.linalg.norm(np.reshape(of_scores, (-1, 2)), axis=0) / more,
-        )
-        skewed = self._of_skewed(level, freedom + 1)
-        return max(reach, float(below), skewed[0]), max(reach, float(above), skewed[1])
-
-    def _of_skewed(self, level: float, n_units: float) -> tuple[float, float]:
-        """How far the mean of a cost may lie below and above, by its skewness."""
-        if not (self.std_error > 0 and any(isinstance(part, Amount) for part in self.parts)):
-            return 0.0, 0.0
-        n = self.freedom + 1
-        skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
-        sides = skewness * np.array([-1.0, 1.0])
-        below, above = self.std_error * two_value_excess(n_units, n, sides, level)
+        ]
+        if error > 0 and any(isinstance(part, Amount) for part in self.parts):
+            skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
+            signed = skewness * np.array([-1.0, 1.0])
+            sides.append(self.std_error * two_value_excess(n * more, n, signed, level))
+        below, above = np.max(sides, axis=0)
         return float(below), float(above)
-
-    def _of_absolute(self, level: float) -> tuple[float, float]:
-        used = self.errors.any(axis=1)
-        n = max(int(used.sum()), 2)
-        influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
-        ends = np.cumsum([len(gaps) for gaps in self.means])[:-1]
-        of_sets = zip(self.means, np.split(influence, ends, axis=1), strict=True)
-        new, *base = [BinMeans(gaps, of_gaps) for gaps, of_gaps in of_sets]
-        return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
 
 
 def estimate(measure: Measure, units: IntArray, n_units: int) -> Estimate:
@@ -154,45 +217,44 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
     n = matched.n_units
     if not matched.by:
         return estimate(base, matched.base, n), estimate(new, matched.new, n)
-    shares = _shares(base, matched.base, n), _shares(new, matched.new, n)
-    common = (shares[0] > 0) & (shares[1] > 0)
+    base_shares = _shares(base, matched.base, n)
+    new_shares = _shares(new, matched.new, n)
+    common = base_shares * new_shares > 0
     if not common.any():
         raise ValueError(f"no {matched.by} of both sets has the numbers for it")
     return (
-        _weighted(base, matched.base, n, (shares[0] * common)[matched.base]),
-        _weighted(new, matched.new, n, (shares[1] * common)[matched.new]),
+        _weighted(base, matched.base, n, (base_shares * common)[matched.base]),
+        _weighted(new, matched.new, n, (new_shares * common)[matched.new]),
     )
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
     """Return the new set's metric less the base's, which is multiplied by a factor."""
-    errors = (
-        np.concatenate([new.errors, base.errors], axis=1)  # bins of both, not subtracted yet
-        if new.means
-        else new.errors - times * base.errors
-    )
-    freedom, n_units = new.freedom, new.n_units
-    if not matched.by:
-        freedom = _welch(new, base) if not new.means else min(new.freedom, base.freedom)
-        n_units = min(new.n_units, base.n_units)
-    value, means = new.value - times * base.value, (*new.means, *base.means)
-    changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
+    if new.means:  # bins of both, not subtracted yet
+        errors = np.concatenate([new.errors, base.errors], axis=1)
+    else:
+        errors = new.errors - times * base.errors
+    freedom = new.freedom
+    n_units = new.n_units
     varies = new.varies and base.varies
-    parts = _parts(new, base, matched, abs(times))
-    if matched.by and parts and not parts[0].has_range:  # only the changes of pairs have to vary
-        varies = bool((np.abs(errors) > ROUNDING * abs(new.value)).any())
+    parts = (*new.parts, *(part.subtracted(abs(times)) for part in base.parts))
+    if not matched.by:
+        n_units = min(n_units, base.n_units)
+        freedom = min(freedom, base.freedom)
+        variances = np.array([new.std_error, base.std_error]) ** 2
+        if variances.sum() > 0:  # Welch (1947); of calibration errors they are NaN
+            freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
+            freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
+    elif parts:
+        part = new.parts[0].change_from(base.parts[0], abs(times))  # both are of one kind
+        parts = (part,)
+        if not part.has_range:  # only the changes of pairs have to vary
+            varies = bool((np.abs(errors) > _ROUNDING * abs(new.value)).any())
+    changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
+    value = new.value - times * base.value
+    means = (*new.means, *base.means)
     return Estimate(value, errors, freedom, n_units, means, parts, changes, varies)
-
-
-def _parts(new: Estimate, base: Estimate, matched: Matching, times: float) -> tuple[Any, ...]:
-    """What is known of units of both sets: of pairs, of their changes."""
-    if not new.parts:
-        return ()
-    (of_new,), (of_base,) = new.parts, base.parts
-    if matched.by:
-        return (of_new.change_from(of_base, times),)  # both are of one kind
-    return of_new, of_base.subtracted(times)
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
@@ -200,17 +262,18 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
 
     Errors are jointly normal; calibration errors, which are not, take Bonferroni's level.
     """
-    error, n = 1 - level, len(estimates)
+    error = 1 - level
+    n = len(estimates)
     normal = [estimate for estimate in estimates if estimate.std_error > 0]
-    others = 1 - error / n if n else level
+    bonferroni = 1 - error / (n or 1)
     if len(normal) < 2:
-        return [others] * n
+        return [bonferroni] * n
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(normal)))
     errors = np.stack([estimate.errors / estimate.std_error for estimate in normal], axis=1)
     values, vectors = np.linalg.eigh(errors.T @ errors)
-    joint = (draws * np.sqrt(values.clip(0))) @ vectors.T
-    together = float(norm.cdf(np.quantile(joint.max(axis=1), 1 - error * len(normal) / n)))
-    return [min(together, others) if estimate.std_error > 0 else others for estimate in estimates]
+    largest = ((draws * np.sqrt(values.clip(0))) @ vectors.T).max(axis=1)
+    joint = min(norm.cdf(np.quantile(largest, 1 - error * len(normal) / n)), bonferroni)
+    return [joint if estimate.std_error > 0 else bonferroni for estimate in estimates]
 
 
 def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: float) -> float:
@@ -219,71 +282,72 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
     NaN where that is unknown.
     """
     error = estimate.std_error
-    settles = estimate.varies and (error > 0 or not distance or estimate.parts)
-    if estimate.n_units < 2 or np.isnan(error) or not settles:
+    settles = error > 0 or (error == 0 and (not distance or estimate.parts))
+    if estimate.n_units < 2 or not estimate.varies or not settles:
         return np.nan
-    side, z = int(distance < 0), float(norm.ppf(POWER))
+    z = norm.ppf(POWER)
 
     def shortfall(log_more: float) -> float:
         more = np.exp(log_more)
-        return estimate.reaches(level, more)[side] + z * error / np.sqrt(more) - abs(distance)
+        return (
+            estimate.reaches(level, more)[int(distance < 0)]
+            + z * error / np.sqrt(more)
+            - abs(distance)
+        )
 
-    least, most = np.log(2 / estimate.n_units), np.log(_MOST_RUNS / n_runs)
+    least = np.log(2 / estimate.n_units)
+    most = np.log(_MOST_RUNS / n_runs)
     if not distance or shortfall(most) > 0:
         return np.inf
-    more = float(np.exp(brentq(shortfall, least, most))) if shortfall(least) > 0 else np.exp(least)
-    return n_runs / estimate.n_units * float(np.ceil(more * estimate.n_units))
+    if shortfall(least) > 0:
+        least = brentq(shortfall, least, most)
+    return n_runs / estimate.n_units * float(np.ceil(np.exp(least) * estimate.n_units))
 
 
 def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
     """One over the number of runs of each unit that the metric is of; 0 where there is none."""
-    rows = measure.statistic.rows
-    counts = np.bincount(units if rows is None else units[rows], minlength=n_units)
+    if measure.statistic.rows is not None:
+        units = units[measure.statistic.rows]
+    counts = np.bincount(units, minlength=n_units)
     return np.where(counts > 0, 1 / np.maximum(counts, 1), 0.0)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # an estimate refuses what is not finite
 def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArray) -> Estimate:
     """Return a metric of one set, with these weights of its runs."""
-    statistic, n_runs = measure.statistic, len(units)
-    of_rows = np.zeros(n_runs)
-    rows = np.arange(n_runs) if statistic.rows is None else statistic.rows
-    of_rows[rows] = weight[rows]
-    sizes = np.bincount(units, of_rows, n_units)
-    used, scale = int(np.count_nonzero(sizes)), left_out_factor(sizes)
+    statistic = measure.statistic
+    n_runs = len(units)
+    rows = statistic.rows
+    if rows is None:
+        rows = np.arange(n_runs)
+    sizes = np.bincount(units[rows], weight[rows], n_units)
+    n_used = int(np.count_nonzero(sizes))
+    scale = left_out_factor(sizes)
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
         mean, influence = statistic.parts(n_runs, weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
-        return Estimate(value, totals * scale[:, None], freedom, used, (mean,))
+        return Estimate(value, totals * scale[:, None], freedom, n_used, (mean,))
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
-    errors[np.abs(errors) < ROUNDING * abs(value)] = 0.0
-    varies = bool(errors.any())
+    errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
+    result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))
     if measure.is_amount:
-        error = float(np.sqrt((errors**2).sum()))
-        amount = Amount.of_mean(value, error, measure.most, used)
-        return Estimate(
-            value, errors, freedom, used, parts=(amount,), varies=varies or amount.has_range
-        )
+        below = abs(value)
+        above = UNSEEN_COST * below
+        rise = UNSEEN_RISE * below
+        if measure.most is not None:
+            above = rise = measure.most - value
+        has_range = measure.most is not None
+        amount = Amount(below, above, rise, n_used, result.std_error, has_range)
+        return replace(result, parts=(amount,), varies=result.varies or has_range)
     if not isinstance(statistic, MeanOfRuns):
-        return Estimate(value, errors, freedom, used, varies=varies)
-    if not measure.is_rate:
-        if statistic.other is None:
-            return Estimate(value, errors, freedom, used, varies=varies)
-        changes = ((statistic.change(n_runs, weight), units),)
-        return Estimate(value, errors, freedom, used, changes=changes)
-    sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
-    rates = np.divide(sums, sizes, out=np.zeros(n_units), where=sizes > 0)
-    part = Rates(1 - rates, rates, sizes / sizes.sum())
-    return Estimate(value, errors, freedom, used, parts=(part,))
-
-
-def _welch(new: Estimate, base: Estimate) -> float:
-    """Degrees of freedom of a difference of two independent sets (Welch 1947)."""
-    variances = np.array([new.std_error, base.std_error]) ** 2
-    freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
-    if not variances.any():
-        return float(freedoms.min())
-    return float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
+        return result
+    if measure.is_rate:
+        sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
+        rates = sums / np.where(sizes > 0, sizes, 1.0)
+        return replace(result, parts=(Rates(1 - rates, rates, sizes / sizes.sum()),), varies=True)
+    if statistic.other is None:
+        return result
+    return replace(result, changes=((statistic.change(n_runs, weight), units),), varies=True)

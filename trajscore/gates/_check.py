@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from trajscore.core.plain import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
+from trajscore.core.version import __version__
+from trajscore.core.visible import visible
 from trajscore.gates._change import (
+    Amount,
     Estimate,
-    Matching,
     difference,
     estimate,
     level_of_each,
-    match,
     paired_estimates,
     runs_to_settle,
 )
+from trajscore.gates._compare import WITHOUT_TASKS, interval, more_runs, pairing
 from trajscore.gates._gate import (
     BASELINE,
     FAIL,
@@ -27,7 +32,6 @@ from trajscore.gates._gate import (
     UNUSABLE,
     Gate,
     Rules,
-    factor_and_margin,
     read_gates,
 )
 from trajscore.gates._measures import (
@@ -37,14 +41,144 @@ from trajscore.gates._measures import (
     with_most,
     within_range,
 )
-from trajscore.gates._result import CheckResult, GateResult
-from trajscore.gates._run_set import RunSet, check_run_set
-from trajscore.gates._unseen import Amount
+from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
+
+EXIT_CODES = {UNUSABLE: 2, FAIL: 1, UNDECIDED: 3, PASS: 0}  # the worst first
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Verdict and numbers of one gate."""
+
+    gate: Gate
+    verdict: str  # "pass", "fail", "undecided" or "unusable", as the bounds say
+    value: float = np.nan  # of the new set
+    reference: float = np.nan  # of the baseline, or the number in the gate
+    change: float = np.nan
+    # bounds of the change; each holds for all gates at once with a chance of 1 - level
+    low: float = np.nan
+    high: float = np.nan
+    # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
+    # inf for more than a million, NaN where it is decided or cannot be said
+    runs_needed: float = np.nan
+    why: str = ""  # a gate is unusable, or undecided whatever the number of runs
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What `check` found.
+
+    Attributes
+    ----------
+    verdict : {"pass", "fail", "undecided", "unusable"}
+        The worst of all gates, where undecided ones count as the rules say.
+    passed, exit_code : bool, int
+        Whether it is "pass"; 0 pass, 1 fail, 2 unusable, 3 undecided.
+    gates : list of GateResult
+        What came of each gate.
+    rules : Rules
+        What was asked for.
+    new, baseline : RunSet
+        The sets; the baseline may be None.
+    matched : Matching or None
+        How they are paired.
+    """
+
+    gates: list[GateResult]
+    rules: Rules
+    new: RunSet = field(repr=False)
+    baseline: RunSet | None = field(repr=False)
+    matched: Matching | None = field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of all gates."""
+        verdicts = {gate.verdict for gate in self.gates}
+        if UNDECIDED in verdicts:
+            verdicts.remove(UNDECIDED)
+            verdicts.add(self.rules.undecided)
+        return next((verdict for verdict in EXIT_CODES if verdict in verdicts), PASS)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all gates count as passed."""
+        return self.verdict == PASS
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 2 unusable, 3 undecided."""
+        return EXIT_CODES[self.verdict]
+
+    def __str__(self) -> str:
+        if self.baseline is not None and self.matched is not None:
+            lines = [pairing(self.baseline, self.new, self.matched)]
+        else:
+            lines = [f"{self.new.counted}, success {self.new.success_rate:.3f}"]
+            if self.new.tasks is None:
+                lines[0] += f"; {WITHOUT_TASKS}"
+        lines += [f"{gate.verdict:<10} {self._sentence(gate)}" for gate in self.gates]
+        counts = Counter(gate.verdict for gate in self.gates)
+        summary = ", ".join(
+            f"{counts[verdict]} {verdict}" for verdict in reversed(EXIT_CODES) if counts[verdict]
+        )
+        lines.append(f"{self.verdict.upper()}: {summary}")
+        has_intervals = any(gate.low < gate.high for gate in self.gates)
+        if has_intervals:
+            chance = f"{100 * (1 - self.rules.level):.4g}%"
+            lines[-1] += f"; each end of an interval holds with a chance of {chance}"
+            if len(self.gates) > 1:
+                lines[-1] += ", for all gates at once"
+        if self.verdict == UNDECIDED:
+            lines.append("To settle this, collect more runs or allow a wider margin.")
+        if has_intervals:
+            lines.append(
+                "These bounds are for one look at the runs. To look again as runs arrive, use "
+                "inference.SequentialComparison."
+            )
+        return visible("\n".join(lines))
+
+    def to_json(self) -> str:
+        """Return the verdict, each gate with its numbers, and how the sets are paired."""
+        matched = self.matched
+        gates = [asdict(result) for result in self.gates]
+        return json.dumps(
+            {
+                "format": "trajscore check",
+                "version": 1,
+                "trajscore": __version__,
+                "verdict": self.verdict,
+                "exit_code": self.exit_code,
+                "level": self.rules.level,
+                "gates": plain([result.pop("gate") | result for result in gates]),
+                "paired_by": matched and matched.by,
+                "n_paired": matched and matched.n_common,
+                "n_runs": self.new.n_runs,
+                "n_left_out": self.new.n_left_out,
+                "n_unobserved": self.new.n_unobserved,
+            },
+            allow_nan=False,
+        )
+
+    def _sentence(self, result: GateResult) -> str:
+        """Word the numbers of a gate, or why there are none."""
+        if result.verdict == UNUSABLE:
+            return f"{result.gate}: {result.why}"
+        text = (
+            f"{result.gate}: {result.reference:.4g} -> {result.value:.4g}, "
+            f"change {result.change:+.3g}"
+        )
+        if result.low < result.high:
+            text += f" {interval(result.low, result.high)}"
+        if result.verdict == UNDECIDED:
+            text += f"; {result.why or more_runs(result.runs_needed, self.new)}"
+            if self.rules.undecided != UNDECIDED:
+                text += f"; counts as {self.rules.undecided}"
+        return text
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A gate with its numbers: it holds where `room` of what is compared is 0 or more."""
+    """A gate with its numbers: it holds where `room` of the estimate is 0 or more."""
 
     gate: Gate
     value: float
@@ -111,89 +245,95 @@ def check(
     ('undecided', 'pass')
     """
     check_run_set("new", new)
+    sets = [new]
     if baseline is not None:
         check_run_set("baseline", baseline)
-    all_rules = _rules(rules)
-    least = all_rules.least_runs
-    if new.n_runs < least:
-        raise ValueError(f"new has {number_of(new.n_runs, 'run')}, and least_runs = {least}")
-    matched = None if baseline is None else match(baseline, new)
-    measures = Measures(new), None if baseline is None else Measures(baseline)
+        sets.insert(0, baseline)
+    matched = match(sets[0], new)
+    if rules is None or isinstance(rules, Gate):
+        rules = Rules((rules or Gate(),))
+    elif not isinstance(rules, Rules):
+        rules = read_gates(rules)
+    if new.n_runs < rules.least_runs:
+        raise ValueError(
+            f"new has {number_of(new.n_runs, 'run')}, and least_runs = {rules.least_runs}"
+        )
+    measures = [Measures(runs) for runs in sets]
     questions: dict[int, _Question] = {}
     results: dict[int, GateResult] = {}
-    for place, gate in enumerate(all_rules.gates):
+    for place, gate in enumerate(rules.gates):
         try:
-            questions[place] = _question(gate, *measures, matched)
+            questions[place] = _question(gate, measures, matched)
         except ValueError as error:
             results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
     turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
-    levels = level_of_each(turned, 1 - all_rules.level)
+    levels = level_of_each(turned, 1 - rules.level)
     for (place, question), level in zip(questions.items(), levels, strict=True):
-        results[place] = _decided(question, level, new.n_runs)
+        results[place] = _decide(question, level, new.n_runs)
     gates = [results[place] for place in sorted(results)]
-    return CheckResult(gates, all_rules, new, baseline, matched)
+    return CheckResult(gates, rules, new, baseline, matched if baseline else None)
 
 
-def _rules(rules: Rules | Gate | str | Path | None) -> Rules:
-    if isinstance(rules, Gate):
-        return Rules((rules,))
-    if rules is None:
-        return Rules()
-    return rules if isinstance(rules, Rules) else read_gates(rules)
-
-
-def _question(
-    gate: Gate, new: Measures, baseline: Measures | None, matched: Matching | None
-) -> _Question:
-    key, runs = new.key(gate.metric, gate.predictor, gate.form), new.runs
-    refuse_without_variation(key, new, baseline if gate.versus == BASELINE else None)
-    sign = -1.0 if is_lower_better(key.metric, runs) else 1.0
-    if gate.versus == BASELINE:
-        if baseline is None or matched is None:
-            raise ValueError("the gate needs a baseline; give one, or set versus to a number")
-        of_base, of_new = (with_most(each[key], gate.most) for each in (baseline, new))
-        base, value = paired_estimates(of_base, of_new, matched)
-        return _above_baseline(gate, value, base, matched, sign)
-    units = np.unique(runs.ids if runs.tasks is None else runs.tasks, return_inverse=True)[1]
-    value = estimate(with_most(new[key], gate.most), units, int(units.max()) + 1)
-    offset = float(gate.versus)
-    return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
-
-
-def _above_baseline(
-    gate: Gate, value: Estimate, base: Estimate, matched: Matching, sign: float
-) -> _Question:
-    if gate.share is not None and value.means:
+def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Question:
+    """Return a gate with its numbers, of the baseline (if there is any) and the new set."""
+    new = measures[-1]
+    key = new.key(gate.metric, gate.predictor, gate.form)
+    sign = 1.0
+    if is_lower_better(key.metric, new.runs):
+        sign = -1.0
+    if gate.versus != BASELINE:
+        measures = [new]
+    refuse_without_variation(key, *(each.runs for each in measures))
+    if gate.versus != BASELINE:
+        value = estimate(with_most(new[key], gate.most), matched.new, matched.n_units)
+        offset = float(gate.versus)
+        return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
+    if len(measures) < 2:
+        raise ValueError("the gate needs a baseline; give one, or set versus to a number")
+    of_base, of_new = (with_most(each[key], gate.most) for each in measures)
+    base, value = paired_estimates(of_base, of_new, matched)
+    factor = 1.0
+    margin = 0.0
+    if gate.share is None:
+        margin = float(gate.margin)
+    elif value.means:
         raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
-    factor, margin = factor_and_margin(gate, sign * float(np.sign(base.value)))
+    else:
+        factor -= sign * float(np.sign(base.value)) * gate.share
     compared = difference(value, base, matched, factor)
     return _Question(gate, value.value, base.value, compared, sign, margin)
 
 
-def _decided(question: _Question, level: float, n_runs: int) -> GateResult:
-    gate, compared = question.gate, question.compared
+def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
+    """Return the verdict on a gate by bounds of this level."""
+    gate = question.gate
+    compared = question.compared
     ends = compared.bounds(level)
-    least_room, most_room = sorted(question.room(end) for end in ends)
-    verdict = PASS if least_room >= -ROUNDING else FAIL if most_room < 0 else UNDECIDED
+    least_room, most_room = sorted(map(question.room, ends))
+    verdict = UNDECIDED
     needed = np.nan
-    if verdict == UNDECIDED:
+    why = ""
+    if least_room >= -ROUNDING:
+        verdict = PASS
+    elif most_room < 0:
+        verdict = FAIL
+    elif compared.varies:
         # how far the metric lies, in its own direction, from where the gate would just hold
         distance = question.sign * question.room(compared.value)
         needed = runs_to_settle(compared, distance, n_runs, level)
+    else:  # no number of runs like these would settle it
+        why = "equal numbers do not show how much they vary; collect more runs"
+        if any(isinstance(part, Amount) for part in compared.parts):
+            why += ", or set most, the most that a run can take"
     change = question.value - question.reference
     low, high = (end - compared.value + change for end in ends)
-    known = question.reference
-    least, most = (-1.0, 1.0) if gate.versus == BASELINE else (-known, 1 - known)
+    least = -1.0
+    most = 1.0
+    if gate.versus != BASELINE:
+        least = -question.offset
+        most -= question.offset
     low, high = within_range(gate.metric, low, high, least, most)
-    numbers = (question.value, question.reference, change, low, high, needed)
-    return GateResult(gate, verdict, *numbers, why=_why_unknown(compared, verdict))
-
-
-def _why_unknown(compared: Estimate, verdict: str) -> str:
-    """Say why no number of runs like these would settle it."""
-    if verdict != UNDECIDED or compared.varies:
-        return ""
-    has_most = any(isinstance(part, Amount) for part in compared.parts)
-    most = ", or set most, the most that a run can take" if has_most else ""
-    return f"equal numbers do not show how much they vary; collect more runs{most}"
+    return GateResult(
+        gate, verdict, question.value, question.reference, change, low, high, needed, why
+    )

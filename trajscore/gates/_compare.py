@@ -13,13 +13,7 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.core.visible import visible
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
-from trajscore.gates._change import (
-    Matching,
-    difference,
-    match,
-    paired_estimates,
-    runs_to_settle,
-)
+from trajscore.gates._change import difference, paired_estimates, runs_to_settle
 from trajscore.gates._measures import (
     LENGTH,
     MARGIN,
@@ -31,16 +25,15 @@ from trajscore.gates._measures import (
     refuse_without_variation,
     within_range,
 )
-from trajscore.gates._run_set import RunSet, check_run_set
+from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 from trajscore.inference._sample_size import up_to_one_digit
 
-_OF_FORECASTS = (f"TPS log{MARGIN}", "S-ECE")
 _MOST_TRIALS = 8
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """Two sets of runs, number by number.
 
     Attributes
     ----------
@@ -68,18 +61,27 @@ class Comparison:
 
     def changes(self) -> list[str]:
         """Say in plain words what changed, what did not show, and what it would take."""
-        shown, open_ = [], []
+        shown = []
+        undecided = ["No change shown:"]
         for key, row in zip(self.keys, self.table.itertuples(), strict=True):
-            span = f"{row.base:.4g} to {row.new:.4g} ({interval(row.change_low, row.change_high)})"
-            is_rounding = abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new))
-            if not is_rounding and (row.change_low > 0 or row.change_high < 0):
-                rose = row.change > 0
-                better = rose != is_lower_better(key.metric, self.new)
-                word = "" if key.metric == LENGTH else f": {'better' if better else 'worse'}"
-                shown.append(f"{key} {'rose' if rose else 'fell'} from {span}{word}.")
-            elif not is_rounding:
-                open_.append(f"  {key} {row.change:+.3g}: {more_runs(row.runs_needed, self.new)}")
-        return [*shown, *(["No change shown:"] if open_ else []), *open_]
+            if abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new)):
+                continue
+            if row.change_low <= 0 <= row.change_high:
+                needed = more_runs(row.runs_needed, self.new)
+                undecided.append(f"  {key} {row.change:+.3g}: {needed}")
+                continue
+            verb = "rose" if row.change > 0 else "fell"
+            text = (
+                f"{key} {verb} from {row.base:.4g} to {row.new:.4g} "
+                f"({interval(row.change_low, row.change_high)})"
+            )
+            if key.metric != LENGTH:
+                is_worse = (row.change > 0) == is_lower_better(key.metric, self.new)
+                text += ": worse" if is_worse else ": better"
+            shown.append(f"{text}.")
+        if len(undecided) > 1:
+            shown += undecided
+        return shown
 
     @property
     def keys(self) -> list[Key]:
@@ -87,25 +89,28 @@ class Comparison:
         return [Key(*index) for index in self.table.index]
 
     def __str__(self) -> str:
-        lines = [pairing(self.base, self.new, self.matched), ""]
         table = self.table.mask(self.table.abs() <= ROUNDING, 0.0)
-        cells = {
-            name: [
+        cells = pd.DataFrame(index=[visible(str(key)) for key in self.keys])
+        for name, sign in (("base", ""), ("new", ""), ("change", "+")):
+            cells[name] = [
                 f"{value:.4g} {interval(low, high, sign)}"
                 for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
             ]
-            for name, sign in (("base", ""), ("new", ""), ("change", "+"))
-        }
-        names = [visible(str(key)) for key in self.keys]
-        lines += [pd.DataFrame(cells, index=names).to_string(), ""]
-        lines += [*self.changes(), *self.notes]
-        chance = f"{50 * (1 + self.confidence_level):.4g}%"
-        lines.append(
-            f"Each interval holds with a chance of {100 * self.confidence_level:.4g}%, each of its "
-            f"ends with {chance}, as in trajscore check; among many rows, some seem to change by "
-            f"chance. With the stated number of more runs, a change of this size is shown with a "
-            f"chance of {POWER:.0%}."
-        )
+        level = self.confidence_level
+        lines = [
+            pairing(self.base, self.new, self.matched),
+            "",
+            cells.to_string(),
+            "",
+            *self.changes(),
+            *self.notes,
+            (
+                f"Each interval holds with a chance of {100 * level:.4g}%, each of its ends with "
+                f"{50 * (1 + level):.4g}%, as in trajscore check; among many rows, some seem to "
+                f"change by chance. With the stated number of more runs, a change of this size is "
+                f"shown with a chance of {POWER:.0%}."
+            ),
+        ]
         return visible("\n".join(lines))
 
 
@@ -166,15 +171,23 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     as_fraction(confidence_level, "confidence_level")
     check_run_set("base", base)
     check_run_set("new", new)
-    matched, level = match(base, new), (1 + confidence_level) / 2
-    of_base, of_new = Measures(base), Measures(new)
+    matched = match(base, new)
+    level = (1 + confidence_level) / 2
+    base_measures = Measures(base)
+    new_measures = Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
-    notes = [*_of_one_set(base, new, "the base"), *_of_one_set(new, base, "the new set")]
+    notes = []
+    for runs, other, name in ((base, new, "the base"), (new, base, "the new set")):
+        if alone := [repr(p) for p in runs.predictors if p not in other.predictors]:
+            n = number_of(len(alone), "predictor")
+            notes.append(f"{n} only in {name}, not compared: {', '.join(alone)}.")
     for key in _keys(base, new):
         try:
-            refuse_without_variation(key, of_base, of_new)
-            base_estimate, new_estimate = paired_estimates(of_base[key], of_new[key], matched)
+            refuse_without_variation(key, base, new)
+            base_estimate, new_estimate = paired_estimates(
+                base_measures[key], new_measures[key], matched
+            )
         except ValueError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
@@ -185,10 +198,9 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
             row[f"{name}_low"], row[f"{name}_high"] = within_range(
                 key.metric, *number.bounds(level), least=-1.0 if name == "change" else 0.0
             )
-        is_open = row["change_low"] <= 0 <= row["change_high"]
-        row["runs_needed"] = (
-            runs_to_settle(change, change.value, new.n_runs, level) if is_open else np.nan
-        )
+        row["runs_needed"] = np.nan
+        if row["change_low"] <= 0 <= row["change_high"]:
+            row["runs_needed"] = runs_to_settle(change, change.value, new.n_runs, level)
         rows[key] = row
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
@@ -206,18 +218,11 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     for name in base.predictors:
         if name in new.predictors:
             for form in (AS_GIVEN, RECALIBRATED):
-                yield from (Key(metric, name, form) for metric in _OF_FORECASTS)
+                yield from (Key(metric, name, form) for metric in (f"TPS log{MARGIN}", "S-ECE"))
             yield Key("AUROC", name, AS_GIVEN)  # which recalibration hardly changes
 
 
 # ------------------------------------------------------------------ words
-
-
-def _of_one_set(runs: RunSet, others: RunSet, name: str) -> list[str]:
-    """Name the predictors that the other set does not have."""
-    alone = [predictor for predictor in runs.predictors if predictor not in others.predictors]
-    n, names = number_of(len(alone), "predictor"), ", ".join(map(repr, alone))
-    return [f"{n} only in {name}, not compared: {names}."] if alone else []
 
 
 WITHOUT_TASKS = (
@@ -236,10 +241,10 @@ def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
         )
     if base.tasks is None or new.tasks is None:
         return f"Not paired: {WITHOUT_TASKS}. {sets}"
-    first, other = run_label(base.tasks[0]), run_label(new.tasks[0])
     return (
-        f"Not paired: the sets have fewer than two tasks in common (the base has {first}, the new "
-        f"set {other}); if another column names the tasks, give it (--group). {sets}"
+        f"Not paired: the sets have fewer than two tasks in common (the base has "
+        f"{run_label(base.tasks[0])}, the new set {run_label(new.tasks[0])}); if another column "
+        f"names the tasks, give it (--group). {sets}"
     )
 
 

@@ -1,9 +1,10 @@
-"""What must hold of a set of runs: gates, of which a TOML file may have several."""
+"""Gates that a set of runs must hold; a TOML file may have several."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from trajscore.core.values import as_count, as_path, check_choice, is_number, un
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._measures import OPTIONS, SUCCESS, is_fraction
 
-PASS, FAIL, UNDECIDED, UNUSABLE = "pass", "fail", "undecided", "unusable"
+PASS = "pass"
+FAIL = "fail"
+UNDECIDED = "undecided"
+UNUSABLE = "unusable"
 BASELINE = "baseline"
 
 
@@ -66,55 +70,49 @@ class Gate:
         if self.most is not None and not _is_finite(self.most):
             raise ValueError(f"most must be a number, got {self.most!r}")
         if is_fraction(self.metric):
-            self._check_fraction("margin", lambda value: -1 < value < 1)
-            self._check_fraction("versus", lambda value: 0 <= value <= 1)
-            if (
-                self.share is not None
-                and self.share >= 1
-                and self.metric not in OPTIONS.lower_is_better
-            ):
-                raise ValueError(
-                    f"{self.metric} is never below 0, so margin {self.margin!r} decides nothing"
-                )
+            self._check_fraction()
         if self.share is not None and self.versus != BASELINE:
             raise ValueError(f"margin {self.margin!r} is a share of the baseline; give a number")
 
-    def _check_fraction(self, name: str, holds: Callable[[float], bool]) -> None:
-        value = getattr(self, name)
-        if _is_finite(value) and not holds(value):
-            hundredth = f"; {value:g} of a hundred is {value / 100:g}" if value > 1 else ""
+    def _check_fraction(self) -> None:
+        """Refuse numbers that decide nothing about a metric in [0, 1]."""
+        for name, least in (("margin", -1), ("versus", 0)):
+            value = getattr(self, name)
+            is_whole = name == "margin" and value in (-1, 1)
+            if _is_finite(value) and (is_whole or not least <= value <= 1):
+                text = f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing"
+                if value > 1:
+                    text += f"; {value:g} of a hundred is {value / 100:g}"
+                raise ValueError(text)
+        if (self.share or 0) >= 1 and self.metric not in OPTIONS.lower_is_better:
             raise ValueError(
-                f"{self.metric} lies in [0, 1], so {name} = {value:g} decides nothing{hundredth}"
+                f"{self.metric} is never below 0, so margin {self.margin!r} decides nothing"
             )
 
     @property
     def share(self) -> float | None:
         """The margin as a share of the baseline: 0.1 for "10%"; None where it is a number."""
-        if not isinstance(self.margin, str) or not self.margin.endswith("%"):
-            return None
-        try:
-            share = float(self.margin.removesuffix("%")) / 100
-        except ValueError:
-            return None
-        return share if _is_finite(share) else None
+        with suppress(ValueError):
+            if isinstance(self.margin, str) and self.margin.endswith("%"):
+                share = float(self.margin.removesuffix("%")) / 100
+                if _is_finite(share):
+                    return share
+        return None
 
     def __str__(self) -> str:
-        of = f" of {self.predictor}" if self.predictor else ""
-        form = f", {self.form}" if self.predictor and self.form != AS_GIVEN else ""
+        name = self.metric
+        if self.predictor:
+            name += f" of {self.predictor}"
+            if self.form != AS_GIVEN:
+                name += f", {self.form}"
         other = "the baseline" if self.versus == BASELINE else f"{self.versus:g}"
-        text = f"{self.metric}{of}{form} no worse than {other}"
-        size = float(self.margin) if self.share is None else self.share
+        size = float(str(self.margin).removesuffix("%"))
         if size < 0:
-            return f"{text.replace('no worse', 'better')} by {str(self.margin).lstrip('-')}"
-        return f"{text} by more than {self.margin}" if size else text
-
-
-def factor_and_margin(gate: Gate, sign: float) -> tuple[float, float]:
-    """Return what the baseline is multiplied by, and how much worse than that the metric may be.
-
-    `sign` is 1 where a worse metric is less far from 0, and -1 where it is farther.
-    """
-    return (1.0, float(gate.margin)) if gate.share is None else (1 - sign * gate.share, 0.0)
+            return f"{name} better than {other} by {str(self.margin).lstrip('-')}"
+        text = f"{name} no worse than {other}"
+        if size > 0:
+            text += f" by more than {self.margin}"
+        return text
 
 
 @dataclass(frozen=True)
@@ -152,28 +150,28 @@ def read_gates(path: str | Path) -> Rules:
             "below it lines such as metric = 'success'"
         )
     try:
-        _refuse_unknown(contents, ("level", "undecided", "least_runs", "gate"), "")
-        checked = tuple(_build(gate, f"gate {n}: ") for n, gate in enumerate(gates, start=1))
+        _refuse_unknown(contents, ["level", "undecided", "least_runs", "gate"])
+        checked = tuple(_build(gate, n) for n, gate in enumerate(gates, start=1))
         return Rules(checked, **contents)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _build(contents: Any, where: str) -> Gate:
-    if not isinstance(contents, Mapping):
-        raise ValueError(f"{where}it must be a table, got {contents!r}")
-    _refuse_unknown(contents, [known.name for known in fields(Gate)], where)
+def _build(contents: Any, number: int) -> Gate:
     try:
+        if not isinstance(contents, Mapping):
+            raise ValueError(f"it must be a table, got {contents!r}")
+        _refuse_unknown(contents, [parameter.name for parameter in fields(Gate)])
         return Gate(**contents)
     except ValueError as error:
-        raise ValueError(f"{where}{error}") from error
+        raise ValueError(f"gate {number}: {error}") from error
 
 
-def _refuse_unknown(contents: Mapping[str, Any], names: Any, where: str) -> None:
+def _refuse_unknown(contents: Mapping[str, Any], names: list[str]) -> None:
     for key in contents:
         if key not in names:
             problem = unknown_name("key", key, names).split("; there")[0]
-            raise ValueError(f"{where}{problem}; allowed are {', '.join(names)}")
+            raise ValueError(f"{problem}; allowed are {', '.join(names)}")
 
 
 def _is_finite(value: Any) -> bool:

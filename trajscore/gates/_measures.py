@@ -1,4 +1,4 @@
-"""What can be asked of a set of runs: each metric as a function of how often each run counts."""
+"""Metrics of a set of runs, each as a function of how often each run counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
-from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
@@ -27,22 +26,24 @@ from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report.verdicts import note_text, without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights())
-SUCCESS, LENGTH = "success", "length"
+SUCCESS = "success"
+LENGTH = "length"
 MARGIN = " margin"
 OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
 class Key(NamedTuple):
-    """Which number is meant; `predictor` and `form` are empty where it is of the runs alone."""
+    """Name of a number; `predictor` and `form` are empty where it is of the runs alone."""
 
     metric: str
     predictor: str = ""
     form: str = ""
 
     def __str__(self) -> str:
-        of = f" of {self.predictor}, {FORMS[self.form]}" if self.predictor else ""
-        return f"{self.metric}{of}"
+        if not self.predictor:
+            return self.metric
+        return f"{self.metric} of {self.predictor}, {FORMS[self.form]}"
 
 
 @dataclass(frozen=True)
@@ -75,19 +76,23 @@ class Measures:
         if power := _PASS.fullmatch(key.metric):
             return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
         if key.metric in runs.spent:
-            return Measure(_mean_where_known(runs.spent[key.metric]), is_amount=True)
+            numbers = runs.spent[key.metric]
+            rows = np.flatnonzero(~np.isnan(numbers))
+            if not len(rows):
+                raise ValueError("no run has a number")
+            return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
         if not key.predictor:
             raise unknown_metric(key.metric, runs)
-        known, notes = self._of_predictor(key.predictor, options_of(key.metric))
-        if (key.form, key.metric) in known:
-            return known[key.form, key.metric]
-        names = [name for form, name in known if form == key.form]
+        metrics, notes = self._of_predictor(key.predictor, options_of(key.metric))
+        if (key.form, key.metric) in metrics:
+            return metrics[key.form, key.metric]
+        names = [name for form, name in metrics if form == key.form]
         if not names:  # forecasts as given have some metric always
             raise ValueError(" ".join(map(note_text, notes)))
         raise ValueError(f"there is no {key}: there are {', '.join(names)}")
 
     def key(self, metric: str, predictor: str | None, form: str) -> Key:
-        """Say which number a gate is of."""
+        """Return the name of the number that a gate is about."""
         runs = self.runs
         if metric in (SUCCESS, LENGTH, *runs.spent) or _PASS.fullmatch(metric):
             if predictor is not None:
@@ -96,8 +101,8 @@ class Measures:
         if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
             raise unknown_metric(metric, runs)
         if predictor is None and len(runs.predictors) != 1:
-            known = ", ".join(runs.predictors) or "none"
-            raise ValueError(f"{metric} is of a predictor; say of which one: there are {known}")
+            names = ", ".join(runs.predictors) or "none"
+            raise ValueError(f"{metric} is of a predictor; say of which one: there are {names}")
         return Key(metric, predictor or runs.predictors[0], form)
 
 
@@ -125,10 +130,10 @@ def options_of(metric: str) -> Options:
     return OPTIONS
 
 
-def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
+def refuse_without_variation(key: Key, *sets: RunSet) -> None:
     """Refuse a predictor that varies in none of the sets, of which no number of runs says more."""
-    name, judged = key.predictor, [each.runs for each in sets if each is not None]
-    traces = [runs.traces[name].cells for runs in judged if name in runs.predictors]
+    name = key.predictor
+    traces = [runs.traces[name].cells for runs in sets if name in runs.predictors]
     values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
     if values and not np.isnan(values).any():
         raise ValueError(f"predictor {name!r} {without_variation(values[0])}")
@@ -136,16 +141,21 @@ def refuse_without_variation(key: Key, *sets: Measures | None) -> None:
 
 def unknown_metric(metric: str, runs: RunSet) -> ValueError:
     """Say that there is no such metric."""
-    trials = ["pass^2"] if most_trials(runs) > 1 else []
-    names = [SUCCESS, *trials, LENGTH, *runs.spent, *(OF_FORECASTS if runs.predictors else ())]
-    hint = f"; add a column {metric!r}; " if metric in ("cost", "tokens") else "; "
-    return ValueError(unknown_name("metric", metric, names).replace("; ", hint, 1))
+    names = [SUCCESS, LENGTH, *runs.spent]
+    if most_trials(runs) > 1:
+        names.insert(1, "pass^2")
+    if runs.predictors:
+        names += OF_FORECASTS
+    text = unknown_name("metric", metric, names)
+    if metric in ("cost", "tokens"):
+        text = text.replace("; ", f"; add a column {metric!r}; ", 1)
+    return ValueError(text)
 
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    errors = options_of(metric).lower_is_better
-    return metric.removesuffix(MARGIN) in (*errors, LENGTH, *runs.spent)
+    lower = (*options_of(metric).lower_is_better, LENGTH, *runs.spent)
+    return metric.removesuffix(MARGIN) in lower
 
 
 def is_fraction(metric: str) -> bool:
@@ -157,7 +167,9 @@ def within_range(
     metric: str, low: float, high: float, least: float = 0.0, most: float = 1.0
 ) -> tuple[float, float]:
     """Cut an interval at the least and the most that a metric in [0, 1], or its change, can be."""
-    return (max(low, least), min(high, most)) if is_fraction(metric) else (low, high)
+    if not is_fraction(metric):
+        return low, high
+    return max(low, least), min(high, most)
 
 
 def most_trials(runs: RunSet) -> int:
@@ -196,13 +208,6 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     return metrics, notes
 
 
-def _mean_where_known(numbers: FloatArray) -> MeanOfRuns:
-    rows = np.flatnonzero(~np.isnan(numbers))
-    if not len(rows):
-        raise ValueError("no run has a number")
-    return MeanOfRuns(numbers[rows], None if len(rows) == len(numbers) else rows)
-
-
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
     """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
@@ -215,7 +220,7 @@ def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
         raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")
     _, code, n = np.unique(runs.tasks, return_inverse=True, return_counts=True)
     successes = np.bincount(code, labels)
-    rows: IntArray = np.flatnonzero(n[code] >= k)
+    rows = np.flatnonzero(n[code] >= k)
     if not len(rows):
         raise ValueError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
     chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -133,7 +133,15 @@ class RunSet:
         self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
         self.labels: FloatArray = outcomes.value[self._rows]
         self.tasks = None if all_tasks is None else all_tasks[self._rows]
-        self.spent = {n: _one_a_run(n, v, n_runs)[self._rows] for n, v in named.items()}
+        self.spent: dict[str, FloatArray] = {}
+        for name, values in named.items():
+            numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
+            if np.isinf(numbers).any():
+                row = int(np.argmax(np.isinf(numbers)))
+                raise ValueError(
+                    f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known"
+                )
+            self.spent[name] = numbers[self._rows]
 
     @classmethod
     def read(
@@ -243,14 +251,6 @@ class RunSet:
         return f"<RunSet: {self.counted}, success {self.success_rate:.3f}>"
 
 
-def _one_a_run(name: str, values: ArrayLike, n_runs: int) -> FloatArray:
-    numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
-    if np.isinf(numbers).any():
-        row = int(np.argmax(np.isinf(numbers)))
-        raise ValueError(f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known")
-    return numbers
-
-
 def check_run_set(name: str, runs: Any) -> None:
     """Refuse what is not a set of runs."""
     if not isinstance(runs, RunSet):
@@ -258,3 +258,37 @@ def check_run_set(name: str, runs: Any) -> None:
             f"{name} must be a RunSet, got {type(runs).__name__}; make one: RunSet(X, y), or "
             f"RunSet.read(path)"
         )
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The unit of each run of two sets: its task, or else the run; paired where both have it."""
+
+    base: IntArray
+    new: IntArray
+    n_units: int
+    by: str = ""  # "task", "run", or "" where the sets are not paired
+    n_common: int = 0  # units in both sets
+    n_new: int = 0  # tasks, or runs of a paired set, in the new set alone
+    n_gone: int = 0
+
+
+def match(base: RunSet, new: RunSet) -> Matching:
+    """Pair two sets by task where both have some in common, else by run where ids agree."""
+    labels = [runs.ids.astype(str) if runs.tasks is None else runs.tasks for runs in (base, new)]
+    ids = [runs.ids.astype(str) for runs in (base, new)]
+    by = ""
+    if base.tasks is not None and new.tasks is not None:
+        by = "task"
+    elif base.has_ids and new.has_ids and np.array_equal(ids[0], ids[1]):
+        by = "run"
+        labels = ids
+    names, codes = np.unique(np.concatenate(labels), return_inverse=True)
+    base_units, new_units = np.split(codes, [len(base.ids)])
+    n = len(names)
+    n_new = n - len(np.unique(base_units))
+    n_gone = n - len(np.unique(new_units))
+    n_common = n - n_new - n_gone
+    if not by or n_common < 2:  # nothing to pair by
+        return Matching(base_units, new_units + n, 2 * n)
+    return Matching(base_units, new_units, n, by, n_common, n_new, n_gone)
